@@ -2,7 +2,7 @@
 #
 # DTRAIN_PJRT=AUTO builds it where the header of PJRT's C API is found (scripts/setup --pjrt fetches it); ON insists on it.
 # The header alone is needed: plugins are loaded while the program runs.
-set(DTRAIN_PJRT AUTO CACHE STRING "Build the module for TPUs: AUTO (where it can be), ON or OFF")
+set(DTRAIN_PJRT AUTO CACHE STRING "Build the module for plugins (TPUs, XLA): AUTO (where it can be), ON or OFF")
 set_property(CACHE DTRAIN_PJRT PROPERTY STRINGS AUTO ON OFF)
 
 # scripts/setup touches this file when it has fetched the header: then CMake looks for it again.
@@ -12,9 +12,9 @@ if(DTRAIN_PJRT)
   find_path(PJRT_INCLUDE_DIR pjrt_c_api.h HINTS "${DTRAIN_CACHE}/pjrt" PATH_SUFFIXES xla/pjrt/c)
   if(PJRT_INCLUDE_DIR)
     set(DTRAIN_HAS_PJRT ON)
-    message(STATUS "Module for TPUs: with ${PJRT_INCLUDE_DIR}/pjrt_c_api.h")
+    message(STATUS "Module for plugins (TPUs, XLA): with ${PJRT_INCLUDE_DIR}/pjrt_c_api.h")
   elseif(DTRAIN_PJRT STREQUAL "AUTO")
-    message(STATUS "Module for TPUs: not built, for lack of pjrt_c_api.h (scripts/setup --pjrt fetches it)")
+    message(STATUS "Module for plugins (TPUs, XLA): not built, for lack of pjrt_c_api.h (scripts/setup --pjrt fetches it)")
   else()
     message(FATAL_ERROR "DTRAIN_PJRT is ON, and pjrt_c_api.h was not found: scripts/setup --pjrt fetches it, or say where "
                         "it is with -DPJRT_INCLUDE_DIR=FOLDER (docs/tpu.md).")

@@ -107,7 +107,7 @@ foreach(file IN LISTS COMPILED_IN)
   endif()
 endforeach()
 if(HAS_TPU)
-  add_component("pjrt_c_api.h" "(of OpenXLA; in the module for TPUs)" "Apache-2.0")
+  add_component("pjrt_c_api.h" "(of OpenXLA; in the module for plugins)" "Apache-2.0")
 endif()
 file(WRITE "${doc}/COMPONENTS" "Libraries inside this installation, with their licences:\n${inside}\n"
      "Compiled into the program:\n${components}\n"

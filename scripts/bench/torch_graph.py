@@ -30,7 +30,7 @@ def load(folder):
 
 
 def captured(step):
-    """A graph of `step`, which has run some times on another stream: libraries set themselves up in their first calls."""
+    """A graph of `step`, after some runs on another stream: libraries set themselves up in their first calls."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):

@@ -121,7 +121,7 @@ class Check:
         return path
 
     def dtrain(self, *arguments, devices=4, variables=None, limit=300):
-        environment = dict(os.environ, XLA_FLAGS=FLAGS.format(devices), **(variables or {}))
+        environment = {**os.environ, "XLA_FLAGS": FLAGS.format(devices), **(variables or {})}
         return subprocess.run([str(self.options.program), *map(str, arguments)], env=environment, text=True,
                               capture_output=True, timeout=limit, check=False)
 
@@ -177,9 +177,9 @@ def compare_trainings(check, names):
         for devices in (1, 2, 4):
             check.attempt(f"{name}, {devices}: at most {tolerance:g}",
                           lambda devices=devices, compare=compare: compare(devices))
-    check.attempt("MLP, 2, examples that stay on the devices or are sent: equal", lambda: compare_places(check))
         check.attempt(f"{name}, 2, as for GPUs (train.step: xla): at most {tolerance:g}",
                       lambda name=name: compare_form_of_gpus(check, name))
+    check.attempt("MLP, 2, examples that stay on the devices or are sent: equal", lambda: compare_places(check))
     check.attempt("two phases, windows of 10 steps in calls of 1, 4 or as many: equal",
                   lambda: compare_calls(check))
 
@@ -422,6 +422,34 @@ def compile_ahead(check):
     two_at_once(check, shipped_jobs(), compile_job)
 
 
+def kernels_of_a_step(folder):
+    """What XLA's report of a training step lists in the body of its loop, or in all of it if it has none."""
+    reports = list(folder.glob("*training_step*thunk_sequence_after_thunk_passes.txt"))
+    lines = max(reports, key=lambda path: path.stat().st_mtime).read_text().splitlines()
+    body = next((i for i, line in enumerate(lines) if line.strip() == "body:"), 0)
+    return sum(bool(re.match(r" *\d+: k(?!CommandBuffer|While|Copy)", line)) for line in lines[body:])
+
+
+def compile_for_gpus(check):
+    check.table("Compiled by XLA for an H200, one device (train.step: xla)", "job")
+    make_tables(check)
+
+    def compile_job(config):
+        spec = check.options.folder / f"gpu-{config.stem}.yaml"
+        spec.write_text(job_for_devices(check, config))
+        reports = check.options.folder / f"xla-{config.stem}"
+        variables = {"XLA_FLAGS": f"--xla_dump_to={reports} --xla_dump_hlo_as_text"}
+        done = check.dtrain("plan", spec, "--set", "train.step=xla", "--set", f"strategy.plugin={check.options.xla}",
+                            "--compile-for", "h200:1", "--json", variables=variables, limit=300)
+        made = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        if done.returncode != 0 or len(made) < 2:
+            return False, done.stderr.strip().replace("\n", " ").replace("|", "/")[-200:]
+        seconds = sum(each["seconds"] for each in made)
+        return True, f"{kernels_of_a_step(reports)} kernels and library calls a step, {seconds:.1f} s in all"
+
+    two_at_once(check, shipped_jobs(), compile_job)
+
+
 def compare_speed(check):
     check.table(f"Speed against JAX, batches of 64, Adam, a core for each device, {speed.ROUNDS} rounds",
                 "model, devices: medians of dtrain and JAX")
@@ -437,13 +465,14 @@ PARTS = {
     "accuracy": reach_accuracy,
     "speed": compare_speed,
     "compiling": compile_ahead,
+    "gpus": compile_for_gpus,
 }
 QUICK = ("trainings", "checkpoints", "failures")
 
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("program", "plugin", "libtpu", "jax", "data", "folder", "report"):
+    for name in ("program", "plugin", "libtpu", "xla", "jax", "data", "folder", "report"):
         parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
     parser.add_argument("--dataset", required=True)
     parser.add_argument("--quick", action="store_true")

@@ -47,7 +47,7 @@ else
   claim "there is no module for GPUs where none was built" [ ! -e "$prefix/lib/dtrain/libdtrain_cuda.so" ]
 fi
 
-claim "the module for TPUs is installed where it was built" \
+claim "the module for plugins is installed where it was built" \
   [ "$(test -e "$build/libdtrain_pjrt.so" && echo built)" = "$(test -e "$prefix/lib/dtrain/libdtrain_pjrt.so" && echo built)" ]
 
 capture dtrain --version --verbose

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "loader/micro_batch.h"
+#include "spec/batch_plan.h"
 #include "stablehlo/training_program.h"
 
 namespace dtrain {

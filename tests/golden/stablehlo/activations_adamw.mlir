@@ -134,270 +134,260 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %98 = stablehlo.constant dense<0.0> : tensor<f32>
     %99 = stablehlo.reduce(%97 init: %98) applies stablehlo.add across dimensions = [1] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
     %100 = stablehlo.select %76, %74, %77 : tensor<2xi1>, tensor<2xf32>
-    %101 = stablehlo.constant dense<0.0> : tensor<f32>
-    %102 = stablehlo.reduce(%100 init: %101) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %103 = stablehlo.reshape %102 : (tensor<f32>) -> tensor<1xf32>
-    %104 = stablehlo.select %76, %arg24, %77 : tensor<2xi1>, tensor<2xf32>
-    %105 = stablehlo.constant dense<0.0> : tensor<f32>
-    %106 = stablehlo.reduce(%104 init: %105) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %107 = stablehlo.reshape %106 : (tensor<f32>) -> tensor<1xf32>
-    %108 = stablehlo.select %76, %89, %77 : tensor<2xi1>, tensor<2xf32>
-    %109 = stablehlo.constant dense<0.0> : tensor<f32>
-    %110 = stablehlo.reduce(%108 init: %109) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %111 = stablehlo.reshape %110 : (tensor<f32>) -> tensor<1xf32>
-    %112 = stablehlo.select %76, %93, %77 : tensor<2xi1>, tensor<2xf32>
-    %113 = stablehlo.constant dense<0.0> : tensor<f32>
-    %114 = stablehlo.reduce(%112 init: %113) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %115 = stablehlo.reshape %114 : (tensor<f32>) -> tensor<1xf32>
-    %116 = stablehlo.select %76, %96, %77 : tensor<2xi1>, tensor<2xf32>
+    %101 = stablehlo.reshape %100 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %102 = stablehlo.select %76, %arg24, %77 : tensor<2xi1>, tensor<2xf32>
+    %103 = stablehlo.reshape %102 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %104 = stablehlo.select %76, %89, %77 : tensor<2xi1>, tensor<2xf32>
+    %105 = stablehlo.reshape %104 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %106 = stablehlo.select %76, %93, %77 : tensor<2xi1>, tensor<2xf32>
+    %107 = stablehlo.reshape %106 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %108 = stablehlo.select %76, %96, %77 : tensor<2xi1>, tensor<2xf32>
+    %109 = stablehlo.reshape %108 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %110 = stablehlo.select %76, %99, %77 : tensor<2xi1>, tensor<2xf32>
+    %111 = stablehlo.reshape %110 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %112 = stablehlo.concatenate %101, %103, %105, %107, %109, %111, dim = 0 : (tensor<1x2xf32>, tensor<1x2xf32>, tensor<1x2xf32>, tensor<1x2xf32>, tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<6x2xf32>
+    %113 = stablehlo.broadcast_in_dim %arg20, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %114 = stablehlo.divide %arg24, %113 : tensor<2xf32>
+    %115 = stablehlo.broadcast_in_dim %114, dims = [0] : (tensor<2xf32>) -> tensor<2x2xf32>
+    %116 = stablehlo.multiply %70, %115 : tensor<2x2xf32>
     %117 = stablehlo.constant dense<0.0> : tensor<f32>
-    %118 = stablehlo.reduce(%116 init: %117) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %119 = stablehlo.reshape %118 : (tensor<f32>) -> tensor<1xf32>
-    %120 = stablehlo.select %76, %99, %77 : tensor<2xi1>, tensor<2xf32>
-    %121 = stablehlo.constant dense<0.0> : tensor<f32>
-    %122 = stablehlo.reduce(%120 init: %121) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %123 = stablehlo.reshape %122 : (tensor<f32>) -> tensor<1xf32>
-    %124 = stablehlo.broadcast_in_dim %arg20, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %125 = stablehlo.divide %arg24, %124 : tensor<2xf32>
-    %126 = stablehlo.broadcast_in_dim %125, dims = [0] : (tensor<2xf32>) -> tensor<2x2xf32>
-    %127 = stablehlo.multiply %70, %126 : tensor<2x2xf32>
-    %128 = stablehlo.concatenate %103, %107, %111, %115, %119, %123, dim = 0 : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<6xf32>
+    %118 = stablehlo.reduce(%112 init: %117) applies stablehlo.add across dimensions = [1] : (tensor<6x2xf32>, tensor<f32>) -> tensor<6xf32>
     // backward: dense
-    %129 = stablehlo.dot_general %127, %54, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x2xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
-    %130 = stablehlo.constant dense<0.0> : tensor<f32>
-    %131 = stablehlo.reduce(%127 init: %130) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
-    %132 = stablehlo.dot_general %127, %arg4, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x2xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+    %119 = stablehlo.dot_general %116, %54, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x2xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+    %120 = stablehlo.constant dense<0.0> : tensor<f32>
+    %121 = stablehlo.reduce(%116 init: %120) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %122 = stablehlo.dot_general %116, %arg4, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x2xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
     // backward: sigmoid
-    %133 = stablehlo.constant dense<1.0> : tensor<2x4xf32>
-    %134 = stablehlo.subtract %133, %54 : tensor<2x4xf32>
-    %135 = stablehlo.multiply %54, %134 : tensor<2x4xf32>
-    %136 = stablehlo.multiply %132, %135 : tensor<2x4xf32>
+    %123 = stablehlo.constant dense<1.0> : tensor<2x4xf32>
+    %124 = stablehlo.subtract %123, %54 : tensor<2x4xf32>
+    %125 = stablehlo.multiply %54, %124 : tensor<2x4xf32>
+    %126 = stablehlo.multiply %122, %125 : tensor<2x4xf32>
     // backward: tanh
-    %137 = stablehlo.multiply %53, %53 : tensor<2x4xf32>
-    %138 = stablehlo.constant dense<1.0> : tensor<2x4xf32>
-    %139 = stablehlo.subtract %138, %137 : tensor<2x4xf32>
-    %140 = stablehlo.multiply %136, %139 : tensor<2x4xf32>
+    %127 = stablehlo.multiply %53, %53 : tensor<2x4xf32>
+    %128 = stablehlo.constant dense<1.0> : tensor<2x4xf32>
+    %129 = stablehlo.subtract %128, %127 : tensor<2x4xf32>
+    %130 = stablehlo.multiply %126, %129 : tensor<2x4xf32>
     // backward: relu6
-    %141 = stablehlo.compare LE, %52, %49, FLOAT : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xi1>
-    %142 = stablehlo.constant dense<0.0> : tensor<2x4xf32>
-    %143 = stablehlo.select %141, %142, %140 : tensor<2x4xi1>, tensor<2x4xf32>
-    %144 = stablehlo.compare GE, %52, %50, FLOAT : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xi1>
-    %145 = stablehlo.constant dense<0.0> : tensor<2x4xf32>
-    %146 = stablehlo.select %144, %145, %143 : tensor<2x4xi1>, tensor<2x4xf32>
+    %131 = stablehlo.compare LE, %52, %49, FLOAT : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xi1>
+    %132 = stablehlo.constant dense<0.0> : tensor<2x4xf32>
+    %133 = stablehlo.select %131, %132, %130 : tensor<2x4xi1>, tensor<2x4xf32>
+    %134 = stablehlo.compare GE, %52, %50, FLOAT : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xi1>
+    %135 = stablehlo.constant dense<0.0> : tensor<2x4xf32>
+    %136 = stablehlo.select %134, %135, %133 : tensor<2x4xi1>, tensor<2x4xf32>
     // backward: dropout
-    %147 = stablehlo.constant dense<2.0> : tensor<2x4xf32>
-    %148 = stablehlo.multiply %146, %147 : tensor<2x4xf32>
-    %149 = stablehlo.constant dense<0.0> : tensor<2x4xf32>
-    %150 = stablehlo.select %44, %149, %148 : tensor<2x4xi1>, tensor<2x4xf32>
+    %137 = stablehlo.constant dense<2.0> : tensor<2x4xf32>
+    %138 = stablehlo.multiply %136, %137 : tensor<2x4xf32>
+    %139 = stablehlo.constant dense<0.0> : tensor<2x4xf32>
+    %140 = stablehlo.select %44, %139, %138 : tensor<2x4xi1>, tensor<2x4xf32>
     // backward: gelu
-    %151 = stablehlo.multiply %29, %29 : tensor<2x4xf32>
-    %152 = stablehlo.constant dense<-0.5> : tensor<2x4xf32>
-    %153 = stablehlo.multiply %151, %152 : tensor<2x4xf32>
-    %154 = stablehlo.exponential %153 : tensor<2x4xf32>
-    %155 = stablehlo.constant dense<0.3989423> : tensor<2x4xf32>
-    %156 = stablehlo.multiply %154, %155 : tensor<2x4xf32>
-    %157 = stablehlo.multiply %29, %156 : tensor<2x4xf32>
-    %158 = stablehlo.add %36, %157 : tensor<2x4xf32>
-    %159 = stablehlo.multiply %150, %158 : tensor<2x4xf32>
+    %141 = stablehlo.multiply %29, %29 : tensor<2x4xf32>
+    %142 = stablehlo.constant dense<-0.5> : tensor<2x4xf32>
+    %143 = stablehlo.multiply %141, %142 : tensor<2x4xf32>
+    %144 = stablehlo.exponential %143 : tensor<2x4xf32>
+    %145 = stablehlo.constant dense<0.3989423> : tensor<2x4xf32>
+    %146 = stablehlo.multiply %144, %145 : tensor<2x4xf32>
+    %147 = stablehlo.multiply %29, %146 : tensor<2x4xf32>
+    %148 = stablehlo.add %36, %147 : tensor<2x4xf32>
+    %149 = stablehlo.multiply %140, %148 : tensor<2x4xf32>
     // backward: layer_norm
-    %160 = stablehlo.multiply %159, %25 : tensor<2x4xf32>
-    %161 = stablehlo.constant dense<0.0> : tensor<f32>
-    %162 = stablehlo.reduce(%160 init: %161) applies stablehlo.add across dimensions = [0] : (tensor<2x4xf32>, tensor<f32>) -> tensor<4xf32>
-    %163 = stablehlo.constant dense<0.0> : tensor<f32>
-    %164 = stablehlo.reduce(%159 init: %163) applies stablehlo.add across dimensions = [0] : (tensor<2x4xf32>, tensor<f32>) -> tensor<4xf32>
-    %165 = stablehlo.broadcast_in_dim %arg2, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>
-    %166 = stablehlo.multiply %159, %165 : tensor<2x4xf32>
-    %167 = stablehlo.constant dense<0.0> : tensor<f32>
-    %168 = stablehlo.reduce(%166 init: %167) applies stablehlo.add across dimensions = [1] : (tensor<2x4xf32>, tensor<f32>) -> tensor<2xf32>
-    %169 = stablehlo.constant dense<4.0> : tensor<2xf32>
-    %170 = stablehlo.divide %168, %169 : tensor<2xf32>
-    %171 = stablehlo.broadcast_in_dim %170, dims = [0] : (tensor<2xf32>) -> tensor<2x4xf32>
-    %172 = stablehlo.subtract %166, %171 : tensor<2x4xf32>
-    %173 = stablehlo.multiply %166, %25 : tensor<2x4xf32>
-    %174 = stablehlo.constant dense<0.0> : tensor<f32>
-    %175 = stablehlo.reduce(%173 init: %174) applies stablehlo.add across dimensions = [1] : (tensor<2x4xf32>, tensor<f32>) -> tensor<2xf32>
-    %176 = stablehlo.constant dense<4.0> : tensor<2xf32>
-    %177 = stablehlo.divide %175, %176 : tensor<2xf32>
-    %178 = stablehlo.broadcast_in_dim %177, dims = [0] : (tensor<2xf32>) -> tensor<2x4xf32>
-    %179 = stablehlo.multiply %25, %178 : tensor<2x4xf32>
-    %180 = stablehlo.subtract %172, %179 : tensor<2x4xf32>
-    %181 = stablehlo.multiply %180, %24 : tensor<2x4xf32>
+    %150 = stablehlo.multiply %149, %25 : tensor<2x4xf32>
+    %151 = stablehlo.constant dense<0.0> : tensor<f32>
+    %152 = stablehlo.reduce(%150 init: %151) applies stablehlo.add across dimensions = [0] : (tensor<2x4xf32>, tensor<f32>) -> tensor<4xf32>
+    %153 = stablehlo.constant dense<0.0> : tensor<f32>
+    %154 = stablehlo.reduce(%149 init: %153) applies stablehlo.add across dimensions = [0] : (tensor<2x4xf32>, tensor<f32>) -> tensor<4xf32>
+    %155 = stablehlo.broadcast_in_dim %arg2, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>
+    %156 = stablehlo.multiply %149, %155 : tensor<2x4xf32>
+    %157 = stablehlo.constant dense<0.0> : tensor<f32>
+    %158 = stablehlo.reduce(%156 init: %157) applies stablehlo.add across dimensions = [1] : (tensor<2x4xf32>, tensor<f32>) -> tensor<2xf32>
+    %159 = stablehlo.constant dense<4.0> : tensor<2xf32>
+    %160 = stablehlo.divide %158, %159 : tensor<2xf32>
+    %161 = stablehlo.broadcast_in_dim %160, dims = [0] : (tensor<2xf32>) -> tensor<2x4xf32>
+    %162 = stablehlo.subtract %156, %161 : tensor<2x4xf32>
+    %163 = stablehlo.multiply %156, %25 : tensor<2x4xf32>
+    %164 = stablehlo.constant dense<0.0> : tensor<f32>
+    %165 = stablehlo.reduce(%163 init: %164) applies stablehlo.add across dimensions = [1] : (tensor<2x4xf32>, tensor<f32>) -> tensor<2xf32>
+    %166 = stablehlo.constant dense<4.0> : tensor<2xf32>
+    %167 = stablehlo.divide %165, %166 : tensor<2xf32>
+    %168 = stablehlo.broadcast_in_dim %167, dims = [0] : (tensor<2xf32>) -> tensor<2x4xf32>
+    %169 = stablehlo.multiply %25, %168 : tensor<2x4xf32>
+    %170 = stablehlo.subtract %162, %169 : tensor<2x4xf32>
+    %171 = stablehlo.multiply %170, %24 : tensor<2x4xf32>
     // backward: dense
-    %182 = stablehlo.dot_general %181, %arg22, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x4xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
-    %183 = stablehlo.constant dense<0.0> : tensor<f32>
-    %184 = stablehlo.reduce(%181 init: %183) applies stablehlo.add across dimensions = [0] : (tensor<2x4xf32>, tensor<f32>) -> tensor<4xf32>
+    %172 = stablehlo.dot_general %171, %arg22, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x4xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+    %173 = stablehlo.constant dense<0.0> : tensor<f32>
+    %174 = stablehlo.reduce(%171 init: %173) applies stablehlo.add across dimensions = [0] : (tensor<2x4xf32>, tensor<f32>) -> tensor<4xf32>
     // the sums over all devices
-    %188:7 = "stablehlo.all_reduce"(%182, %184, %162, %164, %129, %131, %128) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
-      ^bb0(%185: tensor<f32>, %186: tensor<f32>):
-        %187 = stablehlo.add %185, %186 : tensor<f32>
-        stablehlo.return %187 : tensor<f32>
+    %178:7 = "stablehlo.all_reduce"(%172, %174, %152, %154, %119, %121, %118) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+      ^bb0(%175: tensor<f32>, %176: tensor<f32>):
+        %177 = stablehlo.add %175, %176 : tensor<f32>
+        stablehlo.return %177 : tensor<f32>
     }) : (tensor<4x3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2x4xf32>, tensor<2xf32>, tensor<6xf32>) -> (tensor<4x3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2x4xf32>, tensor<2xf32>, tensor<6xf32>)
-    %189 = stablehlo.constant dense<-0.105360515> : tensor<f32>
-    %190 = stablehlo.multiply %arg18, %189 : tensor<f32>
-    %191 = stablehlo.exponential_minus_one %190 : tensor<f32>
-    %192 = stablehlo.negate %191 : tensor<f32>
-    %193 = stablehlo.divide %arg19, %192 : tensor<f32>
-    %194 = stablehlo.constant dense<-0.0010005003> : tensor<f32>
-    %195 = stablehlo.multiply %arg18, %194 : tensor<f32>
-    %196 = stablehlo.exponential_minus_one %195 : tensor<f32>
-    %197 = stablehlo.negate %196 : tensor<f32>
-    %198 = stablehlo.rsqrt %197 : tensor<f32>
+    %179 = stablehlo.constant dense<-0.105360515> : tensor<f32>
+    %180 = stablehlo.multiply %arg18, %179 : tensor<f32>
+    %181 = stablehlo.exponential_minus_one %180 : tensor<f32>
+    %182 = stablehlo.negate %181 : tensor<f32>
+    %183 = stablehlo.divide %arg19, %182 : tensor<f32>
+    %184 = stablehlo.constant dense<-0.0010005003> : tensor<f32>
+    %185 = stablehlo.multiply %arg18, %184 : tensor<f32>
+    %186 = stablehlo.exponential_minus_one %185 : tensor<f32>
+    %187 = stablehlo.negate %186 : tensor<f32>
+    %188 = stablehlo.rsqrt %187 : tensor<f32>
     // update: dense.weight
-    %199 = stablehlo.subtract %188#0, %arg6 : tensor<4x3xf32>
-    %200 = stablehlo.constant dense<0.1> : tensor<4x3xf32>
-    %201 = stablehlo.multiply %199, %200 : tensor<4x3xf32>
-    %202 = stablehlo.add %arg6, %201 : tensor<4x3xf32>
-    %203 = stablehlo.multiply %188#0, %188#0 : tensor<4x3xf32>
-    %204 = stablehlo.constant dense<0.001> : tensor<4x3xf32>
-    %205 = stablehlo.multiply %203, %204 : tensor<4x3xf32>
-    %206 = stablehlo.constant dense<0.999> : tensor<4x3xf32>
-    %207 = stablehlo.multiply %arg12, %206 : tensor<4x3xf32>
-    %208 = stablehlo.add %207, %205 : tensor<4x3xf32>
-    %209 = stablehlo.constant dense<0.1> : tensor<f32>
-    %210 = stablehlo.multiply %arg19, %209 : tensor<f32>
-    %211 = stablehlo.constant dense<1.0> : tensor<f32>
-    %212 = stablehlo.subtract %211, %210 : tensor<f32>
-    %213 = stablehlo.broadcast_in_dim %212, dims = [] : (tensor<f32>) -> tensor<4x3xf32>
-    %214 = stablehlo.multiply %arg0, %213 : tensor<4x3xf32>
-    %215 = stablehlo.sqrt %208 : tensor<4x3xf32>
-    %216 = stablehlo.broadcast_in_dim %198, dims = [] : (tensor<f32>) -> tensor<4x3xf32>
-    %217 = stablehlo.multiply %215, %216 : tensor<4x3xf32>
-    %218 = stablehlo.constant dense<1.0e-08> : tensor<4x3xf32>
-    %219 = stablehlo.add %217, %218 : tensor<4x3xf32>
-    %220 = stablehlo.broadcast_in_dim %193, dims = [] : (tensor<f32>) -> tensor<4x3xf32>
-    %221 = stablehlo.multiply %220, %202 : tensor<4x3xf32>
-    %222 = stablehlo.divide %221, %219 : tensor<4x3xf32>
-    %223 = stablehlo.subtract %214, %222 : tensor<4x3xf32>
+    %189 = stablehlo.subtract %178#0, %arg6 : tensor<4x3xf32>
+    %190 = stablehlo.constant dense<0.1> : tensor<4x3xf32>
+    %191 = stablehlo.multiply %189, %190 : tensor<4x3xf32>
+    %192 = stablehlo.add %arg6, %191 : tensor<4x3xf32>
+    %193 = stablehlo.multiply %178#0, %178#0 : tensor<4x3xf32>
+    %194 = stablehlo.constant dense<0.001> : tensor<4x3xf32>
+    %195 = stablehlo.multiply %193, %194 : tensor<4x3xf32>
+    %196 = stablehlo.constant dense<0.999> : tensor<4x3xf32>
+    %197 = stablehlo.multiply %arg12, %196 : tensor<4x3xf32>
+    %198 = stablehlo.add %197, %195 : tensor<4x3xf32>
+    %199 = stablehlo.constant dense<0.1> : tensor<f32>
+    %200 = stablehlo.multiply %arg19, %199 : tensor<f32>
+    %201 = stablehlo.constant dense<1.0> : tensor<f32>
+    %202 = stablehlo.subtract %201, %200 : tensor<f32>
+    %203 = stablehlo.broadcast_in_dim %202, dims = [] : (tensor<f32>) -> tensor<4x3xf32>
+    %204 = stablehlo.multiply %arg0, %203 : tensor<4x3xf32>
+    %205 = stablehlo.sqrt %198 : tensor<4x3xf32>
+    %206 = stablehlo.broadcast_in_dim %188, dims = [] : (tensor<f32>) -> tensor<4x3xf32>
+    %207 = stablehlo.multiply %205, %206 : tensor<4x3xf32>
+    %208 = stablehlo.constant dense<1.0e-08> : tensor<4x3xf32>
+    %209 = stablehlo.add %207, %208 : tensor<4x3xf32>
+    %210 = stablehlo.broadcast_in_dim %183, dims = [] : (tensor<f32>) -> tensor<4x3xf32>
+    %211 = stablehlo.multiply %210, %192 : tensor<4x3xf32>
+    %212 = stablehlo.divide %211, %209 : tensor<4x3xf32>
+    %213 = stablehlo.subtract %204, %212 : tensor<4x3xf32>
     // update: dense.bias
-    %224 = stablehlo.subtract %188#1, %arg7 : tensor<4xf32>
-    %225 = stablehlo.constant dense<0.1> : tensor<4xf32>
-    %226 = stablehlo.multiply %224, %225 : tensor<4xf32>
-    %227 = stablehlo.add %arg7, %226 : tensor<4xf32>
-    %228 = stablehlo.multiply %188#1, %188#1 : tensor<4xf32>
-    %229 = stablehlo.constant dense<0.001> : tensor<4xf32>
-    %230 = stablehlo.multiply %228, %229 : tensor<4xf32>
-    %231 = stablehlo.constant dense<0.999> : tensor<4xf32>
-    %232 = stablehlo.multiply %arg13, %231 : tensor<4xf32>
-    %233 = stablehlo.add %232, %230 : tensor<4xf32>
-    %234 = stablehlo.constant dense<0.1> : tensor<f32>
-    %235 = stablehlo.multiply %arg19, %234 : tensor<f32>
-    %236 = stablehlo.constant dense<1.0> : tensor<f32>
-    %237 = stablehlo.subtract %236, %235 : tensor<f32>
-    %238 = stablehlo.broadcast_in_dim %237, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %239 = stablehlo.multiply %arg1, %238 : tensor<4xf32>
-    %240 = stablehlo.sqrt %233 : tensor<4xf32>
-    %241 = stablehlo.broadcast_in_dim %198, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %242 = stablehlo.multiply %240, %241 : tensor<4xf32>
-    %243 = stablehlo.constant dense<1.0e-08> : tensor<4xf32>
-    %244 = stablehlo.add %242, %243 : tensor<4xf32>
-    %245 = stablehlo.broadcast_in_dim %193, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %246 = stablehlo.multiply %245, %227 : tensor<4xf32>
-    %247 = stablehlo.divide %246, %244 : tensor<4xf32>
-    %248 = stablehlo.subtract %239, %247 : tensor<4xf32>
+    %214 = stablehlo.subtract %178#1, %arg7 : tensor<4xf32>
+    %215 = stablehlo.constant dense<0.1> : tensor<4xf32>
+    %216 = stablehlo.multiply %214, %215 : tensor<4xf32>
+    %217 = stablehlo.add %arg7, %216 : tensor<4xf32>
+    %218 = stablehlo.multiply %178#1, %178#1 : tensor<4xf32>
+    %219 = stablehlo.constant dense<0.001> : tensor<4xf32>
+    %220 = stablehlo.multiply %218, %219 : tensor<4xf32>
+    %221 = stablehlo.constant dense<0.999> : tensor<4xf32>
+    %222 = stablehlo.multiply %arg13, %221 : tensor<4xf32>
+    %223 = stablehlo.add %222, %220 : tensor<4xf32>
+    %224 = stablehlo.constant dense<0.1> : tensor<f32>
+    %225 = stablehlo.multiply %arg19, %224 : tensor<f32>
+    %226 = stablehlo.constant dense<1.0> : tensor<f32>
+    %227 = stablehlo.subtract %226, %225 : tensor<f32>
+    %228 = stablehlo.broadcast_in_dim %227, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %229 = stablehlo.multiply %arg1, %228 : tensor<4xf32>
+    %230 = stablehlo.sqrt %223 : tensor<4xf32>
+    %231 = stablehlo.broadcast_in_dim %188, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %232 = stablehlo.multiply %230, %231 : tensor<4xf32>
+    %233 = stablehlo.constant dense<1.0e-08> : tensor<4xf32>
+    %234 = stablehlo.add %232, %233 : tensor<4xf32>
+    %235 = stablehlo.broadcast_in_dim %183, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %236 = stablehlo.multiply %235, %217 : tensor<4xf32>
+    %237 = stablehlo.divide %236, %234 : tensor<4xf32>
+    %238 = stablehlo.subtract %229, %237 : tensor<4xf32>
     // update: layer_norm.weight
-    %249 = stablehlo.subtract %188#2, %arg8 : tensor<4xf32>
-    %250 = stablehlo.constant dense<0.1> : tensor<4xf32>
-    %251 = stablehlo.multiply %249, %250 : tensor<4xf32>
-    %252 = stablehlo.add %arg8, %251 : tensor<4xf32>
-    %253 = stablehlo.multiply %188#2, %188#2 : tensor<4xf32>
-    %254 = stablehlo.constant dense<0.001> : tensor<4xf32>
-    %255 = stablehlo.multiply %253, %254 : tensor<4xf32>
-    %256 = stablehlo.constant dense<0.999> : tensor<4xf32>
-    %257 = stablehlo.multiply %arg14, %256 : tensor<4xf32>
-    %258 = stablehlo.add %257, %255 : tensor<4xf32>
-    %259 = stablehlo.constant dense<0.1> : tensor<f32>
-    %260 = stablehlo.multiply %arg19, %259 : tensor<f32>
-    %261 = stablehlo.constant dense<1.0> : tensor<f32>
-    %262 = stablehlo.subtract %261, %260 : tensor<f32>
-    %263 = stablehlo.broadcast_in_dim %262, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %264 = stablehlo.multiply %arg2, %263 : tensor<4xf32>
-    %265 = stablehlo.sqrt %258 : tensor<4xf32>
-    %266 = stablehlo.broadcast_in_dim %198, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %267 = stablehlo.multiply %265, %266 : tensor<4xf32>
-    %268 = stablehlo.constant dense<1.0e-08> : tensor<4xf32>
-    %269 = stablehlo.add %267, %268 : tensor<4xf32>
-    %270 = stablehlo.broadcast_in_dim %193, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %271 = stablehlo.multiply %270, %252 : tensor<4xf32>
-    %272 = stablehlo.divide %271, %269 : tensor<4xf32>
-    %273 = stablehlo.subtract %264, %272 : tensor<4xf32>
+    %239 = stablehlo.subtract %178#2, %arg8 : tensor<4xf32>
+    %240 = stablehlo.constant dense<0.1> : tensor<4xf32>
+    %241 = stablehlo.multiply %239, %240 : tensor<4xf32>
+    %242 = stablehlo.add %arg8, %241 : tensor<4xf32>
+    %243 = stablehlo.multiply %178#2, %178#2 : tensor<4xf32>
+    %244 = stablehlo.constant dense<0.001> : tensor<4xf32>
+    %245 = stablehlo.multiply %243, %244 : tensor<4xf32>
+    %246 = stablehlo.constant dense<0.999> : tensor<4xf32>
+    %247 = stablehlo.multiply %arg14, %246 : tensor<4xf32>
+    %248 = stablehlo.add %247, %245 : tensor<4xf32>
+    %249 = stablehlo.constant dense<0.1> : tensor<f32>
+    %250 = stablehlo.multiply %arg19, %249 : tensor<f32>
+    %251 = stablehlo.constant dense<1.0> : tensor<f32>
+    %252 = stablehlo.subtract %251, %250 : tensor<f32>
+    %253 = stablehlo.broadcast_in_dim %252, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %254 = stablehlo.multiply %arg2, %253 : tensor<4xf32>
+    %255 = stablehlo.sqrt %248 : tensor<4xf32>
+    %256 = stablehlo.broadcast_in_dim %188, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %257 = stablehlo.multiply %255, %256 : tensor<4xf32>
+    %258 = stablehlo.constant dense<1.0e-08> : tensor<4xf32>
+    %259 = stablehlo.add %257, %258 : tensor<4xf32>
+    %260 = stablehlo.broadcast_in_dim %183, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %261 = stablehlo.multiply %260, %242 : tensor<4xf32>
+    %262 = stablehlo.divide %261, %259 : tensor<4xf32>
+    %263 = stablehlo.subtract %254, %262 : tensor<4xf32>
     // update: layer_norm.bias
-    %274 = stablehlo.subtract %188#3, %arg9 : tensor<4xf32>
-    %275 = stablehlo.constant dense<0.1> : tensor<4xf32>
-    %276 = stablehlo.multiply %274, %275 : tensor<4xf32>
-    %277 = stablehlo.add %arg9, %276 : tensor<4xf32>
-    %278 = stablehlo.multiply %188#3, %188#3 : tensor<4xf32>
-    %279 = stablehlo.constant dense<0.001> : tensor<4xf32>
-    %280 = stablehlo.multiply %278, %279 : tensor<4xf32>
-    %281 = stablehlo.constant dense<0.999> : tensor<4xf32>
-    %282 = stablehlo.multiply %arg15, %281 : tensor<4xf32>
-    %283 = stablehlo.add %282, %280 : tensor<4xf32>
-    %284 = stablehlo.constant dense<0.1> : tensor<f32>
-    %285 = stablehlo.multiply %arg19, %284 : tensor<f32>
-    %286 = stablehlo.constant dense<1.0> : tensor<f32>
-    %287 = stablehlo.subtract %286, %285 : tensor<f32>
-    %288 = stablehlo.broadcast_in_dim %287, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %289 = stablehlo.multiply %arg3, %288 : tensor<4xf32>
-    %290 = stablehlo.sqrt %283 : tensor<4xf32>
-    %291 = stablehlo.broadcast_in_dim %198, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %292 = stablehlo.multiply %290, %291 : tensor<4xf32>
-    %293 = stablehlo.constant dense<1.0e-08> : tensor<4xf32>
-    %294 = stablehlo.add %292, %293 : tensor<4xf32>
-    %295 = stablehlo.broadcast_in_dim %193, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %296 = stablehlo.multiply %295, %277 : tensor<4xf32>
-    %297 = stablehlo.divide %296, %294 : tensor<4xf32>
-    %298 = stablehlo.subtract %289, %297 : tensor<4xf32>
+    %264 = stablehlo.subtract %178#3, %arg9 : tensor<4xf32>
+    %265 = stablehlo.constant dense<0.1> : tensor<4xf32>
+    %266 = stablehlo.multiply %264, %265 : tensor<4xf32>
+    %267 = stablehlo.add %arg9, %266 : tensor<4xf32>
+    %268 = stablehlo.multiply %178#3, %178#3 : tensor<4xf32>
+    %269 = stablehlo.constant dense<0.001> : tensor<4xf32>
+    %270 = stablehlo.multiply %268, %269 : tensor<4xf32>
+    %271 = stablehlo.constant dense<0.999> : tensor<4xf32>
+    %272 = stablehlo.multiply %arg15, %271 : tensor<4xf32>
+    %273 = stablehlo.add %272, %270 : tensor<4xf32>
+    %274 = stablehlo.constant dense<0.1> : tensor<f32>
+    %275 = stablehlo.multiply %arg19, %274 : tensor<f32>
+    %276 = stablehlo.constant dense<1.0> : tensor<f32>
+    %277 = stablehlo.subtract %276, %275 : tensor<f32>
+    %278 = stablehlo.broadcast_in_dim %277, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %279 = stablehlo.multiply %arg3, %278 : tensor<4xf32>
+    %280 = stablehlo.sqrt %273 : tensor<4xf32>
+    %281 = stablehlo.broadcast_in_dim %188, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %282 = stablehlo.multiply %280, %281 : tensor<4xf32>
+    %283 = stablehlo.constant dense<1.0e-08> : tensor<4xf32>
+    %284 = stablehlo.add %282, %283 : tensor<4xf32>
+    %285 = stablehlo.broadcast_in_dim %183, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %286 = stablehlo.multiply %285, %267 : tensor<4xf32>
+    %287 = stablehlo.divide %286, %284 : tensor<4xf32>
+    %288 = stablehlo.subtract %279, %287 : tensor<4xf32>
     // update: dense_1.weight
-    %299 = stablehlo.subtract %188#4, %arg10 : tensor<2x4xf32>
-    %300 = stablehlo.constant dense<0.1> : tensor<2x4xf32>
-    %301 = stablehlo.multiply %299, %300 : tensor<2x4xf32>
-    %302 = stablehlo.add %arg10, %301 : tensor<2x4xf32>
-    %303 = stablehlo.multiply %188#4, %188#4 : tensor<2x4xf32>
-    %304 = stablehlo.constant dense<0.001> : tensor<2x4xf32>
-    %305 = stablehlo.multiply %303, %304 : tensor<2x4xf32>
-    %306 = stablehlo.constant dense<0.999> : tensor<2x4xf32>
-    %307 = stablehlo.multiply %arg16, %306 : tensor<2x4xf32>
-    %308 = stablehlo.add %307, %305 : tensor<2x4xf32>
-    %309 = stablehlo.constant dense<0.1> : tensor<f32>
-    %310 = stablehlo.multiply %arg19, %309 : tensor<f32>
-    %311 = stablehlo.constant dense<1.0> : tensor<f32>
-    %312 = stablehlo.subtract %311, %310 : tensor<f32>
-    %313 = stablehlo.broadcast_in_dim %312, dims = [] : (tensor<f32>) -> tensor<2x4xf32>
-    %314 = stablehlo.multiply %arg4, %313 : tensor<2x4xf32>
-    %315 = stablehlo.sqrt %308 : tensor<2x4xf32>
-    %316 = stablehlo.broadcast_in_dim %198, dims = [] : (tensor<f32>) -> tensor<2x4xf32>
-    %317 = stablehlo.multiply %315, %316 : tensor<2x4xf32>
-    %318 = stablehlo.constant dense<1.0e-08> : tensor<2x4xf32>
-    %319 = stablehlo.add %317, %318 : tensor<2x4xf32>
-    %320 = stablehlo.broadcast_in_dim %193, dims = [] : (tensor<f32>) -> tensor<2x4xf32>
-    %321 = stablehlo.multiply %320, %302 : tensor<2x4xf32>
-    %322 = stablehlo.divide %321, %319 : tensor<2x4xf32>
-    %323 = stablehlo.subtract %314, %322 : tensor<2x4xf32>
+    %289 = stablehlo.subtract %178#4, %arg10 : tensor<2x4xf32>
+    %290 = stablehlo.constant dense<0.1> : tensor<2x4xf32>
+    %291 = stablehlo.multiply %289, %290 : tensor<2x4xf32>
+    %292 = stablehlo.add %arg10, %291 : tensor<2x4xf32>
+    %293 = stablehlo.multiply %178#4, %178#4 : tensor<2x4xf32>
+    %294 = stablehlo.constant dense<0.001> : tensor<2x4xf32>
+    %295 = stablehlo.multiply %293, %294 : tensor<2x4xf32>
+    %296 = stablehlo.constant dense<0.999> : tensor<2x4xf32>
+    %297 = stablehlo.multiply %arg16, %296 : tensor<2x4xf32>
+    %298 = stablehlo.add %297, %295 : tensor<2x4xf32>
+    %299 = stablehlo.constant dense<0.1> : tensor<f32>
+    %300 = stablehlo.multiply %arg19, %299 : tensor<f32>
+    %301 = stablehlo.constant dense<1.0> : tensor<f32>
+    %302 = stablehlo.subtract %301, %300 : tensor<f32>
+    %303 = stablehlo.broadcast_in_dim %302, dims = [] : (tensor<f32>) -> tensor<2x4xf32>
+    %304 = stablehlo.multiply %arg4, %303 : tensor<2x4xf32>
+    %305 = stablehlo.sqrt %298 : tensor<2x4xf32>
+    %306 = stablehlo.broadcast_in_dim %188, dims = [] : (tensor<f32>) -> tensor<2x4xf32>
+    %307 = stablehlo.multiply %305, %306 : tensor<2x4xf32>
+    %308 = stablehlo.constant dense<1.0e-08> : tensor<2x4xf32>
+    %309 = stablehlo.add %307, %308 : tensor<2x4xf32>
+    %310 = stablehlo.broadcast_in_dim %183, dims = [] : (tensor<f32>) -> tensor<2x4xf32>
+    %311 = stablehlo.multiply %310, %292 : tensor<2x4xf32>
+    %312 = stablehlo.divide %311, %309 : tensor<2x4xf32>
+    %313 = stablehlo.subtract %304, %312 : tensor<2x4xf32>
     // update: dense_1.bias
-    %324 = stablehlo.subtract %188#5, %arg11 : tensor<2xf32>
-    %325 = stablehlo.constant dense<0.1> : tensor<2xf32>
-    %326 = stablehlo.multiply %324, %325 : tensor<2xf32>
-    %327 = stablehlo.add %arg11, %326 : tensor<2xf32>
-    %328 = stablehlo.multiply %188#5, %188#5 : tensor<2xf32>
-    %329 = stablehlo.constant dense<0.001> : tensor<2xf32>
-    %330 = stablehlo.multiply %328, %329 : tensor<2xf32>
-    %331 = stablehlo.constant dense<0.999> : tensor<2xf32>
-    %332 = stablehlo.multiply %arg17, %331 : tensor<2xf32>
-    %333 = stablehlo.add %332, %330 : tensor<2xf32>
-    %334 = stablehlo.constant dense<0.1> : tensor<f32>
-    %335 = stablehlo.multiply %arg19, %334 : tensor<f32>
-    %336 = stablehlo.constant dense<1.0> : tensor<f32>
-    %337 = stablehlo.subtract %336, %335 : tensor<f32>
-    %338 = stablehlo.broadcast_in_dim %337, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %339 = stablehlo.multiply %arg5, %338 : tensor<2xf32>
-    %340 = stablehlo.sqrt %333 : tensor<2xf32>
-    %341 = stablehlo.broadcast_in_dim %198, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %342 = stablehlo.multiply %340, %341 : tensor<2xf32>
-    %343 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
-    %344 = stablehlo.add %342, %343 : tensor<2xf32>
-    %345 = stablehlo.broadcast_in_dim %193, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %346 = stablehlo.multiply %345, %327 : tensor<2xf32>
-    %347 = stablehlo.divide %346, %344 : tensor<2xf32>
-    %348 = stablehlo.subtract %339, %347 : tensor<2xf32>
-    return %223, %248, %273, %298, %323, %348, %202, %227, %252, %277, %302, %327, %208, %233, %258, %283, %308, %333, %188#6 : tensor<4x3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2x4xf32>, tensor<2xf32>, tensor<4x3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2x4xf32>, tensor<2xf32>, tensor<4x3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2x4xf32>, tensor<2xf32>, tensor<6xf32>
+    %314 = stablehlo.subtract %178#5, %arg11 : tensor<2xf32>
+    %315 = stablehlo.constant dense<0.1> : tensor<2xf32>
+    %316 = stablehlo.multiply %314, %315 : tensor<2xf32>
+    %317 = stablehlo.add %arg11, %316 : tensor<2xf32>
+    %318 = stablehlo.multiply %178#5, %178#5 : tensor<2xf32>
+    %319 = stablehlo.constant dense<0.001> : tensor<2xf32>
+    %320 = stablehlo.multiply %318, %319 : tensor<2xf32>
+    %321 = stablehlo.constant dense<0.999> : tensor<2xf32>
+    %322 = stablehlo.multiply %arg17, %321 : tensor<2xf32>
+    %323 = stablehlo.add %322, %320 : tensor<2xf32>
+    %324 = stablehlo.constant dense<0.1> : tensor<f32>
+    %325 = stablehlo.multiply %arg19, %324 : tensor<f32>
+    %326 = stablehlo.constant dense<1.0> : tensor<f32>
+    %327 = stablehlo.subtract %326, %325 : tensor<f32>
+    %328 = stablehlo.broadcast_in_dim %327, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %329 = stablehlo.multiply %arg5, %328 : tensor<2xf32>
+    %330 = stablehlo.sqrt %323 : tensor<2xf32>
+    %331 = stablehlo.broadcast_in_dim %188, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %332 = stablehlo.multiply %330, %331 : tensor<2xf32>
+    %333 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
+    %334 = stablehlo.add %332, %333 : tensor<2xf32>
+    %335 = stablehlo.broadcast_in_dim %183, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %336 = stablehlo.multiply %335, %317 : tensor<2xf32>
+    %337 = stablehlo.divide %336, %334 : tensor<2xf32>
+    %338 = stablehlo.subtract %329, %337 : tensor<2xf32>
+    return %213, %238, %263, %288, %313, %338, %192, %217, %242, %267, %292, %317, %198, %223, %248, %273, %298, %323, %178#6 : tensor<4x3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2x4xf32>, tensor<2xf32>, tensor<4x3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2x4xf32>, tensor<2xf32>, tensor<4x3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<2x4xf32>, tensor<2xf32>, tensor<6xf32>
   }
 }

@@ -52,59 +52,55 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %36 = stablehlo.compare EQ, %35, %arg9, SIGNED : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
     %37 = stablehlo.convert %36 : (tensor<2xi1>) -> tensor<2xf32>
     %38 = stablehlo.select %27, %23, %28 : tensor<2xi1>, tensor<2xf32>
-    %39 = stablehlo.constant dense<0.0> : tensor<f32>
-    %40 = stablehlo.reduce(%38 init: %39) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %41 = stablehlo.reshape %40 : (tensor<f32>) -> tensor<1xf32>
-    %42 = stablehlo.select %27, %arg10, %28 : tensor<2xi1>, tensor<2xf32>
-    %43 = stablehlo.constant dense<0.0> : tensor<f32>
-    %44 = stablehlo.reduce(%42 init: %43) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %45 = stablehlo.reshape %44 : (tensor<f32>) -> tensor<1xf32>
-    %46 = stablehlo.select %27, %37, %28 : tensor<2xi1>, tensor<2xf32>
-    %47 = stablehlo.constant dense<0.0> : tensor<f32>
-    %48 = stablehlo.reduce(%46 init: %47) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %49 = stablehlo.reshape %48 : (tensor<f32>) -> tensor<1xf32>
-    %50 = stablehlo.broadcast_in_dim %arg6, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %51 = stablehlo.divide %arg10, %50 : tensor<2xf32>
-    %52 = stablehlo.broadcast_in_dim %51, dims = [0] : (tensor<2xf32>) -> tensor<2x2xf32>
-    %53 = stablehlo.multiply %25, %52 : tensor<2x2xf32>
-    %54 = stablehlo.concatenate %41, %45, %49, dim = 0 : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<3xf32>
+    %39 = stablehlo.reshape %38 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %40 = stablehlo.select %27, %arg10, %28 : tensor<2xi1>, tensor<2xf32>
+    %41 = stablehlo.reshape %40 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %42 = stablehlo.select %27, %37, %28 : tensor<2xi1>, tensor<2xf32>
+    %43 = stablehlo.reshape %42 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %44 = stablehlo.concatenate %39, %41, %43, dim = 0 : (tensor<1x2xf32>, tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<3x2xf32>
+    %45 = stablehlo.broadcast_in_dim %arg6, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %46 = stablehlo.divide %arg10, %45 : tensor<2xf32>
+    %47 = stablehlo.broadcast_in_dim %46, dims = [0] : (tensor<2xf32>) -> tensor<2x2xf32>
+    %48 = stablehlo.multiply %25, %47 : tensor<2x2xf32>
+    %49 = stablehlo.constant dense<0.0> : tensor<f32>
+    %50 = stablehlo.reduce(%44 init: %49) applies stablehlo.add across dimensions = [1] : (tensor<3x2xf32>, tensor<f32>) -> tensor<3xf32>
     // backward: dense
-    %55 = stablehlo.dot_general %53, %arg8, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x2xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
-    %56 = stablehlo.constant dense<0.0> : tensor<f32>
-    %57 = stablehlo.reduce(%53 init: %56) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %51 = stablehlo.dot_general %48, %arg8, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x2xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    %52 = stablehlo.constant dense<0.0> : tensor<f32>
+    %53 = stablehlo.reduce(%48 init: %52) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
     // update: dense.weight
-    %58 = stablehlo.constant dense<0.1> : tensor<2x3xf32>
-    %59 = stablehlo.multiply %55, %58 : tensor<2x3xf32>
-    %60 = stablehlo.constant dense<0.9> : tensor<2x3xf32>
-    %61 = stablehlo.multiply %arg2, %60 : tensor<2x3xf32>
-    %62 = stablehlo.add %61, %59 : tensor<2x3xf32>
-    %63 = stablehlo.sign %62 : tensor<2x3xf32>
-    %64 = stablehlo.constant dense<0.01> : tensor<2x3xf32>
-    %65 = stablehlo.multiply %arg0, %64 : tensor<2x3xf32>
-    %66 = stablehlo.add %63, %65 : tensor<2x3xf32>
-    %67 = stablehlo.broadcast_in_dim %arg5, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
-    %68 = stablehlo.multiply %67, %66 : tensor<2x3xf32>
-    %69 = stablehlo.subtract %arg0, %68 : tensor<2x3xf32>
-    %70 = stablehlo.constant dense<0.01> : tensor<2x3xf32>
-    %71 = stablehlo.multiply %55, %70 : tensor<2x3xf32>
-    %72 = stablehlo.constant dense<0.99> : tensor<2x3xf32>
-    %73 = stablehlo.multiply %arg2, %72 : tensor<2x3xf32>
-    %74 = stablehlo.add %73, %71 : tensor<2x3xf32>
+    %54 = stablehlo.constant dense<0.1> : tensor<2x3xf32>
+    %55 = stablehlo.multiply %51, %54 : tensor<2x3xf32>
+    %56 = stablehlo.constant dense<0.9> : tensor<2x3xf32>
+    %57 = stablehlo.multiply %arg2, %56 : tensor<2x3xf32>
+    %58 = stablehlo.add %57, %55 : tensor<2x3xf32>
+    %59 = stablehlo.sign %58 : tensor<2x3xf32>
+    %60 = stablehlo.constant dense<0.01> : tensor<2x3xf32>
+    %61 = stablehlo.multiply %arg0, %60 : tensor<2x3xf32>
+    %62 = stablehlo.add %59, %61 : tensor<2x3xf32>
+    %63 = stablehlo.broadcast_in_dim %arg5, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
+    %64 = stablehlo.multiply %63, %62 : tensor<2x3xf32>
+    %65 = stablehlo.subtract %arg0, %64 : tensor<2x3xf32>
+    %66 = stablehlo.constant dense<0.01> : tensor<2x3xf32>
+    %67 = stablehlo.multiply %51, %66 : tensor<2x3xf32>
+    %68 = stablehlo.constant dense<0.99> : tensor<2x3xf32>
+    %69 = stablehlo.multiply %arg2, %68 : tensor<2x3xf32>
+    %70 = stablehlo.add %69, %67 : tensor<2x3xf32>
     // update: dense.bias
-    %75 = stablehlo.constant dense<0.1> : tensor<2xf32>
-    %76 = stablehlo.multiply %57, %75 : tensor<2xf32>
-    %77 = stablehlo.constant dense<0.9> : tensor<2xf32>
-    %78 = stablehlo.multiply %arg3, %77 : tensor<2xf32>
-    %79 = stablehlo.add %78, %76 : tensor<2xf32>
-    %80 = stablehlo.sign %79 : tensor<2xf32>
-    %81 = stablehlo.broadcast_in_dim %arg5, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %82 = stablehlo.multiply %81, %80 : tensor<2xf32>
-    %83 = stablehlo.subtract %arg1, %82 : tensor<2xf32>
-    %84 = stablehlo.constant dense<0.01> : tensor<2xf32>
-    %85 = stablehlo.multiply %57, %84 : tensor<2xf32>
-    %86 = stablehlo.constant dense<0.99> : tensor<2xf32>
-    %87 = stablehlo.multiply %arg3, %86 : tensor<2xf32>
-    %88 = stablehlo.add %87, %85 : tensor<2xf32>
-    return %69, %83, %74, %88, %54 : tensor<2x3xf32>, tensor<2xf32>, tensor<2x3xf32>, tensor<2xf32>, tensor<3xf32>
+    %71 = stablehlo.constant dense<0.1> : tensor<2xf32>
+    %72 = stablehlo.multiply %53, %71 : tensor<2xf32>
+    %73 = stablehlo.constant dense<0.9> : tensor<2xf32>
+    %74 = stablehlo.multiply %arg3, %73 : tensor<2xf32>
+    %75 = stablehlo.add %74, %72 : tensor<2xf32>
+    %76 = stablehlo.sign %75 : tensor<2xf32>
+    %77 = stablehlo.broadcast_in_dim %arg5, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %78 = stablehlo.multiply %77, %76 : tensor<2xf32>
+    %79 = stablehlo.subtract %arg1, %78 : tensor<2xf32>
+    %80 = stablehlo.constant dense<0.01> : tensor<2xf32>
+    %81 = stablehlo.multiply %53, %80 : tensor<2xf32>
+    %82 = stablehlo.constant dense<0.99> : tensor<2xf32>
+    %83 = stablehlo.multiply %arg3, %82 : tensor<2xf32>
+    %84 = stablehlo.add %83, %81 : tensor<2xf32>
+    return %65, %79, %70, %84, %50 : tensor<2x3xf32>, tensor<2xf32>, tensor<2x3xf32>, tensor<2xf32>, tensor<3xf32>
   }
 }

@@ -43,40 +43,36 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %29 = stablehlo.multiply %28, %28 : tensor<2x2xf32>
     %30 = stablehlo.abs %28 : tensor<2x2xf32>
     %31 = stablehlo.select %26, %19, %27 : tensor<2xi1>, tensor<2xf32>
-    %32 = stablehlo.constant dense<0.0> : tensor<f32>
-    %33 = stablehlo.reduce(%31 init: %32) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %34 = stablehlo.reshape %33 : (tensor<f32>) -> tensor<1xf32>
-    %35 = stablehlo.select %26, %arg8, %27 : tensor<2xi1>, tensor<2xf32>
-    %36 = stablehlo.constant dense<0.0> : tensor<f32>
-    %37 = stablehlo.reduce(%35 init: %36) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %38 = stablehlo.reshape %37 : (tensor<f32>) -> tensor<1xf32>
+    %32 = stablehlo.reshape %31 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %33 = stablehlo.select %26, %arg8, %27 : tensor<2xi1>, tensor<2xf32>
+    %34 = stablehlo.reshape %33 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %35 = stablehlo.constant dense<0.0> : tensor<2x2xf32>
+    %36 = stablehlo.broadcast_in_dim %26, dims = [0] : (tensor<2xi1>) -> tensor<2x2xi1>
+    %37 = stablehlo.select %36, %29, %35 : tensor<2x2xi1>, tensor<2x2xf32>
+    %38 = stablehlo.transpose %37, dims = [1, 0] : (tensor<2x2xf32>) -> tensor<2x2xf32>
     %39 = stablehlo.constant dense<0.0> : tensor<2x2xf32>
     %40 = stablehlo.broadcast_in_dim %26, dims = [0] : (tensor<2xi1>) -> tensor<2x2xi1>
-    %41 = stablehlo.select %40, %29, %39 : tensor<2x2xi1>, tensor<2x2xf32>
-    %42 = stablehlo.constant dense<0.0> : tensor<f32>
-    %43 = stablehlo.reduce(%41 init: %42) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
-    %44 = stablehlo.constant dense<0.0> : tensor<2x2xf32>
-    %45 = stablehlo.broadcast_in_dim %26, dims = [0] : (tensor<2xi1>) -> tensor<2x2xi1>
-    %46 = stablehlo.select %45, %30, %44 : tensor<2x2xi1>, tensor<2x2xf32>
-    %47 = stablehlo.constant dense<0.0> : tensor<f32>
-    %48 = stablehlo.reduce(%46 init: %47) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
-    %49 = stablehlo.broadcast_in_dim %arg4, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %50 = stablehlo.divide %arg8, %49 : tensor<2xf32>
-    %51 = stablehlo.broadcast_in_dim %50, dims = [0] : (tensor<2xf32>) -> tensor<2x2xf32>
-    %52 = stablehlo.multiply %24, %51 : tensor<2x2xf32>
-    %53 = stablehlo.concatenate %34, %38, %43, %48, dim = 0 : (tensor<1xf32>, tensor<1xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<6xf32>
+    %41 = stablehlo.select %40, %30, %39 : tensor<2x2xi1>, tensor<2x2xf32>
+    %42 = stablehlo.transpose %41, dims = [1, 0] : (tensor<2x2xf32>) -> tensor<2x2xf32>
+    %43 = stablehlo.concatenate %32, %34, %38, %42, dim = 0 : (tensor<1x2xf32>, tensor<1x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<6x2xf32>
+    %44 = stablehlo.broadcast_in_dim %arg4, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %45 = stablehlo.divide %arg8, %44 : tensor<2xf32>
+    %46 = stablehlo.broadcast_in_dim %45, dims = [0] : (tensor<2xf32>) -> tensor<2x2xf32>
+    %47 = stablehlo.multiply %24, %46 : tensor<2x2xf32>
+    %48 = stablehlo.constant dense<0.0> : tensor<f32>
+    %49 = stablehlo.reduce(%43 init: %48) applies stablehlo.add across dimensions = [1] : (tensor<6x2xf32>, tensor<f32>) -> tensor<6xf32>
     // backward: dense
-    %54 = stablehlo.dot_general %52, %arg6, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x2xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
-    %55 = stablehlo.constant dense<0.0> : tensor<f32>
-    %56 = stablehlo.reduce(%52 init: %55) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %50 = stablehlo.dot_general %47, %arg6, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x2xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    %51 = stablehlo.constant dense<0.0> : tensor<f32>
+    %52 = stablehlo.reduce(%47 init: %51) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
     // update: dense.weight
-    %57 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
-    %58 = stablehlo.multiply %57, %54 : tensor<2x3xf32>
-    %59 = stablehlo.subtract %arg0, %58 : tensor<2x3xf32>
+    %53 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
+    %54 = stablehlo.multiply %53, %50 : tensor<2x3xf32>
+    %55 = stablehlo.subtract %arg0, %54 : tensor<2x3xf32>
     // update: dense.bias
-    %60 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %61 = stablehlo.multiply %60, %56 : tensor<2xf32>
-    %62 = stablehlo.subtract %arg1, %61 : tensor<2xf32>
-    return %59, %62, %53 : tensor<2x3xf32>, tensor<2xf32>, tensor<6xf32>
+    %56 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %57 = stablehlo.multiply %56, %52 : tensor<2xf32>
+    %58 = stablehlo.subtract %arg1, %57 : tensor<2xf32>
+    return %55, %58, %49 : tensor<2x3xf32>, tensor<2xf32>, tensor<6xf32>
   }
 }

@@ -38,40 +38,36 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %24 = stablehlo.multiply %23, %23 : tensor<2x2xf32>
     %25 = stablehlo.abs %23 : tensor<2x2xf32>
     %26 = stablehlo.select %21, %16, %22 : tensor<2xi1>, tensor<2xf32>
-    %27 = stablehlo.constant dense<0.0> : tensor<f32>
-    %28 = stablehlo.reduce(%26 init: %27) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %29 = stablehlo.reshape %28 : (tensor<f32>) -> tensor<1xf32>
-    %30 = stablehlo.select %21, %arg8, %22 : tensor<2xi1>, tensor<2xf32>
-    %31 = stablehlo.constant dense<0.0> : tensor<f32>
-    %32 = stablehlo.reduce(%30 init: %31) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %33 = stablehlo.reshape %32 : (tensor<f32>) -> tensor<1xf32>
+    %27 = stablehlo.reshape %26 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %28 = stablehlo.select %21, %arg8, %22 : tensor<2xi1>, tensor<2xf32>
+    %29 = stablehlo.reshape %28 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %30 = stablehlo.constant dense<0.0> : tensor<2x2xf32>
+    %31 = stablehlo.broadcast_in_dim %21, dims = [0] : (tensor<2xi1>) -> tensor<2x2xi1>
+    %32 = stablehlo.select %31, %24, %30 : tensor<2x2xi1>, tensor<2x2xf32>
+    %33 = stablehlo.transpose %32, dims = [1, 0] : (tensor<2x2xf32>) -> tensor<2x2xf32>
     %34 = stablehlo.constant dense<0.0> : tensor<2x2xf32>
     %35 = stablehlo.broadcast_in_dim %21, dims = [0] : (tensor<2xi1>) -> tensor<2x2xi1>
-    %36 = stablehlo.select %35, %24, %34 : tensor<2x2xi1>, tensor<2x2xf32>
-    %37 = stablehlo.constant dense<0.0> : tensor<f32>
-    %38 = stablehlo.reduce(%36 init: %37) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
-    %39 = stablehlo.constant dense<0.0> : tensor<2x2xf32>
-    %40 = stablehlo.broadcast_in_dim %21, dims = [0] : (tensor<2xi1>) -> tensor<2x2xi1>
-    %41 = stablehlo.select %40, %25, %39 : tensor<2x2xi1>, tensor<2x2xf32>
-    %42 = stablehlo.constant dense<0.0> : tensor<f32>
-    %43 = stablehlo.reduce(%41 init: %42) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
-    %44 = stablehlo.broadcast_in_dim %arg4, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %45 = stablehlo.divide %arg8, %44 : tensor<2xf32>
-    %46 = stablehlo.broadcast_in_dim %45, dims = [0] : (tensor<2xf32>) -> tensor<2x2xf32>
-    %47 = stablehlo.multiply %19, %46 : tensor<2x2xf32>
-    %48 = stablehlo.concatenate %29, %33, %38, %43, dim = 0 : (tensor<1xf32>, tensor<1xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<6xf32>
+    %36 = stablehlo.select %35, %25, %34 : tensor<2x2xi1>, tensor<2x2xf32>
+    %37 = stablehlo.transpose %36, dims = [1, 0] : (tensor<2x2xf32>) -> tensor<2x2xf32>
+    %38 = stablehlo.concatenate %27, %29, %33, %37, dim = 0 : (tensor<1x2xf32>, tensor<1x2xf32>, tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<6x2xf32>
+    %39 = stablehlo.broadcast_in_dim %arg4, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %40 = stablehlo.divide %arg8, %39 : tensor<2xf32>
+    %41 = stablehlo.broadcast_in_dim %40, dims = [0] : (tensor<2xf32>) -> tensor<2x2xf32>
+    %42 = stablehlo.multiply %19, %41 : tensor<2x2xf32>
+    %43 = stablehlo.constant dense<0.0> : tensor<f32>
+    %44 = stablehlo.reduce(%38 init: %43) applies stablehlo.add across dimensions = [1] : (tensor<6x2xf32>, tensor<f32>) -> tensor<6xf32>
     // backward: dense
-    %49 = stablehlo.dot_general %47, %arg6, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x2xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
-    %50 = stablehlo.constant dense<0.0> : tensor<f32>
-    %51 = stablehlo.reduce(%47 init: %50) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %45 = stablehlo.dot_general %42, %arg6, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x2xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    %46 = stablehlo.constant dense<0.0> : tensor<f32>
+    %47 = stablehlo.reduce(%42 init: %46) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
     // update: dense.weight
-    %52 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
-    %53 = stablehlo.multiply %52, %49 : tensor<2x3xf32>
-    %54 = stablehlo.subtract %arg0, %53 : tensor<2x3xf32>
+    %48 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
+    %49 = stablehlo.multiply %48, %45 : tensor<2x3xf32>
+    %50 = stablehlo.subtract %arg0, %49 : tensor<2x3xf32>
     // update: dense.bias
-    %55 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %56 = stablehlo.multiply %55, %51 : tensor<2xf32>
-    %57 = stablehlo.subtract %arg1, %56 : tensor<2xf32>
-    return %54, %57, %48 : tensor<2x3xf32>, tensor<2xf32>, tensor<6xf32>
+    %51 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %52 = stablehlo.multiply %51, %47 : tensor<2xf32>
+    %53 = stablehlo.subtract %arg1, %52 : tensor<2xf32>
+    return %50, %53, %44 : tensor<2x3xf32>, tensor<2xf32>, tensor<6xf32>
   }
 }

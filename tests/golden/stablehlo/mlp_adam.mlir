@@ -78,132 +78,128 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %51 = stablehlo.compare EQ, %50, %arg17, SIGNED : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
     %52 = stablehlo.convert %51 : (tensor<4xi1>) -> tensor<4xf32>
     %53 = stablehlo.select %42, %38, %43 : tensor<4xi1>, tensor<4xf32>
-    %54 = stablehlo.constant dense<0.0> : tensor<f32>
-    %55 = stablehlo.reduce(%53 init: %54) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-    %56 = stablehlo.reshape %55 : (tensor<f32>) -> tensor<1xf32>
-    %57 = stablehlo.select %42, %arg18, %43 : tensor<4xi1>, tensor<4xf32>
-    %58 = stablehlo.constant dense<0.0> : tensor<f32>
-    %59 = stablehlo.reduce(%57 init: %58) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-    %60 = stablehlo.reshape %59 : (tensor<f32>) -> tensor<1xf32>
-    %61 = stablehlo.select %42, %52, %43 : tensor<4xi1>, tensor<4xf32>
-    %62 = stablehlo.constant dense<0.0> : tensor<f32>
-    %63 = stablehlo.reduce(%61 init: %62) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-    %64 = stablehlo.reshape %63 : (tensor<f32>) -> tensor<1xf32>
-    %65 = stablehlo.broadcast_in_dim %arg14, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %66 = stablehlo.divide %arg18, %65 : tensor<4xf32>
-    %67 = stablehlo.broadcast_in_dim %66, dims = [0] : (tensor<4xf32>) -> tensor<4x3xf32>
-    %68 = stablehlo.multiply %40, %67 : tensor<4x3xf32>
-    %69 = stablehlo.concatenate %56, %60, %64, dim = 0 : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<3xf32>
+    %54 = stablehlo.reshape %53 : (tensor<4xf32>) -> tensor<1x4xf32>
+    %55 = stablehlo.select %42, %arg18, %43 : tensor<4xi1>, tensor<4xf32>
+    %56 = stablehlo.reshape %55 : (tensor<4xf32>) -> tensor<1x4xf32>
+    %57 = stablehlo.select %42, %52, %43 : tensor<4xi1>, tensor<4xf32>
+    %58 = stablehlo.reshape %57 : (tensor<4xf32>) -> tensor<1x4xf32>
+    %59 = stablehlo.concatenate %54, %56, %58, dim = 0 : (tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<3x4xf32>
+    %60 = stablehlo.broadcast_in_dim %arg14, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %61 = stablehlo.divide %arg18, %60 : tensor<4xf32>
+    %62 = stablehlo.broadcast_in_dim %61, dims = [0] : (tensor<4xf32>) -> tensor<4x3xf32>
+    %63 = stablehlo.multiply %40, %62 : tensor<4x3xf32>
+    %64 = stablehlo.constant dense<0.0> : tensor<f32>
+    %65 = stablehlo.reduce(%59 init: %64) applies stablehlo.add across dimensions = [1] : (tensor<3x4xf32>, tensor<f32>) -> tensor<3xf32>
     // backward: dense
-    %70 = stablehlo.dot_general %68, %14, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x3xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
-    %71 = stablehlo.constant dense<0.0> : tensor<f32>
-    %72 = stablehlo.reduce(%68 init: %71) applies stablehlo.add across dimensions = [0] : (tensor<4x3xf32>, tensor<f32>) -> tensor<3xf32>
-    %73 = stablehlo.dot_general %68, %arg2, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x3xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
+    %66 = stablehlo.dot_general %63, %14, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x3xf32>, tensor<4x5xf32>) -> tensor<3x5xf32>
+    %67 = stablehlo.constant dense<0.0> : tensor<f32>
+    %68 = stablehlo.reduce(%63 init: %67) applies stablehlo.add across dimensions = [0] : (tensor<4x3xf32>, tensor<f32>) -> tensor<3xf32>
+    %69 = stablehlo.dot_general %63, %arg2, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x3xf32>, tensor<3x5xf32>) -> tensor<4x5xf32>
     // backward: relu
-    %74 = stablehlo.constant dense<0.0> : tensor<4x5xf32>
-    %75 = stablehlo.compare LE, %14, %74, FLOAT : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xi1>
-    %76 = stablehlo.constant dense<0.0> : tensor<4x5xf32>
-    %77 = stablehlo.select %75, %76, %73 : tensor<4x5xi1>, tensor<4x5xf32>
+    %70 = stablehlo.constant dense<0.0> : tensor<4x5xf32>
+    %71 = stablehlo.compare LE, %14, %70, FLOAT : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xi1>
+    %72 = stablehlo.constant dense<0.0> : tensor<4x5xf32>
+    %73 = stablehlo.select %71, %72, %69 : tensor<4x5xi1>, tensor<4x5xf32>
     // backward: dense
-    %78 = stablehlo.dot_general %77, %9, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x5xf32>, tensor<4x12xf32>) -> tensor<5x12xf32>
-    %79 = stablehlo.constant dense<0.0> : tensor<f32>
-    %80 = stablehlo.reduce(%77 init: %79) applies stablehlo.add across dimensions = [0] : (tensor<4x5xf32>, tensor<f32>) -> tensor<5xf32>
-    %81 = stablehlo.constant dense<-0.105360515> : tensor<f32>
-    %82 = stablehlo.multiply %arg12, %81 : tensor<f32>
-    %83 = stablehlo.exponential_minus_one %82 : tensor<f32>
-    %84 = stablehlo.negate %83 : tensor<f32>
-    %85 = stablehlo.divide %arg13, %84 : tensor<f32>
-    %86 = stablehlo.constant dense<-0.0010005003> : tensor<f32>
-    %87 = stablehlo.multiply %arg12, %86 : tensor<f32>
-    %88 = stablehlo.exponential_minus_one %87 : tensor<f32>
-    %89 = stablehlo.negate %88 : tensor<f32>
-    %90 = stablehlo.rsqrt %89 : tensor<f32>
+    %74 = stablehlo.dot_general %73, %9, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x5xf32>, tensor<4x12xf32>) -> tensor<5x12xf32>
+    %75 = stablehlo.constant dense<0.0> : tensor<f32>
+    %76 = stablehlo.reduce(%73 init: %75) applies stablehlo.add across dimensions = [0] : (tensor<4x5xf32>, tensor<f32>) -> tensor<5xf32>
+    %77 = stablehlo.constant dense<-0.105360515> : tensor<f32>
+    %78 = stablehlo.multiply %arg12, %77 : tensor<f32>
+    %79 = stablehlo.exponential_minus_one %78 : tensor<f32>
+    %80 = stablehlo.negate %79 : tensor<f32>
+    %81 = stablehlo.divide %arg13, %80 : tensor<f32>
+    %82 = stablehlo.constant dense<-0.0010005003> : tensor<f32>
+    %83 = stablehlo.multiply %arg12, %82 : tensor<f32>
+    %84 = stablehlo.exponential_minus_one %83 : tensor<f32>
+    %85 = stablehlo.negate %84 : tensor<f32>
+    %86 = stablehlo.rsqrt %85 : tensor<f32>
     // update: dense.weight
-    %91 = stablehlo.constant dense<0.01> : tensor<5x12xf32>
-    %92 = stablehlo.multiply %arg0, %91 : tensor<5x12xf32>
-    %93 = stablehlo.add %78, %92 : tensor<5x12xf32>
-    %94 = stablehlo.subtract %93, %arg4 : tensor<5x12xf32>
-    %95 = stablehlo.constant dense<0.1> : tensor<5x12xf32>
+    %87 = stablehlo.constant dense<0.01> : tensor<5x12xf32>
+    %88 = stablehlo.multiply %arg0, %87 : tensor<5x12xf32>
+    %89 = stablehlo.add %74, %88 : tensor<5x12xf32>
+    %90 = stablehlo.subtract %89, %arg4 : tensor<5x12xf32>
+    %91 = stablehlo.constant dense<0.1> : tensor<5x12xf32>
+    %92 = stablehlo.multiply %90, %91 : tensor<5x12xf32>
+    %93 = stablehlo.add %arg4, %92 : tensor<5x12xf32>
+    %94 = stablehlo.multiply %89, %89 : tensor<5x12xf32>
+    %95 = stablehlo.constant dense<0.001> : tensor<5x12xf32>
     %96 = stablehlo.multiply %94, %95 : tensor<5x12xf32>
-    %97 = stablehlo.add %arg4, %96 : tensor<5x12xf32>
-    %98 = stablehlo.multiply %93, %93 : tensor<5x12xf32>
-    %99 = stablehlo.constant dense<0.001> : tensor<5x12xf32>
-    %100 = stablehlo.multiply %98, %99 : tensor<5x12xf32>
-    %101 = stablehlo.constant dense<0.999> : tensor<5x12xf32>
-    %102 = stablehlo.multiply %arg8, %101 : tensor<5x12xf32>
-    %103 = stablehlo.add %102, %100 : tensor<5x12xf32>
-    %104 = stablehlo.sqrt %103 : tensor<5x12xf32>
-    %105 = stablehlo.broadcast_in_dim %90, dims = [] : (tensor<f32>) -> tensor<5x12xf32>
-    %106 = stablehlo.multiply %104, %105 : tensor<5x12xf32>
-    %107 = stablehlo.constant dense<1.0e-08> : tensor<5x12xf32>
-    %108 = stablehlo.add %106, %107 : tensor<5x12xf32>
-    %109 = stablehlo.broadcast_in_dim %85, dims = [] : (tensor<f32>) -> tensor<5x12xf32>
-    %110 = stablehlo.multiply %109, %97 : tensor<5x12xf32>
-    %111 = stablehlo.divide %110, %108 : tensor<5x12xf32>
-    %112 = stablehlo.subtract %arg0, %111 : tensor<5x12xf32>
+    %97 = stablehlo.constant dense<0.999> : tensor<5x12xf32>
+    %98 = stablehlo.multiply %arg8, %97 : tensor<5x12xf32>
+    %99 = stablehlo.add %98, %96 : tensor<5x12xf32>
+    %100 = stablehlo.sqrt %99 : tensor<5x12xf32>
+    %101 = stablehlo.broadcast_in_dim %86, dims = [] : (tensor<f32>) -> tensor<5x12xf32>
+    %102 = stablehlo.multiply %100, %101 : tensor<5x12xf32>
+    %103 = stablehlo.constant dense<1.0e-08> : tensor<5x12xf32>
+    %104 = stablehlo.add %102, %103 : tensor<5x12xf32>
+    %105 = stablehlo.broadcast_in_dim %81, dims = [] : (tensor<f32>) -> tensor<5x12xf32>
+    %106 = stablehlo.multiply %105, %93 : tensor<5x12xf32>
+    %107 = stablehlo.divide %106, %104 : tensor<5x12xf32>
+    %108 = stablehlo.subtract %arg0, %107 : tensor<5x12xf32>
     // update: dense.bias
-    %113 = stablehlo.subtract %80, %arg5 : tensor<5xf32>
-    %114 = stablehlo.constant dense<0.1> : tensor<5xf32>
+    %109 = stablehlo.subtract %76, %arg5 : tensor<5xf32>
+    %110 = stablehlo.constant dense<0.1> : tensor<5xf32>
+    %111 = stablehlo.multiply %109, %110 : tensor<5xf32>
+    %112 = stablehlo.add %arg5, %111 : tensor<5xf32>
+    %113 = stablehlo.multiply %76, %76 : tensor<5xf32>
+    %114 = stablehlo.constant dense<0.001> : tensor<5xf32>
     %115 = stablehlo.multiply %113, %114 : tensor<5xf32>
-    %116 = stablehlo.add %arg5, %115 : tensor<5xf32>
-    %117 = stablehlo.multiply %80, %80 : tensor<5xf32>
-    %118 = stablehlo.constant dense<0.001> : tensor<5xf32>
-    %119 = stablehlo.multiply %117, %118 : tensor<5xf32>
-    %120 = stablehlo.constant dense<0.999> : tensor<5xf32>
-    %121 = stablehlo.multiply %arg9, %120 : tensor<5xf32>
-    %122 = stablehlo.add %121, %119 : tensor<5xf32>
-    %123 = stablehlo.sqrt %122 : tensor<5xf32>
-    %124 = stablehlo.broadcast_in_dim %90, dims = [] : (tensor<f32>) -> tensor<5xf32>
-    %125 = stablehlo.multiply %123, %124 : tensor<5xf32>
-    %126 = stablehlo.constant dense<1.0e-08> : tensor<5xf32>
-    %127 = stablehlo.add %125, %126 : tensor<5xf32>
-    %128 = stablehlo.broadcast_in_dim %85, dims = [] : (tensor<f32>) -> tensor<5xf32>
-    %129 = stablehlo.multiply %128, %116 : tensor<5xf32>
-    %130 = stablehlo.divide %129, %127 : tensor<5xf32>
-    %131 = stablehlo.subtract %arg1, %130 : tensor<5xf32>
+    %116 = stablehlo.constant dense<0.999> : tensor<5xf32>
+    %117 = stablehlo.multiply %arg9, %116 : tensor<5xf32>
+    %118 = stablehlo.add %117, %115 : tensor<5xf32>
+    %119 = stablehlo.sqrt %118 : tensor<5xf32>
+    %120 = stablehlo.broadcast_in_dim %86, dims = [] : (tensor<f32>) -> tensor<5xf32>
+    %121 = stablehlo.multiply %119, %120 : tensor<5xf32>
+    %122 = stablehlo.constant dense<1.0e-08> : tensor<5xf32>
+    %123 = stablehlo.add %121, %122 : tensor<5xf32>
+    %124 = stablehlo.broadcast_in_dim %81, dims = [] : (tensor<f32>) -> tensor<5xf32>
+    %125 = stablehlo.multiply %124, %112 : tensor<5xf32>
+    %126 = stablehlo.divide %125, %123 : tensor<5xf32>
+    %127 = stablehlo.subtract %arg1, %126 : tensor<5xf32>
     // update: dense_1.weight
-    %132 = stablehlo.constant dense<0.01> : tensor<3x5xf32>
-    %133 = stablehlo.multiply %arg2, %132 : tensor<3x5xf32>
-    %134 = stablehlo.add %70, %133 : tensor<3x5xf32>
-    %135 = stablehlo.subtract %134, %arg6 : tensor<3x5xf32>
-    %136 = stablehlo.constant dense<0.1> : tensor<3x5xf32>
+    %128 = stablehlo.constant dense<0.01> : tensor<3x5xf32>
+    %129 = stablehlo.multiply %arg2, %128 : tensor<3x5xf32>
+    %130 = stablehlo.add %66, %129 : tensor<3x5xf32>
+    %131 = stablehlo.subtract %130, %arg6 : tensor<3x5xf32>
+    %132 = stablehlo.constant dense<0.1> : tensor<3x5xf32>
+    %133 = stablehlo.multiply %131, %132 : tensor<3x5xf32>
+    %134 = stablehlo.add %arg6, %133 : tensor<3x5xf32>
+    %135 = stablehlo.multiply %130, %130 : tensor<3x5xf32>
+    %136 = stablehlo.constant dense<0.001> : tensor<3x5xf32>
     %137 = stablehlo.multiply %135, %136 : tensor<3x5xf32>
-    %138 = stablehlo.add %arg6, %137 : tensor<3x5xf32>
-    %139 = stablehlo.multiply %134, %134 : tensor<3x5xf32>
-    %140 = stablehlo.constant dense<0.001> : tensor<3x5xf32>
-    %141 = stablehlo.multiply %139, %140 : tensor<3x5xf32>
-    %142 = stablehlo.constant dense<0.999> : tensor<3x5xf32>
-    %143 = stablehlo.multiply %arg10, %142 : tensor<3x5xf32>
-    %144 = stablehlo.add %143, %141 : tensor<3x5xf32>
-    %145 = stablehlo.sqrt %144 : tensor<3x5xf32>
-    %146 = stablehlo.broadcast_in_dim %90, dims = [] : (tensor<f32>) -> tensor<3x5xf32>
-    %147 = stablehlo.multiply %145, %146 : tensor<3x5xf32>
-    %148 = stablehlo.constant dense<1.0e-08> : tensor<3x5xf32>
-    %149 = stablehlo.add %147, %148 : tensor<3x5xf32>
-    %150 = stablehlo.broadcast_in_dim %85, dims = [] : (tensor<f32>) -> tensor<3x5xf32>
-    %151 = stablehlo.multiply %150, %138 : tensor<3x5xf32>
-    %152 = stablehlo.divide %151, %149 : tensor<3x5xf32>
-    %153 = stablehlo.subtract %arg2, %152 : tensor<3x5xf32>
+    %138 = stablehlo.constant dense<0.999> : tensor<3x5xf32>
+    %139 = stablehlo.multiply %arg10, %138 : tensor<3x5xf32>
+    %140 = stablehlo.add %139, %137 : tensor<3x5xf32>
+    %141 = stablehlo.sqrt %140 : tensor<3x5xf32>
+    %142 = stablehlo.broadcast_in_dim %86, dims = [] : (tensor<f32>) -> tensor<3x5xf32>
+    %143 = stablehlo.multiply %141, %142 : tensor<3x5xf32>
+    %144 = stablehlo.constant dense<1.0e-08> : tensor<3x5xf32>
+    %145 = stablehlo.add %143, %144 : tensor<3x5xf32>
+    %146 = stablehlo.broadcast_in_dim %81, dims = [] : (tensor<f32>) -> tensor<3x5xf32>
+    %147 = stablehlo.multiply %146, %134 : tensor<3x5xf32>
+    %148 = stablehlo.divide %147, %145 : tensor<3x5xf32>
+    %149 = stablehlo.subtract %arg2, %148 : tensor<3x5xf32>
     // update: dense_1.bias
-    %154 = stablehlo.subtract %72, %arg7 : tensor<3xf32>
-    %155 = stablehlo.constant dense<0.1> : tensor<3xf32>
+    %150 = stablehlo.subtract %68, %arg7 : tensor<3xf32>
+    %151 = stablehlo.constant dense<0.1> : tensor<3xf32>
+    %152 = stablehlo.multiply %150, %151 : tensor<3xf32>
+    %153 = stablehlo.add %arg7, %152 : tensor<3xf32>
+    %154 = stablehlo.multiply %68, %68 : tensor<3xf32>
+    %155 = stablehlo.constant dense<0.001> : tensor<3xf32>
     %156 = stablehlo.multiply %154, %155 : tensor<3xf32>
-    %157 = stablehlo.add %arg7, %156 : tensor<3xf32>
-    %158 = stablehlo.multiply %72, %72 : tensor<3xf32>
-    %159 = stablehlo.constant dense<0.001> : tensor<3xf32>
-    %160 = stablehlo.multiply %158, %159 : tensor<3xf32>
-    %161 = stablehlo.constant dense<0.999> : tensor<3xf32>
-    %162 = stablehlo.multiply %arg11, %161 : tensor<3xf32>
-    %163 = stablehlo.add %162, %160 : tensor<3xf32>
-    %164 = stablehlo.sqrt %163 : tensor<3xf32>
-    %165 = stablehlo.broadcast_in_dim %90, dims = [] : (tensor<f32>) -> tensor<3xf32>
-    %166 = stablehlo.multiply %164, %165 : tensor<3xf32>
-    %167 = stablehlo.constant dense<1.0e-08> : tensor<3xf32>
-    %168 = stablehlo.add %166, %167 : tensor<3xf32>
-    %169 = stablehlo.broadcast_in_dim %85, dims = [] : (tensor<f32>) -> tensor<3xf32>
-    %170 = stablehlo.multiply %169, %157 : tensor<3xf32>
-    %171 = stablehlo.divide %170, %168 : tensor<3xf32>
-    %172 = stablehlo.subtract %arg3, %171 : tensor<3xf32>
-    return %112, %131, %153, %172, %97, %116, %138, %157, %103, %122, %144, %163, %69 : tensor<5x12xf32>, tensor<5xf32>, tensor<3x5xf32>, tensor<3xf32>, tensor<5x12xf32>, tensor<5xf32>, tensor<3x5xf32>, tensor<3xf32>, tensor<5x12xf32>, tensor<5xf32>, tensor<3x5xf32>, tensor<3xf32>, tensor<3xf32>
+    %157 = stablehlo.constant dense<0.999> : tensor<3xf32>
+    %158 = stablehlo.multiply %arg11, %157 : tensor<3xf32>
+    %159 = stablehlo.add %158, %156 : tensor<3xf32>
+    %160 = stablehlo.sqrt %159 : tensor<3xf32>
+    %161 = stablehlo.broadcast_in_dim %86, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %162 = stablehlo.multiply %160, %161 : tensor<3xf32>
+    %163 = stablehlo.constant dense<1.0e-08> : tensor<3xf32>
+    %164 = stablehlo.add %162, %163 : tensor<3xf32>
+    %165 = stablehlo.broadcast_in_dim %81, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %166 = stablehlo.multiply %165, %153 : tensor<3xf32>
+    %167 = stablehlo.divide %166, %164 : tensor<3xf32>
+    %168 = stablehlo.subtract %arg3, %167 : tensor<3xf32>
+    return %108, %127, %149, %168, %93, %112, %134, %153, %99, %118, %140, %159, %65 : tensor<5x12xf32>, tensor<5xf32>, tensor<3x5xf32>, tensor<3xf32>, tensor<5x12xf32>, tensor<5xf32>, tensor<3x5xf32>, tensor<3xf32>, tensor<5x12xf32>, tensor<5xf32>, tensor<3x5xf32>, tensor<3xf32>, tensor<3xf32>
   }
 }

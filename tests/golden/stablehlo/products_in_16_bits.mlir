@@ -124,116 +124,112 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %98 = stablehlo.compare EQ, %97, %arg13, SIGNED : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
     %99 = stablehlo.convert %98 : (tensor<2xi1>) -> tensor<2xf32>
     %100 = stablehlo.select %89, %85, %90 : tensor<2xi1>, tensor<2xf32>
-    %101 = stablehlo.constant dense<0.0> : tensor<f32>
-    %102 = stablehlo.reduce(%100 init: %101) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %103 = stablehlo.reshape %102 : (tensor<f32>) -> tensor<1xf32>
-    %104 = stablehlo.select %89, %arg14, %90 : tensor<2xi1>, tensor<2xf32>
-    %105 = stablehlo.constant dense<0.0> : tensor<f32>
-    %106 = stablehlo.reduce(%104 init: %105) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %107 = stablehlo.reshape %106 : (tensor<f32>) -> tensor<1xf32>
-    %108 = stablehlo.select %89, %99, %90 : tensor<2xi1>, tensor<2xf32>
-    %109 = stablehlo.constant dense<0.0> : tensor<f32>
-    %110 = stablehlo.reduce(%108 init: %109) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %111 = stablehlo.reshape %110 : (tensor<f32>) -> tensor<1xf32>
-    %112 = stablehlo.broadcast_in_dim %arg10, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %113 = stablehlo.divide %arg14, %112 : tensor<2xf32>
-    %114 = stablehlo.broadcast_in_dim %113, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
-    %115 = stablehlo.multiply %87, %114 : tensor<2x3xf32>
-    %116 = stablehlo.concatenate %103, %107, %111, dim = 0 : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<3xf32>
-    %117 = stablehlo.convert %115 : (tensor<2x3xf32>) -> tensor<2x3xbf16>
+    %101 = stablehlo.reshape %100 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %102 = stablehlo.select %89, %arg14, %90 : tensor<2xi1>, tensor<2xf32>
+    %103 = stablehlo.reshape %102 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %104 = stablehlo.select %89, %99, %90 : tensor<2xi1>, tensor<2xf32>
+    %105 = stablehlo.reshape %104 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %106 = stablehlo.concatenate %101, %103, %105, dim = 0 : (tensor<1x2xf32>, tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<3x2xf32>
+    %107 = stablehlo.broadcast_in_dim %arg10, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %108 = stablehlo.divide %arg14, %107 : tensor<2xf32>
+    %109 = stablehlo.broadcast_in_dim %108, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %110 = stablehlo.multiply %87, %109 : tensor<2x3xf32>
+    %111 = stablehlo.constant dense<0.0> : tensor<f32>
+    %112 = stablehlo.reduce(%106 init: %111) applies stablehlo.add across dimensions = [1] : (tensor<3x2xf32>, tensor<f32>) -> tensor<3xf32>
+    %113 = stablehlo.convert %110 : (tensor<2x3xf32>) -> tensor<2x3xbf16>
     // backward: dense
-    %118 = stablehlo.dot_general %117, %58, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xbf16>, tensor<2x2xbf16>) -> tensor<3x2xf32>
-    %119 = stablehlo.convert %117 : (tensor<2x3xbf16>) -> tensor<2x3xf32>
-    %120 = stablehlo.constant dense<0.0> : tensor<f32>
-    %121 = stablehlo.reduce(%119 init: %120) applies stablehlo.add across dimensions = [0] : (tensor<2x3xf32>, tensor<f32>) -> tensor<3xf32>
-    %122 = stablehlo.dot_general %117, %59, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xbf16>, tensor<3x2xbf16>) -> tensor<2x2xf32>
-    %123 = stablehlo.convert %122 : (tensor<2x2xf32>) -> tensor<2x2xbf16>
+    %114 = stablehlo.dot_general %113, %58, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xbf16>, tensor<2x2xbf16>) -> tensor<3x2xf32>
+    %115 = stablehlo.convert %113 : (tensor<2x3xbf16>) -> tensor<2x3xf32>
+    %116 = stablehlo.constant dense<0.0> : tensor<f32>
+    %117 = stablehlo.reduce(%115 init: %116) applies stablehlo.add across dimensions = [0] : (tensor<2x3xf32>, tensor<f32>) -> tensor<3xf32>
+    %118 = stablehlo.dot_general %113, %59, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xbf16>, tensor<3x2xbf16>) -> tensor<2x2xf32>
+    %119 = stablehlo.convert %118 : (tensor<2x2xf32>) -> tensor<2x2xbf16>
     // backward: flatten
-    %124 = stablehlo.reshape %123 : (tensor<2x2xbf16>) -> tensor<2x2x1x1xbf16>
+    %120 = stablehlo.reshape %119 : (tensor<2x2xbf16>) -> tensor<2x2x1x1xbf16>
     // backward: max_pool2d
-    %125 = stablehlo.constant dense<0.0> : tensor<bf16>
-    %132 = "stablehlo.select_and_scatter"(%52, %124, %125) <{padding = dense<[[0, 0], [0, 0], [0, 0], [0, 0]]> : tensor<4x2xi64>, window_dimensions = array<i64: 1, 1, 2, 2>, window_strides = array<i64: 1, 1, 2, 2>}> ({
-      ^bb0(%126: tensor<bf16>, %127: tensor<bf16>):
-        %128 = stablehlo.compare GE, %126, %127, FLOAT : (tensor<bf16>, tensor<bf16>) -> tensor<i1>
-        stablehlo.return %128 : tensor<i1>
+    %121 = stablehlo.constant dense<0.0> : tensor<bf16>
+    %128 = "stablehlo.select_and_scatter"(%52, %120, %121) <{padding = dense<[[0, 0], [0, 0], [0, 0], [0, 0]]> : tensor<4x2xi64>, window_dimensions = array<i64: 1, 1, 2, 2>, window_strides = array<i64: 1, 1, 2, 2>}> ({
+      ^bb0(%122: tensor<bf16>, %123: tensor<bf16>):
+        %124 = stablehlo.compare GE, %122, %123, FLOAT : (tensor<bf16>, tensor<bf16>) -> tensor<i1>
+        stablehlo.return %124 : tensor<i1>
     }, {
-      ^bb0(%129: tensor<bf16>, %130: tensor<bf16>):
-        %131 = stablehlo.add %129, %130 : tensor<bf16>
-        stablehlo.return %131 : tensor<bf16>
+      ^bb0(%125: tensor<bf16>, %126: tensor<bf16>):
+        %127 = stablehlo.add %125, %126 : tensor<bf16>
+        stablehlo.return %127 : tensor<bf16>
     }) : (tensor<2x2x2x2xbf16>, tensor<2x2x1x1xbf16>, tensor<bf16>) -> tensor<2x2x2x2xbf16>
     // backward: relu
-    %133 = stablehlo.constant dense<0.0> : tensor<2x2x2x2xbf16>
-    %134 = stablehlo.compare LE, %52, %133, FLOAT : (tensor<2x2x2x2xbf16>, tensor<2x2x2x2xbf16>) -> tensor<2x2x2x2xi1>
-    %135 = stablehlo.constant dense<0.0> : tensor<2x2x2x2xbf16>
-    %136 = stablehlo.select %134, %135, %132 : tensor<2x2x2x2xi1>, tensor<2x2x2x2xbf16>
+    %129 = stablehlo.constant dense<0.0> : tensor<2x2x2x2xbf16>
+    %130 = stablehlo.compare LE, %52, %129, FLOAT : (tensor<2x2x2x2xbf16>, tensor<2x2x2x2xbf16>) -> tensor<2x2x2x2xi1>
+    %131 = stablehlo.constant dense<0.0> : tensor<2x2x2x2xbf16>
+    %132 = stablehlo.select %130, %131, %128 : tensor<2x2x2x2xi1>, tensor<2x2x2x2xbf16>
     // backward: batch_norm
-    %137 = stablehlo.convert %136 : (tensor<2x2x2x2xbf16>) -> tensor<2x2x2x2xf32>
-    %138 = stablehlo.multiply %137, %45 : tensor<2x2x2x2xf32>
-    %139 = stablehlo.constant dense<0.0> : tensor<f32>
-    %140 = stablehlo.reduce(%138 init: %139) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x2x2xf32>, tensor<f32>) -> tensor<2xf32>
-    %141 = stablehlo.constant dense<0.0> : tensor<f32>
-    %142 = stablehlo.reduce(%137 init: %141) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %133 = stablehlo.convert %132 : (tensor<2x2x2x2xbf16>) -> tensor<2x2x2x2xf32>
+    %134 = stablehlo.multiply %133, %45 : tensor<2x2x2x2xf32>
+    %135 = stablehlo.constant dense<0.0> : tensor<f32>
+    %136 = stablehlo.reduce(%134 init: %135) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %137 = stablehlo.constant dense<0.0> : tensor<f32>
+    %138 = stablehlo.reduce(%133 init: %137) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %139 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %140 = stablehlo.divide %138, %139 : tensor<2xf32>
+    %141 = stablehlo.broadcast_in_dim %140, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
+    %142 = stablehlo.subtract %133, %141 : tensor<2x2x2x2xf32>
     %143 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %144 = stablehlo.divide %142, %143 : tensor<2xf32>
+    %144 = stablehlo.divide %136, %143 : tensor<2xf32>
     %145 = stablehlo.broadcast_in_dim %144, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
-    %146 = stablehlo.subtract %137, %145 : tensor<2x2x2x2xf32>
-    %147 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %148 = stablehlo.divide %140, %147 : tensor<2xf32>
+    %146 = stablehlo.multiply %45, %145 : tensor<2x2x2x2xf32>
+    %147 = stablehlo.subtract %142, %146 : tensor<2x2x2x2xf32>
+    %148 = stablehlo.multiply %41, %arg2 : tensor<2xf32>
     %149 = stablehlo.broadcast_in_dim %148, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
-    %150 = stablehlo.multiply %45, %149 : tensor<2x2x2x2xf32>
-    %151 = stablehlo.subtract %146, %150 : tensor<2x2x2x2xf32>
-    %152 = stablehlo.multiply %41, %arg2 : tensor<2xf32>
-    %153 = stablehlo.broadcast_in_dim %152, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
-    %154 = stablehlo.multiply %151, %153 : tensor<2x2x2x2xf32>
-    %155 = stablehlo.multiply %154, %7 : tensor<2x2x2x2xf32>
-    %156 = stablehlo.convert %155 : (tensor<2x2x2x2xf32>) -> tensor<2x2x2x2xbf16>
+    %150 = stablehlo.multiply %147, %149 : tensor<2x2x2x2xf32>
+    %151 = stablehlo.multiply %150, %7 : tensor<2x2x2x2xf32>
+    %152 = stablehlo.convert %151 : (tensor<2x2x2x2xf32>) -> tensor<2x2x2x2xbf16>
     // backward: conv2d
-    %157 = stablehlo.constant dense<0.0> : tensor<bf16>
-    %158 = stablehlo.pad %0, %157, low = [0, 0, 0, 0], high = [0, 0, 0, 0], interior = [0, 0, 0, 0] : (tensor<2x1x4x4xbf16>, tensor<bf16>) -> tensor<2x1x4x4xbf16>
-    %159 = stablehlo.slice %158 [0:2, 0:1, 0:2, 0:2] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
-    %160 = stablehlo.slice %158 [0:2, 0:1, 0:2, 1:3] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
-    %161 = stablehlo.slice %158 [0:2, 0:1, 0:2, 2:4] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
-    %162 = stablehlo.slice %158 [0:2, 0:1, 1:3, 0:2] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
-    %163 = stablehlo.slice %158 [0:2, 0:1, 1:3, 1:3] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
-    %164 = stablehlo.slice %158 [0:2, 0:1, 1:3, 2:4] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
-    %165 = stablehlo.slice %158 [0:2, 0:1, 2:4, 0:2] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
-    %166 = stablehlo.slice %158 [0:2, 0:1, 2:4, 1:3] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
-    %167 = stablehlo.slice %158 [0:2, 0:1, 2:4, 2:4] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
-    %168 = stablehlo.concatenate %159, %160, %161, %162, %163, %164, %165, %166, %167, dim = 1 : (tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>) -> tensor<2x9x2x2xbf16>
-    %169 = stablehlo.transpose %168, dims = [1, 0, 2, 3] : (tensor<2x9x2x2xbf16>) -> tensor<9x2x2x2xbf16>
-    %170 = stablehlo.reshape %169 : (tensor<9x2x2x2xbf16>) -> tensor<9x8xbf16>
-    %171 = stablehlo.transpose %156, dims = [1, 0, 2, 3] : (tensor<2x2x2x2xbf16>) -> tensor<2x2x2x2xbf16>
-    %172 = stablehlo.reshape %171 : (tensor<2x2x2x2xbf16>) -> tensor<2x8xbf16>
-    %173 = stablehlo.dot_general %172, %170, contracting_dims = [1] x [1], precision = [HIGHEST, HIGHEST] : (tensor<2x8xbf16>, tensor<9x8xbf16>) -> tensor<2x9xf32>
-    %174 = stablehlo.reshape %173 : (tensor<2x9xf32>) -> tensor<2x3x3x1xf32>
-    %175 = stablehlo.transpose %174, dims = [0, 3, 1, 2] : (tensor<2x3x3x1xf32>) -> tensor<2x1x3x3xf32>
-    %176 = stablehlo.convert %156 : (tensor<2x2x2x2xbf16>) -> tensor<2x2x2x2xf32>
-    %177 = stablehlo.constant dense<0.0> : tensor<f32>
-    %178 = stablehlo.reduce(%176 init: %177) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %153 = stablehlo.constant dense<0.0> : tensor<bf16>
+    %154 = stablehlo.pad %0, %153, low = [0, 0, 0, 0], high = [0, 0, 0, 0], interior = [0, 0, 0, 0] : (tensor<2x1x4x4xbf16>, tensor<bf16>) -> tensor<2x1x4x4xbf16>
+    %155 = stablehlo.slice %154 [0:2, 0:1, 0:2, 0:2] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %156 = stablehlo.slice %154 [0:2, 0:1, 0:2, 1:3] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %157 = stablehlo.slice %154 [0:2, 0:1, 0:2, 2:4] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %158 = stablehlo.slice %154 [0:2, 0:1, 1:3, 0:2] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %159 = stablehlo.slice %154 [0:2, 0:1, 1:3, 1:3] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %160 = stablehlo.slice %154 [0:2, 0:1, 1:3, 2:4] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %161 = stablehlo.slice %154 [0:2, 0:1, 2:4, 0:2] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %162 = stablehlo.slice %154 [0:2, 0:1, 2:4, 1:3] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %163 = stablehlo.slice %154 [0:2, 0:1, 2:4, 2:4] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %164 = stablehlo.concatenate %155, %156, %157, %158, %159, %160, %161, %162, %163, dim = 1 : (tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>) -> tensor<2x9x2x2xbf16>
+    %165 = stablehlo.transpose %164, dims = [1, 0, 2, 3] : (tensor<2x9x2x2xbf16>) -> tensor<9x2x2x2xbf16>
+    %166 = stablehlo.reshape %165 : (tensor<9x2x2x2xbf16>) -> tensor<9x8xbf16>
+    %167 = stablehlo.transpose %152, dims = [1, 0, 2, 3] : (tensor<2x2x2x2xbf16>) -> tensor<2x2x2x2xbf16>
+    %168 = stablehlo.reshape %167 : (tensor<2x2x2x2xbf16>) -> tensor<2x8xbf16>
+    %169 = stablehlo.dot_general %168, %166, contracting_dims = [1] x [1], precision = [HIGHEST, HIGHEST] : (tensor<2x8xbf16>, tensor<9x8xbf16>) -> tensor<2x9xf32>
+    %170 = stablehlo.reshape %169 : (tensor<2x9xf32>) -> tensor<2x3x3x1xf32>
+    %171 = stablehlo.transpose %170, dims = [0, 3, 1, 2] : (tensor<2x3x3x1xf32>) -> tensor<2x1x3x3xf32>
+    %172 = stablehlo.convert %152 : (tensor<2x2x2x2xbf16>) -> tensor<2x2x2x2xf32>
+    %173 = stablehlo.constant dense<0.0> : tensor<f32>
+    %174 = stablehlo.reduce(%172 init: %173) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x2x2xf32>, tensor<f32>) -> tensor<2xf32>
     // update: first.weight
-    %179 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2x1x3x3xf32>
-    %180 = stablehlo.multiply %179, %175 : tensor<2x1x3x3xf32>
-    %181 = stablehlo.subtract %arg0, %180 : tensor<2x1x3x3xf32>
+    %175 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2x1x3x3xf32>
+    %176 = stablehlo.multiply %175, %171 : tensor<2x1x3x3xf32>
+    %177 = stablehlo.subtract %arg0, %176 : tensor<2x1x3x3xf32>
     // update: first.bias
-    %182 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %183 = stablehlo.multiply %182, %178 : tensor<2xf32>
-    %184 = stablehlo.subtract %arg1, %183 : tensor<2xf32>
+    %178 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %179 = stablehlo.multiply %178, %174 : tensor<2xf32>
+    %180 = stablehlo.subtract %arg1, %179 : tensor<2xf32>
     // update: batch_norm.weight
-    %185 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %186 = stablehlo.multiply %185, %140 : tensor<2xf32>
-    %187 = stablehlo.subtract %arg2, %186 : tensor<2xf32>
+    %181 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %182 = stablehlo.multiply %181, %136 : tensor<2xf32>
+    %183 = stablehlo.subtract %arg2, %182 : tensor<2xf32>
     // update: batch_norm.bias
-    %188 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %189 = stablehlo.multiply %188, %142 : tensor<2xf32>
-    %190 = stablehlo.subtract %arg3, %189 : tensor<2xf32>
+    %184 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %185 = stablehlo.multiply %184, %138 : tensor<2xf32>
+    %186 = stablehlo.subtract %arg3, %185 : tensor<2xf32>
     // update: dense.weight
-    %191 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<3x2xf32>
-    %192 = stablehlo.multiply %191, %118 : tensor<3x2xf32>
-    %193 = stablehlo.subtract %arg4, %192 : tensor<3x2xf32>
+    %187 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<3x2xf32>
+    %188 = stablehlo.multiply %187, %114 : tensor<3x2xf32>
+    %189 = stablehlo.subtract %arg4, %188 : tensor<3x2xf32>
     // update: dense.bias
-    %194 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<3xf32>
-    %195 = stablehlo.multiply %194, %121 : tensor<3xf32>
-    %196 = stablehlo.subtract %arg5, %195 : tensor<3xf32>
-    return %181, %184, %187, %190, %193, %196, %33, %38, %116 : tensor<2x1x3x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x2xf32>, tensor<3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3xf32>
+    %190 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %191 = stablehlo.multiply %190, %117 : tensor<3xf32>
+    %192 = stablehlo.subtract %arg5, %191 : tensor<3xf32>
+    return %177, %180, %183, %186, %189, %192, %33, %38, %112 : tensor<2x1x3x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x2xf32>, tensor<3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3xf32>
   }
 }

@@ -63,34 +63,30 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %46 = stablehlo.compare EQ, %45, %1, SIGNED : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
     %47 = stablehlo.convert %46 : (tensor<4xi1>) -> tensor<4xf32>
     %48 = stablehlo.select %37, %33, %38 : tensor<4xi1>, tensor<4xf32>
-    %49 = stablehlo.constant dense<0.0> : tensor<f32>
-    %50 = stablehlo.reduce(%48 init: %49) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-    %51 = stablehlo.reshape %50 : (tensor<f32>) -> tensor<1xf32>
-    %52 = stablehlo.select %37, %arg9, %38 : tensor<4xi1>, tensor<4xf32>
-    %53 = stablehlo.constant dense<0.0> : tensor<f32>
-    %54 = stablehlo.reduce(%52 init: %53) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-    %55 = stablehlo.reshape %54 : (tensor<f32>) -> tensor<1xf32>
-    %56 = stablehlo.select %37, %47, %38 : tensor<4xi1>, tensor<4xf32>
-    %57 = stablehlo.constant dense<0.0> : tensor<f32>
-    %58 = stablehlo.reduce(%56 init: %57) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-    %59 = stablehlo.reshape %58 : (tensor<f32>) -> tensor<1xf32>
-    %60 = stablehlo.broadcast_in_dim %arg4, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %61 = stablehlo.divide %arg9, %60 : tensor<4xf32>
-    %62 = stablehlo.broadcast_in_dim %61, dims = [0] : (tensor<4xf32>) -> tensor<4x3xf32>
-    %63 = stablehlo.multiply %35, %62 : tensor<4x3xf32>
-    %64 = stablehlo.concatenate %51, %55, %59, dim = 0 : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<3xf32>
+    %49 = stablehlo.reshape %48 : (tensor<4xf32>) -> tensor<1x4xf32>
+    %50 = stablehlo.select %37, %arg9, %38 : tensor<4xi1>, tensor<4xf32>
+    %51 = stablehlo.reshape %50 : (tensor<4xf32>) -> tensor<1x4xf32>
+    %52 = stablehlo.select %37, %47, %38 : tensor<4xi1>, tensor<4xf32>
+    %53 = stablehlo.reshape %52 : (tensor<4xf32>) -> tensor<1x4xf32>
+    %54 = stablehlo.concatenate %49, %51, %53, dim = 0 : (tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<3x4xf32>
+    %55 = stablehlo.broadcast_in_dim %arg4, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %56 = stablehlo.divide %arg9, %55 : tensor<4xf32>
+    %57 = stablehlo.broadcast_in_dim %56, dims = [0] : (tensor<4xf32>) -> tensor<4x3xf32>
+    %58 = stablehlo.multiply %35, %57 : tensor<4x3xf32>
+    %59 = stablehlo.constant dense<0.0> : tensor<f32>
+    %60 = stablehlo.reduce(%54 init: %59) applies stablehlo.add across dimensions = [1] : (tensor<3x4xf32>, tensor<f32>) -> tensor<3xf32>
     // backward: dense
-    %65 = stablehlo.dot_general %63, %9, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x3xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
-    %66 = stablehlo.constant dense<0.0> : tensor<f32>
-    %67 = stablehlo.reduce(%63 init: %66) applies stablehlo.add across dimensions = [0] : (tensor<4x3xf32>, tensor<f32>) -> tensor<3xf32>
+    %61 = stablehlo.dot_general %58, %9, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x3xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+    %62 = stablehlo.constant dense<0.0> : tensor<f32>
+    %63 = stablehlo.reduce(%58 init: %62) applies stablehlo.add across dimensions = [0] : (tensor<4x3xf32>, tensor<f32>) -> tensor<3xf32>
     // update: dense.weight
-    %68 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<3x4xf32>
-    %69 = stablehlo.multiply %68, %65 : tensor<3x4xf32>
-    %70 = stablehlo.subtract %arg0, %69 : tensor<3x4xf32>
+    %64 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<3x4xf32>
+    %65 = stablehlo.multiply %64, %61 : tensor<3x4xf32>
+    %66 = stablehlo.subtract %arg0, %65 : tensor<3x4xf32>
     // update: dense.bias
-    %71 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<3xf32>
-    %72 = stablehlo.multiply %71, %67 : tensor<3xf32>
-    %73 = stablehlo.subtract %arg1, %72 : tensor<3xf32>
-    return %70, %73, %64 : tensor<3x4xf32>, tensor<3xf32>, tensor<3xf32>
+    %67 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %68 = stablehlo.multiply %67, %63 : tensor<3xf32>
+    %69 = stablehlo.subtract %arg1, %68 : tensor<3xf32>
+    return %66, %69, %60 : tensor<3x4xf32>, tensor<3xf32>, tensor<3xf32>
   }
 }

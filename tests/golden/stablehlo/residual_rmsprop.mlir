@@ -200,249 +200,245 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %153 = stablehlo.compare EQ, %152, %arg31, SIGNED : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
     %154 = stablehlo.convert %153 : (tensor<2xi1>) -> tensor<2xf32>
     %155 = stablehlo.select %144, %137, %145 : tensor<2xi1>, tensor<2xf32>
-    %156 = stablehlo.constant dense<0.0> : tensor<f32>
-    %157 = stablehlo.reduce(%155 init: %156) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %158 = stablehlo.reshape %157 : (tensor<f32>) -> tensor<1xf32>
-    %159 = stablehlo.select %144, %arg32, %145 : tensor<2xi1>, tensor<2xf32>
-    %160 = stablehlo.constant dense<0.0> : tensor<f32>
-    %161 = stablehlo.reduce(%159 init: %160) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %162 = stablehlo.reshape %161 : (tensor<f32>) -> tensor<1xf32>
-    %163 = stablehlo.select %144, %154, %145 : tensor<2xi1>, tensor<2xf32>
-    %164 = stablehlo.constant dense<0.0> : tensor<f32>
-    %165 = stablehlo.reduce(%163 init: %164) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %166 = stablehlo.reshape %165 : (tensor<f32>) -> tensor<1xf32>
-    %167 = stablehlo.broadcast_in_dim %arg28, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %168 = stablehlo.divide %arg32, %167 : tensor<2xf32>
-    %169 = stablehlo.broadcast_in_dim %168, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
-    %170 = stablehlo.multiply %142, %169 : tensor<2x3xf32>
-    %171 = stablehlo.concatenate %158, %162, %166, dim = 0 : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<3xf32>
+    %156 = stablehlo.reshape %155 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %157 = stablehlo.select %144, %arg32, %145 : tensor<2xi1>, tensor<2xf32>
+    %158 = stablehlo.reshape %157 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %159 = stablehlo.select %144, %154, %145 : tensor<2xi1>, tensor<2xf32>
+    %160 = stablehlo.reshape %159 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %161 = stablehlo.concatenate %156, %158, %160, dim = 0 : (tensor<1x2xf32>, tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<3x2xf32>
+    %162 = stablehlo.broadcast_in_dim %arg28, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %163 = stablehlo.divide %arg32, %162 : tensor<2xf32>
+    %164 = stablehlo.broadcast_in_dim %163, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %165 = stablehlo.multiply %142, %164 : tensor<2x3xf32>
+    %166 = stablehlo.constant dense<0.0> : tensor<f32>
+    %167 = stablehlo.reduce(%161 init: %166) applies stablehlo.add across dimensions = [1] : (tensor<3x2xf32>, tensor<f32>) -> tensor<3xf32>
     // backward: dense
-    %172 = stablehlo.dot_general %170, %57, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xf32>, tensor<2x18xf32>) -> tensor<3x18xf32>
-    %173 = stablehlo.constant dense<0.0> : tensor<f32>
-    %174 = stablehlo.reduce(%170 init: %173) applies stablehlo.add across dimensions = [0] : (tensor<2x3xf32>, tensor<f32>) -> tensor<3xf32>
-    %175 = stablehlo.dot_general %170, %arg4, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xf32>, tensor<3x18xf32>) -> tensor<2x18xf32>
+    %168 = stablehlo.dot_general %165, %57, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xf32>, tensor<2x18xf32>) -> tensor<3x18xf32>
+    %169 = stablehlo.constant dense<0.0> : tensor<f32>
+    %170 = stablehlo.reduce(%165 init: %169) applies stablehlo.add across dimensions = [0] : (tensor<2x3xf32>, tensor<f32>) -> tensor<3xf32>
+    %171 = stablehlo.dot_general %165, %arg4, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xf32>, tensor<3x18xf32>) -> tensor<2x18xf32>
     // backward: flatten
-    %176 = stablehlo.reshape %175 : (tensor<2x18xf32>) -> tensor<2x2x3x3xf32>
+    %172 = stablehlo.reshape %171 : (tensor<2x18xf32>) -> tensor<2x2x3x3xf32>
     // backward: add
     // backward: relu
-    %177 = stablehlo.constant dense<0.0> : tensor<2x2x3x3xf32>
-    %178 = stablehlo.compare LE, %55, %177, FLOAT : (tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xi1>
-    %179 = stablehlo.constant dense<0.0> : tensor<2x2x3x3xf32>
-    %180 = stablehlo.select %178, %179, %176 : tensor<2x2x3x3xi1>, tensor<2x2x3x3xf32>
+    %173 = stablehlo.constant dense<0.0> : tensor<2x2x3x3xf32>
+    %174 = stablehlo.compare LE, %55, %173, FLOAT : (tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xi1>
+    %175 = stablehlo.constant dense<0.0> : tensor<2x2x3x3xf32>
+    %176 = stablehlo.select %174, %175, %172 : tensor<2x2x3x3xi1>, tensor<2x2x3x3xf32>
     // backward: batch_norm
-    %181 = stablehlo.multiply %180, %49 : tensor<2x2x3x3xf32>
-    %182 = stablehlo.constant dense<0.0> : tensor<f32>
-    %183 = stablehlo.reduce(%181 init: %182) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x3x3xf32>, tensor<f32>) -> tensor<2xf32>
-    %184 = stablehlo.constant dense<0.0> : tensor<f32>
-    %185 = stablehlo.reduce(%180 init: %184) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x3x3xf32>, tensor<f32>) -> tensor<2xf32>
-    %189:2 = "stablehlo.all_reduce"(%183, %185) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
-      ^bb0(%186: tensor<f32>, %187: tensor<f32>):
-        %188 = stablehlo.add %186, %187 : tensor<f32>
-        stablehlo.return %188 : tensor<f32>
+    %177 = stablehlo.multiply %176, %49 : tensor<2x2x3x3xf32>
+    %178 = stablehlo.constant dense<0.0> : tensor<f32>
+    %179 = stablehlo.reduce(%177 init: %178) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x3x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %180 = stablehlo.constant dense<0.0> : tensor<f32>
+    %181 = stablehlo.reduce(%176 init: %180) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x3x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %185:2 = "stablehlo.all_reduce"(%179, %181) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+      ^bb0(%182: tensor<f32>, %183: tensor<f32>):
+        %184 = stablehlo.add %182, %183 : tensor<f32>
+        stablehlo.return %184 : tensor<f32>
     }) : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+    %186 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %187 = stablehlo.divide %185#1, %186 : tensor<2xf32>
+    %188 = stablehlo.broadcast_in_dim %187, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %189 = stablehlo.subtract %176, %188 : tensor<2x2x3x3xf32>
     %190 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %191 = stablehlo.divide %189#1, %190 : tensor<2xf32>
+    %191 = stablehlo.divide %185#0, %190 : tensor<2xf32>
     %192 = stablehlo.broadcast_in_dim %191, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
-    %193 = stablehlo.subtract %180, %192 : tensor<2x2x3x3xf32>
-    %194 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %195 = stablehlo.divide %189#0, %194 : tensor<2xf32>
+    %193 = stablehlo.multiply %49, %192 : tensor<2x2x3x3xf32>
+    %194 = stablehlo.subtract %189, %193 : tensor<2x2x3x3xf32>
+    %195 = stablehlo.multiply %45, %arg2 : tensor<2xf32>
     %196 = stablehlo.broadcast_in_dim %195, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
-    %197 = stablehlo.multiply %49, %196 : tensor<2x2x3x3xf32>
-    %198 = stablehlo.subtract %193, %197 : tensor<2x2x3x3xf32>
-    %199 = stablehlo.multiply %45, %arg2 : tensor<2xf32>
-    %200 = stablehlo.broadcast_in_dim %199, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
-    %201 = stablehlo.multiply %198, %200 : tensor<2x2x3x3xf32>
-    %202 = stablehlo.multiply %201, %3 : tensor<2x2x3x3xf32>
-    %203 = stablehlo.add %176, %202 : tensor<2x2x3x3xf32>
+    %197 = stablehlo.multiply %194, %196 : tensor<2x2x3x3xf32>
+    %198 = stablehlo.multiply %197, %3 : tensor<2x2x3x3xf32>
+    %199 = stablehlo.add %172, %198 : tensor<2x2x3x3xf32>
     // backward: conv2d
-    %204 = stablehlo.constant dense<0.0> : tensor<f32>
-    %205 = stablehlo.pad %arg30, %204, low = [0, 0, 0, 0], high = [0, 0, 0, 0], interior = [0, 0, 0, 0] : (tensor<2x1x3x3xf32>, tensor<f32>) -> tensor<2x1x3x3xf32>
-    %206 = stablehlo.slice %205 [0:2, 0:1, 0:3, 0:3] : (tensor<2x1x3x3xf32>) -> tensor<2x1x3x3xf32>
-    %207 = stablehlo.concatenate %206, dim = 1 : (tensor<2x1x3x3xf32>) -> tensor<2x1x3x3xf32>
-    %208 = stablehlo.transpose %207, dims = [1, 0, 2, 3] : (tensor<2x1x3x3xf32>) -> tensor<1x2x3x3xf32>
-    %209 = stablehlo.reshape %208 : (tensor<1x2x3x3xf32>) -> tensor<1x18xf32>
-    %210 = stablehlo.transpose %203, dims = [1, 0, 2, 3] : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-    %211 = stablehlo.reshape %210 : (tensor<2x2x3x3xf32>) -> tensor<2x18xf32>
-    %212 = stablehlo.dot_general %211, %209, contracting_dims = [1] x [1], precision = [HIGHEST, HIGHEST] : (tensor<2x18xf32>, tensor<1x18xf32>) -> tensor<2x1xf32>
-    %213 = stablehlo.reshape %212 : (tensor<2x1xf32>) -> tensor<2x1x1x1xf32>
-    %214 = stablehlo.transpose %213, dims = [0, 3, 1, 2] : (tensor<2x1x1x1xf32>) -> tensor<2x1x1x1xf32>
-    %215 = stablehlo.constant dense<0.0> : tensor<f32>
-    %216 = stablehlo.reduce(%203 init: %215) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x3x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %200 = stablehlo.constant dense<0.0> : tensor<f32>
+    %201 = stablehlo.pad %arg30, %200, low = [0, 0, 0, 0], high = [0, 0, 0, 0], interior = [0, 0, 0, 0] : (tensor<2x1x3x3xf32>, tensor<f32>) -> tensor<2x1x3x3xf32>
+    %202 = stablehlo.slice %201 [0:2, 0:1, 0:3, 0:3] : (tensor<2x1x3x3xf32>) -> tensor<2x1x3x3xf32>
+    %203 = stablehlo.concatenate %202, dim = 1 : (tensor<2x1x3x3xf32>) -> tensor<2x1x3x3xf32>
+    %204 = stablehlo.transpose %203, dims = [1, 0, 2, 3] : (tensor<2x1x3x3xf32>) -> tensor<1x2x3x3xf32>
+    %205 = stablehlo.reshape %204 : (tensor<1x2x3x3xf32>) -> tensor<1x18xf32>
+    %206 = stablehlo.transpose %199, dims = [1, 0, 2, 3] : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+    %207 = stablehlo.reshape %206 : (tensor<2x2x3x3xf32>) -> tensor<2x18xf32>
+    %208 = stablehlo.dot_general %207, %205, contracting_dims = [1] x [1], precision = [HIGHEST, HIGHEST] : (tensor<2x18xf32>, tensor<1x18xf32>) -> tensor<2x1xf32>
+    %209 = stablehlo.reshape %208 : (tensor<2x1xf32>) -> tensor<2x1x1x1xf32>
+    %210 = stablehlo.transpose %209, dims = [0, 3, 1, 2] : (tensor<2x1x1x1xf32>) -> tensor<2x1x1x1xf32>
+    %211 = stablehlo.constant dense<0.0> : tensor<f32>
+    %212 = stablehlo.reduce(%199 init: %211) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x3x3xf32>, tensor<f32>) -> tensor<2xf32>
     // the sums over all devices
-    %220:7 = "stablehlo.all_reduce"(%214, %216, %183, %185, %172, %174, %171) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
-      ^bb0(%217: tensor<f32>, %218: tensor<f32>):
-        %219 = stablehlo.add %217, %218 : tensor<f32>
-        stablehlo.return %219 : tensor<f32>
+    %216:7 = "stablehlo.all_reduce"(%210, %212, %179, %181, %168, %170, %167) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+      ^bb0(%213: tensor<f32>, %214: tensor<f32>):
+        %215 = stablehlo.add %213, %214 : tensor<f32>
+        stablehlo.return %215 : tensor<f32>
     }) : (tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<3xf32>)
     // clipping
-    %221 = stablehlo.multiply %220#0, %220#0 : tensor<2x1x1x1xf32>
-    %222 = stablehlo.constant dense<0.0> : tensor<f32>
-    %223 = stablehlo.reduce(%221 init: %222) applies stablehlo.add across dimensions = [0, 1, 2, 3] : (tensor<2x1x1x1xf32>, tensor<f32>) -> tensor<f32>
-    %224 = stablehlo.multiply %220#1, %220#1 : tensor<2xf32>
+    %217 = stablehlo.multiply %216#0, %216#0 : tensor<2x1x1x1xf32>
+    %218 = stablehlo.constant dense<0.0> : tensor<f32>
+    %219 = stablehlo.reduce(%217 init: %218) applies stablehlo.add across dimensions = [0, 1, 2, 3] : (tensor<2x1x1x1xf32>, tensor<f32>) -> tensor<f32>
+    %220 = stablehlo.multiply %216#1, %216#1 : tensor<2xf32>
+    %221 = stablehlo.constant dense<0.0> : tensor<f32>
+    %222 = stablehlo.reduce(%220 init: %221) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %223 = stablehlo.add %219, %222 : tensor<f32>
+    %224 = stablehlo.multiply %216#2, %216#2 : tensor<2xf32>
     %225 = stablehlo.constant dense<0.0> : tensor<f32>
     %226 = stablehlo.reduce(%224 init: %225) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
     %227 = stablehlo.add %223, %226 : tensor<f32>
-    %228 = stablehlo.multiply %220#2, %220#2 : tensor<2xf32>
+    %228 = stablehlo.multiply %216#3, %216#3 : tensor<2xf32>
     %229 = stablehlo.constant dense<0.0> : tensor<f32>
     %230 = stablehlo.reduce(%228 init: %229) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
     %231 = stablehlo.add %227, %230 : tensor<f32>
-    %232 = stablehlo.multiply %220#3, %220#3 : tensor<2xf32>
+    %232 = stablehlo.multiply %216#4, %216#4 : tensor<3x18xf32>
     %233 = stablehlo.constant dense<0.0> : tensor<f32>
-    %234 = stablehlo.reduce(%232 init: %233) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %234 = stablehlo.reduce(%232 init: %233) applies stablehlo.add across dimensions = [0, 1] : (tensor<3x18xf32>, tensor<f32>) -> tensor<f32>
     %235 = stablehlo.add %231, %234 : tensor<f32>
-    %236 = stablehlo.multiply %220#4, %220#4 : tensor<3x18xf32>
+    %236 = stablehlo.multiply %216#5, %216#5 : tensor<3xf32>
     %237 = stablehlo.constant dense<0.0> : tensor<f32>
-    %238 = stablehlo.reduce(%236 init: %237) applies stablehlo.add across dimensions = [0, 1] : (tensor<3x18xf32>, tensor<f32>) -> tensor<f32>
+    %238 = stablehlo.reduce(%236 init: %237) applies stablehlo.add across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
     %239 = stablehlo.add %235, %238 : tensor<f32>
-    %240 = stablehlo.multiply %220#5, %220#5 : tensor<3xf32>
-    %241 = stablehlo.constant dense<0.0> : tensor<f32>
-    %242 = stablehlo.reduce(%240 init: %241) applies stablehlo.add across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
-    %243 = stablehlo.add %239, %242 : tensor<f32>
-    %244 = stablehlo.sqrt %243 : tensor<f32>
-    %245 = stablehlo.constant dense<1.0e-06> : tensor<f32>
-    %246 = stablehlo.add %244, %245 : tensor<f32>
-    %247 = stablehlo.constant dense<1.0> : tensor<f32>
-    %248 = stablehlo.divide %247, %246 : tensor<f32>
-    %249 = stablehlo.constant dense<1.0> : tensor<f32>
-    %250 = stablehlo.minimum %248, %249 : tensor<f32>
-    %251 = stablehlo.broadcast_in_dim %250, dims = [] : (tensor<f32>) -> tensor<2x1x1x1xf32>
-    %252 = stablehlo.multiply %220#0, %251 : tensor<2x1x1x1xf32>
-    %253 = stablehlo.broadcast_in_dim %250, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %254 = stablehlo.multiply %220#1, %253 : tensor<2xf32>
-    %255 = stablehlo.broadcast_in_dim %250, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %256 = stablehlo.multiply %220#2, %255 : tensor<2xf32>
-    %257 = stablehlo.broadcast_in_dim %250, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %258 = stablehlo.multiply %220#3, %257 : tensor<2xf32>
-    %259 = stablehlo.broadcast_in_dim %250, dims = [] : (tensor<f32>) -> tensor<3x18xf32>
-    %260 = stablehlo.multiply %220#4, %259 : tensor<3x18xf32>
-    %261 = stablehlo.broadcast_in_dim %250, dims = [] : (tensor<f32>) -> tensor<3xf32>
-    %262 = stablehlo.multiply %220#5, %261 : tensor<3xf32>
+    %240 = stablehlo.sqrt %239 : tensor<f32>
+    %241 = stablehlo.constant dense<1.0e-06> : tensor<f32>
+    %242 = stablehlo.add %240, %241 : tensor<f32>
+    %243 = stablehlo.constant dense<1.0> : tensor<f32>
+    %244 = stablehlo.divide %243, %242 : tensor<f32>
+    %245 = stablehlo.constant dense<1.0> : tensor<f32>
+    %246 = stablehlo.minimum %244, %245 : tensor<f32>
+    %247 = stablehlo.broadcast_in_dim %246, dims = [] : (tensor<f32>) -> tensor<2x1x1x1xf32>
+    %248 = stablehlo.multiply %216#0, %247 : tensor<2x1x1x1xf32>
+    %249 = stablehlo.broadcast_in_dim %246, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %250 = stablehlo.multiply %216#1, %249 : tensor<2xf32>
+    %251 = stablehlo.broadcast_in_dim %246, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %252 = stablehlo.multiply %216#2, %251 : tensor<2xf32>
+    %253 = stablehlo.broadcast_in_dim %246, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %254 = stablehlo.multiply %216#3, %253 : tensor<2xf32>
+    %255 = stablehlo.broadcast_in_dim %246, dims = [] : (tensor<f32>) -> tensor<3x18xf32>
+    %256 = stablehlo.multiply %216#4, %255 : tensor<3x18xf32>
+    %257 = stablehlo.broadcast_in_dim %246, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %258 = stablehlo.multiply %216#5, %257 : tensor<3xf32>
     // update: first.weight
-    %263 = stablehlo.multiply %252, %252 : tensor<2x1x1x1xf32>
-    %264 = stablehlo.constant dense<0.01> : tensor<2x1x1x1xf32>
-    %265 = stablehlo.multiply %263, %264 : tensor<2x1x1x1xf32>
-    %266 = stablehlo.constant dense<0.99> : tensor<2x1x1x1xf32>
-    %267 = stablehlo.multiply %arg8, %266 : tensor<2x1x1x1xf32>
-    %268 = stablehlo.add %267, %265 : tensor<2x1x1x1xf32>
-    %269 = stablehlo.sqrt %268 : tensor<2x1x1x1xf32>
-    %270 = stablehlo.constant dense<1.0e-08> : tensor<2x1x1x1xf32>
-    %271 = stablehlo.add %269, %270 : tensor<2x1x1x1xf32>
-    %272 = stablehlo.divide %252, %271 : tensor<2x1x1x1xf32>
-    %273 = stablehlo.constant dense<0.5> : tensor<2x1x1x1xf32>
-    %274 = stablehlo.multiply %arg14, %273 : tensor<2x1x1x1xf32>
-    %275 = stablehlo.add %274, %272 : tensor<2x1x1x1xf32>
-    %276 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2x1x1x1xf32>
-    %277 = stablehlo.multiply %276, %275 : tensor<2x1x1x1xf32>
-    %278 = stablehlo.subtract %arg0, %277 : tensor<2x1x1x1xf32>
-    %279 = stablehlo.subtract %278, %arg20 : tensor<2x1x1x1xf32>
-    %280 = stablehlo.constant dense<0.1> : tensor<2x1x1x1xf32>
-    %281 = stablehlo.multiply %279, %280 : tensor<2x1x1x1xf32>
-    %282 = stablehlo.add %arg20, %281 : tensor<2x1x1x1xf32>
+    %259 = stablehlo.multiply %248, %248 : tensor<2x1x1x1xf32>
+    %260 = stablehlo.constant dense<0.01> : tensor<2x1x1x1xf32>
+    %261 = stablehlo.multiply %259, %260 : tensor<2x1x1x1xf32>
+    %262 = stablehlo.constant dense<0.99> : tensor<2x1x1x1xf32>
+    %263 = stablehlo.multiply %arg8, %262 : tensor<2x1x1x1xf32>
+    %264 = stablehlo.add %263, %261 : tensor<2x1x1x1xf32>
+    %265 = stablehlo.sqrt %264 : tensor<2x1x1x1xf32>
+    %266 = stablehlo.constant dense<1.0e-08> : tensor<2x1x1x1xf32>
+    %267 = stablehlo.add %265, %266 : tensor<2x1x1x1xf32>
+    %268 = stablehlo.divide %248, %267 : tensor<2x1x1x1xf32>
+    %269 = stablehlo.constant dense<0.5> : tensor<2x1x1x1xf32>
+    %270 = stablehlo.multiply %arg14, %269 : tensor<2x1x1x1xf32>
+    %271 = stablehlo.add %270, %268 : tensor<2x1x1x1xf32>
+    %272 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2x1x1x1xf32>
+    %273 = stablehlo.multiply %272, %271 : tensor<2x1x1x1xf32>
+    %274 = stablehlo.subtract %arg0, %273 : tensor<2x1x1x1xf32>
+    %275 = stablehlo.subtract %274, %arg20 : tensor<2x1x1x1xf32>
+    %276 = stablehlo.constant dense<0.1> : tensor<2x1x1x1xf32>
+    %277 = stablehlo.multiply %275, %276 : tensor<2x1x1x1xf32>
+    %278 = stablehlo.add %arg20, %277 : tensor<2x1x1x1xf32>
     // update: first.bias
-    %283 = stablehlo.multiply %254, %254 : tensor<2xf32>
-    %284 = stablehlo.constant dense<0.01> : tensor<2xf32>
-    %285 = stablehlo.multiply %283, %284 : tensor<2xf32>
-    %286 = stablehlo.constant dense<0.99> : tensor<2xf32>
-    %287 = stablehlo.multiply %arg9, %286 : tensor<2xf32>
-    %288 = stablehlo.add %287, %285 : tensor<2xf32>
-    %289 = stablehlo.sqrt %288 : tensor<2xf32>
-    %290 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
-    %291 = stablehlo.add %289, %290 : tensor<2xf32>
-    %292 = stablehlo.divide %254, %291 : tensor<2xf32>
-    %293 = stablehlo.constant dense<0.5> : tensor<2xf32>
-    %294 = stablehlo.multiply %arg15, %293 : tensor<2xf32>
-    %295 = stablehlo.add %294, %292 : tensor<2xf32>
-    %296 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %297 = stablehlo.multiply %296, %295 : tensor<2xf32>
-    %298 = stablehlo.subtract %arg1, %297 : tensor<2xf32>
-    %299 = stablehlo.subtract %298, %arg21 : tensor<2xf32>
-    %300 = stablehlo.constant dense<0.1> : tensor<2xf32>
-    %301 = stablehlo.multiply %299, %300 : tensor<2xf32>
-    %302 = stablehlo.add %arg21, %301 : tensor<2xf32>
+    %279 = stablehlo.multiply %250, %250 : tensor<2xf32>
+    %280 = stablehlo.constant dense<0.01> : tensor<2xf32>
+    %281 = stablehlo.multiply %279, %280 : tensor<2xf32>
+    %282 = stablehlo.constant dense<0.99> : tensor<2xf32>
+    %283 = stablehlo.multiply %arg9, %282 : tensor<2xf32>
+    %284 = stablehlo.add %283, %281 : tensor<2xf32>
+    %285 = stablehlo.sqrt %284 : tensor<2xf32>
+    %286 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
+    %287 = stablehlo.add %285, %286 : tensor<2xf32>
+    %288 = stablehlo.divide %250, %287 : tensor<2xf32>
+    %289 = stablehlo.constant dense<0.5> : tensor<2xf32>
+    %290 = stablehlo.multiply %arg15, %289 : tensor<2xf32>
+    %291 = stablehlo.add %290, %288 : tensor<2xf32>
+    %292 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %293 = stablehlo.multiply %292, %291 : tensor<2xf32>
+    %294 = stablehlo.subtract %arg1, %293 : tensor<2xf32>
+    %295 = stablehlo.subtract %294, %arg21 : tensor<2xf32>
+    %296 = stablehlo.constant dense<0.1> : tensor<2xf32>
+    %297 = stablehlo.multiply %295, %296 : tensor<2xf32>
+    %298 = stablehlo.add %arg21, %297 : tensor<2xf32>
     // update: batch_norm.weight
-    %303 = stablehlo.multiply %256, %256 : tensor<2xf32>
-    %304 = stablehlo.constant dense<0.01> : tensor<2xf32>
-    %305 = stablehlo.multiply %303, %304 : tensor<2xf32>
-    %306 = stablehlo.constant dense<0.99> : tensor<2xf32>
-    %307 = stablehlo.multiply %arg10, %306 : tensor<2xf32>
-    %308 = stablehlo.add %307, %305 : tensor<2xf32>
-    %309 = stablehlo.sqrt %308 : tensor<2xf32>
-    %310 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
-    %311 = stablehlo.add %309, %310 : tensor<2xf32>
-    %312 = stablehlo.divide %256, %311 : tensor<2xf32>
-    %313 = stablehlo.constant dense<0.5> : tensor<2xf32>
-    %314 = stablehlo.multiply %arg16, %313 : tensor<2xf32>
-    %315 = stablehlo.add %314, %312 : tensor<2xf32>
-    %316 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %317 = stablehlo.multiply %316, %315 : tensor<2xf32>
-    %318 = stablehlo.subtract %arg2, %317 : tensor<2xf32>
-    %319 = stablehlo.subtract %318, %arg22 : tensor<2xf32>
-    %320 = stablehlo.constant dense<0.1> : tensor<2xf32>
-    %321 = stablehlo.multiply %319, %320 : tensor<2xf32>
-    %322 = stablehlo.add %arg22, %321 : tensor<2xf32>
+    %299 = stablehlo.multiply %252, %252 : tensor<2xf32>
+    %300 = stablehlo.constant dense<0.01> : tensor<2xf32>
+    %301 = stablehlo.multiply %299, %300 : tensor<2xf32>
+    %302 = stablehlo.constant dense<0.99> : tensor<2xf32>
+    %303 = stablehlo.multiply %arg10, %302 : tensor<2xf32>
+    %304 = stablehlo.add %303, %301 : tensor<2xf32>
+    %305 = stablehlo.sqrt %304 : tensor<2xf32>
+    %306 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
+    %307 = stablehlo.add %305, %306 : tensor<2xf32>
+    %308 = stablehlo.divide %252, %307 : tensor<2xf32>
+    %309 = stablehlo.constant dense<0.5> : tensor<2xf32>
+    %310 = stablehlo.multiply %arg16, %309 : tensor<2xf32>
+    %311 = stablehlo.add %310, %308 : tensor<2xf32>
+    %312 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %313 = stablehlo.multiply %312, %311 : tensor<2xf32>
+    %314 = stablehlo.subtract %arg2, %313 : tensor<2xf32>
+    %315 = stablehlo.subtract %314, %arg22 : tensor<2xf32>
+    %316 = stablehlo.constant dense<0.1> : tensor<2xf32>
+    %317 = stablehlo.multiply %315, %316 : tensor<2xf32>
+    %318 = stablehlo.add %arg22, %317 : tensor<2xf32>
     // update: batch_norm.bias
-    %323 = stablehlo.multiply %258, %258 : tensor<2xf32>
-    %324 = stablehlo.constant dense<0.01> : tensor<2xf32>
-    %325 = stablehlo.multiply %323, %324 : tensor<2xf32>
-    %326 = stablehlo.constant dense<0.99> : tensor<2xf32>
-    %327 = stablehlo.multiply %arg11, %326 : tensor<2xf32>
-    %328 = stablehlo.add %327, %325 : tensor<2xf32>
-    %329 = stablehlo.sqrt %328 : tensor<2xf32>
-    %330 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
-    %331 = stablehlo.add %329, %330 : tensor<2xf32>
-    %332 = stablehlo.divide %258, %331 : tensor<2xf32>
-    %333 = stablehlo.constant dense<0.5> : tensor<2xf32>
-    %334 = stablehlo.multiply %arg17, %333 : tensor<2xf32>
-    %335 = stablehlo.add %334, %332 : tensor<2xf32>
-    %336 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %337 = stablehlo.multiply %336, %335 : tensor<2xf32>
-    %338 = stablehlo.subtract %arg3, %337 : tensor<2xf32>
-    %339 = stablehlo.subtract %338, %arg23 : tensor<2xf32>
-    %340 = stablehlo.constant dense<0.1> : tensor<2xf32>
-    %341 = stablehlo.multiply %339, %340 : tensor<2xf32>
-    %342 = stablehlo.add %arg23, %341 : tensor<2xf32>
+    %319 = stablehlo.multiply %254, %254 : tensor<2xf32>
+    %320 = stablehlo.constant dense<0.01> : tensor<2xf32>
+    %321 = stablehlo.multiply %319, %320 : tensor<2xf32>
+    %322 = stablehlo.constant dense<0.99> : tensor<2xf32>
+    %323 = stablehlo.multiply %arg11, %322 : tensor<2xf32>
+    %324 = stablehlo.add %323, %321 : tensor<2xf32>
+    %325 = stablehlo.sqrt %324 : tensor<2xf32>
+    %326 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
+    %327 = stablehlo.add %325, %326 : tensor<2xf32>
+    %328 = stablehlo.divide %254, %327 : tensor<2xf32>
+    %329 = stablehlo.constant dense<0.5> : tensor<2xf32>
+    %330 = stablehlo.multiply %arg17, %329 : tensor<2xf32>
+    %331 = stablehlo.add %330, %328 : tensor<2xf32>
+    %332 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %333 = stablehlo.multiply %332, %331 : tensor<2xf32>
+    %334 = stablehlo.subtract %arg3, %333 : tensor<2xf32>
+    %335 = stablehlo.subtract %334, %arg23 : tensor<2xf32>
+    %336 = stablehlo.constant dense<0.1> : tensor<2xf32>
+    %337 = stablehlo.multiply %335, %336 : tensor<2xf32>
+    %338 = stablehlo.add %arg23, %337 : tensor<2xf32>
     // update: dense.weight
-    %343 = stablehlo.multiply %260, %260 : tensor<3x18xf32>
-    %344 = stablehlo.constant dense<0.01> : tensor<3x18xf32>
-    %345 = stablehlo.multiply %343, %344 : tensor<3x18xf32>
-    %346 = stablehlo.constant dense<0.99> : tensor<3x18xf32>
-    %347 = stablehlo.multiply %arg12, %346 : tensor<3x18xf32>
-    %348 = stablehlo.add %347, %345 : tensor<3x18xf32>
-    %349 = stablehlo.sqrt %348 : tensor<3x18xf32>
-    %350 = stablehlo.constant dense<1.0e-08> : tensor<3x18xf32>
-    %351 = stablehlo.add %349, %350 : tensor<3x18xf32>
-    %352 = stablehlo.divide %260, %351 : tensor<3x18xf32>
-    %353 = stablehlo.constant dense<0.5> : tensor<3x18xf32>
-    %354 = stablehlo.multiply %arg18, %353 : tensor<3x18xf32>
-    %355 = stablehlo.add %354, %352 : tensor<3x18xf32>
-    %356 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<3x18xf32>
-    %357 = stablehlo.multiply %356, %355 : tensor<3x18xf32>
-    %358 = stablehlo.subtract %arg4, %357 : tensor<3x18xf32>
-    %359 = stablehlo.subtract %358, %arg24 : tensor<3x18xf32>
-    %360 = stablehlo.constant dense<0.1> : tensor<3x18xf32>
-    %361 = stablehlo.multiply %359, %360 : tensor<3x18xf32>
-    %362 = stablehlo.add %arg24, %361 : tensor<3x18xf32>
+    %339 = stablehlo.multiply %256, %256 : tensor<3x18xf32>
+    %340 = stablehlo.constant dense<0.01> : tensor<3x18xf32>
+    %341 = stablehlo.multiply %339, %340 : tensor<3x18xf32>
+    %342 = stablehlo.constant dense<0.99> : tensor<3x18xf32>
+    %343 = stablehlo.multiply %arg12, %342 : tensor<3x18xf32>
+    %344 = stablehlo.add %343, %341 : tensor<3x18xf32>
+    %345 = stablehlo.sqrt %344 : tensor<3x18xf32>
+    %346 = stablehlo.constant dense<1.0e-08> : tensor<3x18xf32>
+    %347 = stablehlo.add %345, %346 : tensor<3x18xf32>
+    %348 = stablehlo.divide %256, %347 : tensor<3x18xf32>
+    %349 = stablehlo.constant dense<0.5> : tensor<3x18xf32>
+    %350 = stablehlo.multiply %arg18, %349 : tensor<3x18xf32>
+    %351 = stablehlo.add %350, %348 : tensor<3x18xf32>
+    %352 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<3x18xf32>
+    %353 = stablehlo.multiply %352, %351 : tensor<3x18xf32>
+    %354 = stablehlo.subtract %arg4, %353 : tensor<3x18xf32>
+    %355 = stablehlo.subtract %354, %arg24 : tensor<3x18xf32>
+    %356 = stablehlo.constant dense<0.1> : tensor<3x18xf32>
+    %357 = stablehlo.multiply %355, %356 : tensor<3x18xf32>
+    %358 = stablehlo.add %arg24, %357 : tensor<3x18xf32>
     // update: dense.bias
-    %363 = stablehlo.multiply %262, %262 : tensor<3xf32>
-    %364 = stablehlo.constant dense<0.01> : tensor<3xf32>
-    %365 = stablehlo.multiply %363, %364 : tensor<3xf32>
-    %366 = stablehlo.constant dense<0.99> : tensor<3xf32>
-    %367 = stablehlo.multiply %arg13, %366 : tensor<3xf32>
-    %368 = stablehlo.add %367, %365 : tensor<3xf32>
-    %369 = stablehlo.sqrt %368 : tensor<3xf32>
-    %370 = stablehlo.constant dense<1.0e-08> : tensor<3xf32>
-    %371 = stablehlo.add %369, %370 : tensor<3xf32>
-    %372 = stablehlo.divide %262, %371 : tensor<3xf32>
-    %373 = stablehlo.constant dense<0.5> : tensor<3xf32>
-    %374 = stablehlo.multiply %arg19, %373 : tensor<3xf32>
-    %375 = stablehlo.add %374, %372 : tensor<3xf32>
-    %376 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<3xf32>
-    %377 = stablehlo.multiply %376, %375 : tensor<3xf32>
-    %378 = stablehlo.subtract %arg5, %377 : tensor<3xf32>
-    %379 = stablehlo.subtract %378, %arg25 : tensor<3xf32>
-    %380 = stablehlo.constant dense<0.1> : tensor<3xf32>
-    %381 = stablehlo.multiply %379, %380 : tensor<3xf32>
-    %382 = stablehlo.add %arg25, %381 : tensor<3xf32>
-    return %278, %298, %318, %338, %358, %378, %37, %42, %268, %288, %308, %328, %348, %368, %275, %295, %315, %335, %355, %375, %282, %302, %322, %342, %362, %382, %220#6 : tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<3xf32>
+    %359 = stablehlo.multiply %258, %258 : tensor<3xf32>
+    %360 = stablehlo.constant dense<0.01> : tensor<3xf32>
+    %361 = stablehlo.multiply %359, %360 : tensor<3xf32>
+    %362 = stablehlo.constant dense<0.99> : tensor<3xf32>
+    %363 = stablehlo.multiply %arg13, %362 : tensor<3xf32>
+    %364 = stablehlo.add %363, %361 : tensor<3xf32>
+    %365 = stablehlo.sqrt %364 : tensor<3xf32>
+    %366 = stablehlo.constant dense<1.0e-08> : tensor<3xf32>
+    %367 = stablehlo.add %365, %366 : tensor<3xf32>
+    %368 = stablehlo.divide %258, %367 : tensor<3xf32>
+    %369 = stablehlo.constant dense<0.5> : tensor<3xf32>
+    %370 = stablehlo.multiply %arg19, %369 : tensor<3xf32>
+    %371 = stablehlo.add %370, %368 : tensor<3xf32>
+    %372 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %373 = stablehlo.multiply %372, %371 : tensor<3xf32>
+    %374 = stablehlo.subtract %arg5, %373 : tensor<3xf32>
+    %375 = stablehlo.subtract %374, %arg25 : tensor<3xf32>
+    %376 = stablehlo.constant dense<0.1> : tensor<3xf32>
+    %377 = stablehlo.multiply %375, %376 : tensor<3xf32>
+    %378 = stablehlo.add %arg25, %377 : tensor<3xf32>
+    return %274, %294, %314, %334, %354, %374, %37, %42, %264, %284, %304, %324, %344, %364, %271, %291, %311, %331, %351, %371, %278, %298, %318, %338, %358, %378, %216#6 : tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<3xf32>
   }
 }

@@ -59,55 +59,51 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %41 = stablehlo.compare EQ, %40, %arg9, SIGNED : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
     %42 = stablehlo.convert %41 : (tensor<2xi1>) -> tensor<2xf32>
     %43 = stablehlo.select %32, %28, %33 : tensor<2xi1>, tensor<2xf32>
-    %44 = stablehlo.constant dense<0.0> : tensor<f32>
-    %45 = stablehlo.reduce(%43 init: %44) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %46 = stablehlo.reshape %45 : (tensor<f32>) -> tensor<1xf32>
-    %47 = stablehlo.select %32, %arg10, %33 : tensor<2xi1>, tensor<2xf32>
-    %48 = stablehlo.constant dense<0.0> : tensor<f32>
-    %49 = stablehlo.reduce(%47 init: %48) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %50 = stablehlo.reshape %49 : (tensor<f32>) -> tensor<1xf32>
-    %51 = stablehlo.select %32, %42, %33 : tensor<2xi1>, tensor<2xf32>
-    %52 = stablehlo.constant dense<0.0> : tensor<f32>
-    %53 = stablehlo.reduce(%51 init: %52) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %54 = stablehlo.reshape %53 : (tensor<f32>) -> tensor<1xf32>
-    %55 = stablehlo.broadcast_in_dim %arg6, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %56 = stablehlo.divide %arg10, %55 : tensor<2xf32>
-    %57 = stablehlo.broadcast_in_dim %56, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
-    %58 = stablehlo.multiply %30, %57 : tensor<2x3xf32>
-    %59 = stablehlo.concatenate %46, %50, %54, dim = 0 : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<3xf32>
+    %44 = stablehlo.reshape %43 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %45 = stablehlo.select %32, %arg10, %33 : tensor<2xi1>, tensor<2xf32>
+    %46 = stablehlo.reshape %45 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %47 = stablehlo.select %32, %42, %33 : tensor<2xi1>, tensor<2xf32>
+    %48 = stablehlo.reshape %47 : (tensor<2xf32>) -> tensor<1x2xf32>
+    %49 = stablehlo.concatenate %44, %46, %48, dim = 0 : (tensor<1x2xf32>, tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<3x2xf32>
+    %50 = stablehlo.broadcast_in_dim %arg6, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %51 = stablehlo.divide %arg10, %50 : tensor<2xf32>
+    %52 = stablehlo.broadcast_in_dim %51, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %53 = stablehlo.multiply %30, %52 : tensor<2x3xf32>
+    %54 = stablehlo.constant dense<0.0> : tensor<f32>
+    %55 = stablehlo.reduce(%49 init: %54) applies stablehlo.add across dimensions = [1] : (tensor<3x2xf32>, tensor<f32>) -> tensor<3xf32>
     // backward: dense
-    %60 = stablehlo.dot_general %58, %4, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xf32>, tensor<2x2xf32>) -> tensor<3x2xf32>
-    %61 = stablehlo.constant dense<0.0> : tensor<f32>
-    %62 = stablehlo.reduce(%58 init: %61) applies stablehlo.add across dimensions = [0] : (tensor<2x3xf32>, tensor<f32>) -> tensor<3xf32>
-    %63 = stablehlo.dot_general %58, %arg2, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
+    %56 = stablehlo.dot_general %53, %4, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xf32>, tensor<2x2xf32>) -> tensor<3x2xf32>
+    %57 = stablehlo.constant dense<0.0> : tensor<f32>
+    %58 = stablehlo.reduce(%53 init: %57) applies stablehlo.add across dimensions = [0] : (tensor<2x3xf32>, tensor<f32>) -> tensor<3xf32>
+    %59 = stablehlo.dot_general %53, %arg2, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
     // backward: silu
-    %64 = stablehlo.constant dense<1.0> : tensor<2x2xf32>
-    %65 = stablehlo.subtract %64, %3 : tensor<2x2xf32>
-    %66 = stablehlo.multiply %2, %65 : tensor<2x2xf32>
-    %67 = stablehlo.constant dense<1.0> : tensor<2x2xf32>
-    %68 = stablehlo.add %66, %67 : tensor<2x2xf32>
-    %69 = stablehlo.multiply %3, %68 : tensor<2x2xf32>
-    %70 = stablehlo.multiply %63, %69 : tensor<2x2xf32>
+    %60 = stablehlo.constant dense<1.0> : tensor<2x2xf32>
+    %61 = stablehlo.subtract %60, %3 : tensor<2x2xf32>
+    %62 = stablehlo.multiply %2, %61 : tensor<2x2xf32>
+    %63 = stablehlo.constant dense<1.0> : tensor<2x2xf32>
+    %64 = stablehlo.add %62, %63 : tensor<2x2xf32>
+    %65 = stablehlo.multiply %3, %64 : tensor<2x2xf32>
+    %66 = stablehlo.multiply %59, %65 : tensor<2x2xf32>
     // backward: dense
-    %71 = stablehlo.dot_general %70, %arg8, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x2xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
-    %72 = stablehlo.constant dense<0.0> : tensor<f32>
-    %73 = stablehlo.reduce(%70 init: %72) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %67 = stablehlo.dot_general %66, %arg8, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x2xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    %68 = stablehlo.constant dense<0.0> : tensor<f32>
+    %69 = stablehlo.reduce(%66 init: %68) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
     // update: dense.weight
-    %74 = stablehlo.broadcast_in_dim %arg5, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
-    %75 = stablehlo.multiply %74, %71 : tensor<2x3xf32>
-    %76 = stablehlo.subtract %arg0, %75 : tensor<2x3xf32>
+    %70 = stablehlo.broadcast_in_dim %arg5, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
+    %71 = stablehlo.multiply %70, %67 : tensor<2x3xf32>
+    %72 = stablehlo.subtract %arg0, %71 : tensor<2x3xf32>
     // update: dense.bias
-    %77 = stablehlo.broadcast_in_dim %arg5, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %78 = stablehlo.multiply %77, %73 : tensor<2xf32>
-    %79 = stablehlo.subtract %arg1, %78 : tensor<2xf32>
+    %73 = stablehlo.broadcast_in_dim %arg5, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %74 = stablehlo.multiply %73, %69 : tensor<2xf32>
+    %75 = stablehlo.subtract %arg1, %74 : tensor<2xf32>
     // update: dense_1.weight
-    %80 = stablehlo.broadcast_in_dim %arg5, dims = [] : (tensor<f32>) -> tensor<3x2xf32>
-    %81 = stablehlo.multiply %80, %60 : tensor<3x2xf32>
-    %82 = stablehlo.subtract %arg2, %81 : tensor<3x2xf32>
+    %76 = stablehlo.broadcast_in_dim %arg5, dims = [] : (tensor<f32>) -> tensor<3x2xf32>
+    %77 = stablehlo.multiply %76, %56 : tensor<3x2xf32>
+    %78 = stablehlo.subtract %arg2, %77 : tensor<3x2xf32>
     // update: dense_1.bias
-    %83 = stablehlo.broadcast_in_dim %arg5, dims = [] : (tensor<f32>) -> tensor<3xf32>
-    %84 = stablehlo.multiply %83, %62 : tensor<3xf32>
-    %85 = stablehlo.subtract %arg3, %84 : tensor<3xf32>
-    return %76, %79, %82, %85, %59 : tensor<2x3xf32>, tensor<2xf32>, tensor<3x2xf32>, tensor<3xf32>, tensor<3xf32>
+    %79 = stablehlo.broadcast_in_dim %arg5, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %80 = stablehlo.multiply %79, %58 : tensor<3xf32>
+    %81 = stablehlo.subtract %arg3, %80 : tensor<3xf32>
+    return %72, %75, %78, %81, %55 : tensor<2x3xf32>, tensor<2xf32>, tensor<3x2xf32>, tensor<3xf32>, tensor<3xf32>
   }
 }

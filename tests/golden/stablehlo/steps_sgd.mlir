@@ -168,109 +168,105 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %164 = stablehlo.compare EQ, %163, %55, SIGNED : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
     %165 = stablehlo.convert %164 : (tensor<4xi1>) -> tensor<4xf32>
     %166 = stablehlo.select %155, %151, %156 : tensor<4xi1>, tensor<4xf32>
-    %167 = stablehlo.constant dense<0.0> : tensor<f32>
-    %168 = stablehlo.reduce(%166 init: %167) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-    %169 = stablehlo.reshape %168 : (tensor<f32>) -> tensor<1xf32>
-    %170 = stablehlo.select %155, %53, %156 : tensor<4xi1>, tensor<4xf32>
-    %171 = stablehlo.constant dense<0.0> : tensor<f32>
-    %172 = stablehlo.reduce(%170 init: %171) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-    %173 = stablehlo.reshape %172 : (tensor<f32>) -> tensor<1xf32>
-    %174 = stablehlo.select %155, %165, %156 : tensor<4xi1>, tensor<4xf32>
-    %175 = stablehlo.constant dense<0.0> : tensor<f32>
-    %176 = stablehlo.reduce(%174 init: %175) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
-    %177 = stablehlo.reshape %176 : (tensor<f32>) -> tensor<1xf32>
-    %178 = stablehlo.broadcast_in_dim %38, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %179 = stablehlo.divide %53, %178 : tensor<4xf32>
-    %180 = stablehlo.broadcast_in_dim %179, dims = [0] : (tensor<4xf32>) -> tensor<4x3xf32>
-    %181 = stablehlo.multiply %153, %180 : tensor<4x3xf32>
-    %182 = stablehlo.concatenate %169, %173, %177, dim = 0 : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<3xf32>
+    %167 = stablehlo.reshape %166 : (tensor<4xf32>) -> tensor<1x4xf32>
+    %168 = stablehlo.select %155, %53, %156 : tensor<4xi1>, tensor<4xf32>
+    %169 = stablehlo.reshape %168 : (tensor<4xf32>) -> tensor<1x4xf32>
+    %170 = stablehlo.select %155, %165, %156 : tensor<4xi1>, tensor<4xf32>
+    %171 = stablehlo.reshape %170 : (tensor<4xf32>) -> tensor<1x4xf32>
+    %172 = stablehlo.concatenate %167, %169, %171, dim = 0 : (tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<3x4xf32>
+    %173 = stablehlo.broadcast_in_dim %38, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %174 = stablehlo.divide %53, %173 : tensor<4xf32>
+    %175 = stablehlo.broadcast_in_dim %174, dims = [0] : (tensor<4xf32>) -> tensor<4x3xf32>
+    %176 = stablehlo.multiply %153, %175 : tensor<4x3xf32>
+    %177 = stablehlo.constant dense<0.0> : tensor<f32>
+    %178 = stablehlo.reduce(%172 init: %177) applies stablehlo.add across dimensions = [1] : (tensor<3x4xf32>, tensor<f32>) -> tensor<3xf32>
     // backward: dense
-    %183 = stablehlo.dot_general %181, %127, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x3xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
-    %184 = stablehlo.constant dense<0.0> : tensor<f32>
-    %185 = stablehlo.reduce(%181 init: %184) applies stablehlo.add across dimensions = [0] : (tensor<4x3xf32>, tensor<f32>) -> tensor<3xf32>
-    %186 = stablehlo.dot_general %181, %29, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x3xf32>, tensor<3x4xf32>) -> tensor<4x4xf32>
+    %179 = stablehlo.dot_general %176, %127, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x3xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+    %180 = stablehlo.constant dense<0.0> : tensor<f32>
+    %181 = stablehlo.reduce(%176 init: %180) applies stablehlo.add across dimensions = [0] : (tensor<4x3xf32>, tensor<f32>) -> tensor<3xf32>
+    %182 = stablehlo.dot_general %176, %29, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x3xf32>, tensor<3x4xf32>) -> tensor<4x4xf32>
     // backward: dropout
-    %187 = stablehlo.constant dense<2.0> : tensor<4x4xf32>
-    %188 = stablehlo.multiply %186, %187 : tensor<4x4xf32>
-    %189 = stablehlo.constant dense<0.0> : tensor<4x4xf32>
-    %190 = stablehlo.select %123, %189, %188 : tensor<4x4xi1>, tensor<4x4xf32>
+    %183 = stablehlo.constant dense<2.0> : tensor<4x4xf32>
+    %184 = stablehlo.multiply %182, %183 : tensor<4x4xf32>
+    %185 = stablehlo.constant dense<0.0> : tensor<4x4xf32>
+    %186 = stablehlo.select %123, %185, %184 : tensor<4x4xi1>, tensor<4x4xf32>
     // backward: batch_norm
-    %191 = stablehlo.multiply %190, %112 : tensor<4x4xf32>
-    %192 = stablehlo.constant dense<0.0> : tensor<f32>
-    %193 = stablehlo.reduce(%191 init: %192) applies stablehlo.add across dimensions = [0] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>
-    %194 = stablehlo.constant dense<0.0> : tensor<f32>
-    %195 = stablehlo.reduce(%190 init: %194) applies stablehlo.add across dimensions = [0] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>
+    %187 = stablehlo.multiply %186, %112 : tensor<4x4xf32>
+    %188 = stablehlo.constant dense<0.0> : tensor<f32>
+    %189 = stablehlo.reduce(%187 init: %188) applies stablehlo.add across dimensions = [0] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>
+    %190 = stablehlo.constant dense<0.0> : tensor<f32>
+    %191 = stablehlo.reduce(%186 init: %190) applies stablehlo.add across dimensions = [0] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>
+    %192 = stablehlo.broadcast_in_dim %83, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %193 = stablehlo.divide %191, %192 : tensor<4xf32>
+    %194 = stablehlo.broadcast_in_dim %193, dims = [1] : (tensor<4xf32>) -> tensor<4x4xf32>
+    %195 = stablehlo.subtract %186, %194 : tensor<4x4xf32>
     %196 = stablehlo.broadcast_in_dim %83, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %197 = stablehlo.divide %195, %196 : tensor<4xf32>
+    %197 = stablehlo.divide %189, %196 : tensor<4xf32>
     %198 = stablehlo.broadcast_in_dim %197, dims = [1] : (tensor<4xf32>) -> tensor<4x4xf32>
-    %199 = stablehlo.subtract %190, %198 : tensor<4x4xf32>
-    %200 = stablehlo.broadcast_in_dim %83, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %201 = stablehlo.divide %193, %200 : tensor<4xf32>
+    %199 = stablehlo.multiply %112, %198 : tensor<4x4xf32>
+    %200 = stablehlo.subtract %195, %199 : tensor<4x4xf32>
+    %201 = stablehlo.multiply %108, %25 : tensor<4xf32>
     %202 = stablehlo.broadcast_in_dim %201, dims = [1] : (tensor<4xf32>) -> tensor<4x4xf32>
-    %203 = stablehlo.multiply %112, %202 : tensor<4x4xf32>
-    %204 = stablehlo.subtract %199, %203 : tensor<4x4xf32>
-    %205 = stablehlo.multiply %108, %25 : tensor<4xf32>
-    %206 = stablehlo.broadcast_in_dim %205, dims = [1] : (tensor<4xf32>) -> tensor<4x4xf32>
-    %207 = stablehlo.multiply %204, %206 : tensor<4x4xf32>
-    %208 = stablehlo.multiply %207, %74 : tensor<4x4xf32>
+    %203 = stablehlo.multiply %200, %202 : tensor<4x4xf32>
+    %204 = stablehlo.multiply %203, %74 : tensor<4x4xf32>
     // backward: dense
-    %209 = stablehlo.dot_general %208, %70, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
-    %210 = stablehlo.constant dense<0.0> : tensor<f32>
-    %211 = stablehlo.reduce(%208 init: %210) applies stablehlo.add across dimensions = [0] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>
+    %205 = stablehlo.dot_general %204, %70, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    %206 = stablehlo.constant dense<0.0> : tensor<f32>
+    %207 = stablehlo.reduce(%204 init: %206) applies stablehlo.add across dimensions = [0] : (tensor<4x4xf32>, tensor<f32>) -> tensor<4xf32>
     // the sums over all devices
-    %215:7 = "stablehlo.all_reduce"(%209, %211, %193, %195, %183, %185, %182) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
-      ^bb0(%212: tensor<f32>, %213: tensor<f32>):
-        %214 = stablehlo.add %212, %213 : tensor<f32>
-        stablehlo.return %214 : tensor<f32>
+    %211:7 = "stablehlo.all_reduce"(%205, %207, %189, %191, %179, %181, %178) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+      ^bb0(%208: tensor<f32>, %209: tensor<f32>):
+        %210 = stablehlo.add %208, %209 : tensor<f32>
+        stablehlo.return %210 : tensor<f32>
     }) : (tensor<4x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3x4xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<4x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3x4xf32>, tensor<3xf32>, tensor<3xf32>)
     // update: dense.weight
-    %216 = stablehlo.constant dense<0.9> : tensor<4x4xf32>
-    %217 = stablehlo.multiply %22, %216 : tensor<4x4xf32>
-    %218 = stablehlo.add %217, %215#0 : tensor<4x4xf32>
-    %219 = stablehlo.broadcast_in_dim %41, dims = [] : (tensor<f32>) -> tensor<4x4xf32>
-    %220 = stablehlo.multiply %219, %218 : tensor<4x4xf32>
-    %221 = stablehlo.subtract %21, %220 : tensor<4x4xf32>
+    %212 = stablehlo.constant dense<0.9> : tensor<4x4xf32>
+    %213 = stablehlo.multiply %22, %212 : tensor<4x4xf32>
+    %214 = stablehlo.add %213, %211#0 : tensor<4x4xf32>
+    %215 = stablehlo.broadcast_in_dim %41, dims = [] : (tensor<f32>) -> tensor<4x4xf32>
+    %216 = stablehlo.multiply %215, %214 : tensor<4x4xf32>
+    %217 = stablehlo.subtract %21, %216 : tensor<4x4xf32>
     // update: dense.bias
-    %222 = stablehlo.constant dense<0.9> : tensor<4xf32>
-    %223 = stablehlo.multiply %24, %222 : tensor<4xf32>
-    %224 = stablehlo.add %223, %215#1 : tensor<4xf32>
-    %225 = stablehlo.broadcast_in_dim %41, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %226 = stablehlo.multiply %225, %224 : tensor<4xf32>
-    %227 = stablehlo.subtract %23, %226 : tensor<4xf32>
+    %218 = stablehlo.constant dense<0.9> : tensor<4xf32>
+    %219 = stablehlo.multiply %24, %218 : tensor<4xf32>
+    %220 = stablehlo.add %219, %211#1 : tensor<4xf32>
+    %221 = stablehlo.broadcast_in_dim %41, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %222 = stablehlo.multiply %221, %220 : tensor<4xf32>
+    %223 = stablehlo.subtract %23, %222 : tensor<4xf32>
     // update: batch_norm.weight
-    %228 = stablehlo.constant dense<0.9> : tensor<4xf32>
-    %229 = stablehlo.multiply %26, %228 : tensor<4xf32>
-    %230 = stablehlo.add %229, %215#2 : tensor<4xf32>
-    %231 = stablehlo.broadcast_in_dim %41, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %232 = stablehlo.multiply %231, %230 : tensor<4xf32>
-    %233 = stablehlo.subtract %25, %232 : tensor<4xf32>
+    %224 = stablehlo.constant dense<0.9> : tensor<4xf32>
+    %225 = stablehlo.multiply %26, %224 : tensor<4xf32>
+    %226 = stablehlo.add %225, %211#2 : tensor<4xf32>
+    %227 = stablehlo.broadcast_in_dim %41, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %228 = stablehlo.multiply %227, %226 : tensor<4xf32>
+    %229 = stablehlo.subtract %25, %228 : tensor<4xf32>
     // update: batch_norm.bias
-    %234 = stablehlo.constant dense<0.9> : tensor<4xf32>
-    %235 = stablehlo.multiply %28, %234 : tensor<4xf32>
-    %236 = stablehlo.add %235, %215#3 : tensor<4xf32>
-    %237 = stablehlo.broadcast_in_dim %41, dims = [] : (tensor<f32>) -> tensor<4xf32>
-    %238 = stablehlo.multiply %237, %236 : tensor<4xf32>
-    %239 = stablehlo.subtract %27, %238 : tensor<4xf32>
+    %230 = stablehlo.constant dense<0.9> : tensor<4xf32>
+    %231 = stablehlo.multiply %28, %230 : tensor<4xf32>
+    %232 = stablehlo.add %231, %211#3 : tensor<4xf32>
+    %233 = stablehlo.broadcast_in_dim %41, dims = [] : (tensor<f32>) -> tensor<4xf32>
+    %234 = stablehlo.multiply %233, %232 : tensor<4xf32>
+    %235 = stablehlo.subtract %27, %234 : tensor<4xf32>
     // update: dense_1.weight
-    %240 = stablehlo.constant dense<0.9> : tensor<3x4xf32>
-    %241 = stablehlo.multiply %30, %240 : tensor<3x4xf32>
-    %242 = stablehlo.add %241, %215#4 : tensor<3x4xf32>
-    %243 = stablehlo.broadcast_in_dim %41, dims = [] : (tensor<f32>) -> tensor<3x4xf32>
-    %244 = stablehlo.multiply %243, %242 : tensor<3x4xf32>
-    %245 = stablehlo.subtract %29, %244 : tensor<3x4xf32>
+    %236 = stablehlo.constant dense<0.9> : tensor<3x4xf32>
+    %237 = stablehlo.multiply %30, %236 : tensor<3x4xf32>
+    %238 = stablehlo.add %237, %211#4 : tensor<3x4xf32>
+    %239 = stablehlo.broadcast_in_dim %41, dims = [] : (tensor<f32>) -> tensor<3x4xf32>
+    %240 = stablehlo.multiply %239, %238 : tensor<3x4xf32>
+    %241 = stablehlo.subtract %29, %240 : tensor<3x4xf32>
     // update: dense_1.bias
-    %246 = stablehlo.constant dense<0.9> : tensor<3xf32>
-    %247 = stablehlo.multiply %32, %246 : tensor<3xf32>
-    %248 = stablehlo.add %247, %215#5 : tensor<3xf32>
-    %249 = stablehlo.broadcast_in_dim %41, dims = [] : (tensor<f32>) -> tensor<3xf32>
-    %250 = stablehlo.multiply %249, %248 : tensor<3xf32>
-    %251 = stablehlo.subtract %31, %250 : tensor<3xf32>
-    %252 = stablehlo.reshape %215#6 : (tensor<3xf32>) -> tensor<1x3xf32>
-    %253 = stablehlo.constant dense<0> : tensor<i32>
-    %254 = stablehlo.dynamic_update_slice %35, %252, %20, %253 : (tensor<5x3xf32>, tensor<1x3xf32>, tensor<i32>, tensor<i32>) -> tensor<5x3xf32>
-    %255 = stablehlo.constant dense<1> : tensor<i32>
-    %256 = stablehlo.add %20, %255 : tensor<i32>
-    stablehlo.return %256, %221, %218, %227, %224, %233, %230, %239, %236, %245, %242, %251, %248, %100, %105, %254 : tensor<i32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<5x3xf32>
+    %242 = stablehlo.constant dense<0.9> : tensor<3xf32>
+    %243 = stablehlo.multiply %32, %242 : tensor<3xf32>
+    %244 = stablehlo.add %243, %211#5 : tensor<3xf32>
+    %245 = stablehlo.broadcast_in_dim %41, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %246 = stablehlo.multiply %245, %244 : tensor<3xf32>
+    %247 = stablehlo.subtract %31, %246 : tensor<3xf32>
+    %248 = stablehlo.reshape %211#6 : (tensor<3xf32>) -> tensor<1x3xf32>
+    %249 = stablehlo.constant dense<0> : tensor<i32>
+    %250 = stablehlo.dynamic_update_slice %35, %248, %20, %249 : (tensor<5x3xf32>, tensor<1x3xf32>, tensor<i32>, tensor<i32>) -> tensor<5x3xf32>
+    %251 = stablehlo.constant dense<1> : tensor<i32>
+    %252 = stablehlo.add %20, %251 : tensor<i32>
+    stablehlo.return %252, %217, %214, %223, %220, %229, %226, %235, %232, %241, %238, %247, %244, %100, %105, %250 : tensor<i32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<5x3xf32>
     }) : (tensor<i32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<5x3xf32>) -> (tensor<i32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<5x3xf32>)
     return %2#1, %2#3, %2#5, %2#7, %2#9, %2#11, %2#13, %2#14, %2#2, %2#4, %2#6, %2#8, %2#10, %2#12, %2#15 : tensor<4x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3x4xf32>, tensor<3xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<3x4xf32>, tensor<3xf32>, tensor<5x3xf32>
   }

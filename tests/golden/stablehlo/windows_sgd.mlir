@@ -98,137 +98,133 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %68 = stablehlo.compare EQ, %67, %arg15, SIGNED : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi1>
     %69 = stablehlo.convert %68 : (tensor<3xi1>) -> tensor<3xf64>
     %70 = stablehlo.select %59, %55, %60 : tensor<3xi1>, tensor<3xf64>
-    %71 = stablehlo.constant dense<0.0> : tensor<f64>
-    %72 = stablehlo.reduce(%70 init: %71) applies stablehlo.add across dimensions = [0] : (tensor<3xf64>, tensor<f64>) -> tensor<f64>
-    %73 = stablehlo.reshape %72 : (tensor<f64>) -> tensor<1xf64>
-    %74 = stablehlo.select %59, %3, %60 : tensor<3xi1>, tensor<3xf64>
-    %75 = stablehlo.constant dense<0.0> : tensor<f64>
-    %76 = stablehlo.reduce(%74 init: %75) applies stablehlo.add across dimensions = [0] : (tensor<3xf64>, tensor<f64>) -> tensor<f64>
-    %77 = stablehlo.reshape %76 : (tensor<f64>) -> tensor<1xf64>
-    %78 = stablehlo.select %59, %69, %60 : tensor<3xi1>, tensor<3xf64>
-    %79 = stablehlo.constant dense<0.0> : tensor<f64>
-    %80 = stablehlo.reduce(%78 init: %79) applies stablehlo.add across dimensions = [0] : (tensor<3xf64>, tensor<f64>) -> tensor<f64>
-    %81 = stablehlo.reshape %80 : (tensor<f64>) -> tensor<1xf64>
-    %82 = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<f64>) -> tensor<3xf64>
-    %83 = stablehlo.divide %3, %82 : tensor<3xf64>
-    %84 = stablehlo.broadcast_in_dim %83, dims = [0] : (tensor<3xf64>) -> tensor<3x2xf64>
-    %85 = stablehlo.multiply %57, %84 : tensor<3x2xf64>
-    %86 = stablehlo.concatenate %73, %77, %81, dim = 0 : (tensor<1xf64>, tensor<1xf64>, tensor<1xf64>) -> tensor<3xf64>
+    %71 = stablehlo.reshape %70 : (tensor<3xf64>) -> tensor<1x3xf64>
+    %72 = stablehlo.select %59, %3, %60 : tensor<3xi1>, tensor<3xf64>
+    %73 = stablehlo.reshape %72 : (tensor<3xf64>) -> tensor<1x3xf64>
+    %74 = stablehlo.select %59, %69, %60 : tensor<3xi1>, tensor<3xf64>
+    %75 = stablehlo.reshape %74 : (tensor<3xf64>) -> tensor<1x3xf64>
+    %76 = stablehlo.concatenate %71, %73, %75, dim = 0 : (tensor<1x3xf64>, tensor<1x3xf64>, tensor<1x3xf64>) -> tensor<3x3xf64>
+    %77 = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<f64>) -> tensor<3xf64>
+    %78 = stablehlo.divide %3, %77 : tensor<3xf64>
+    %79 = stablehlo.broadcast_in_dim %78, dims = [0] : (tensor<3xf64>) -> tensor<3x2xf64>
+    %80 = stablehlo.multiply %57, %79 : tensor<3x2xf64>
+    %81 = stablehlo.constant dense<0.0> : tensor<f64>
+    %82 = stablehlo.reduce(%76 init: %81) applies stablehlo.add across dimensions = [1] : (tensor<3x3xf64>, tensor<f64>) -> tensor<3xf64>
     // backward: dense
-    %87 = stablehlo.dot_general %85, %31, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<3x2xf64>, tensor<3x4xf64>) -> tensor<2x4xf64>
-    %88 = stablehlo.constant dense<0.0> : tensor<f64>
-    %89 = stablehlo.reduce(%85 init: %88) applies stablehlo.add across dimensions = [0] : (tensor<3x2xf64>, tensor<f64>) -> tensor<2xf64>
-    %90 = stablehlo.dot_general %85, %arg3, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<3x2xf64>, tensor<2x4xf64>) -> tensor<3x4xf64>
+    %83 = stablehlo.dot_general %80, %31, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<3x2xf64>, tensor<3x4xf64>) -> tensor<2x4xf64>
+    %84 = stablehlo.constant dense<0.0> : tensor<f64>
+    %85 = stablehlo.reduce(%80 init: %84) applies stablehlo.add across dimensions = [0] : (tensor<3x2xf64>, tensor<f64>) -> tensor<2xf64>
+    %86 = stablehlo.dot_general %80, %arg3, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<3x2xf64>, tensor<2x4xf64>) -> tensor<3x4xf64>
     // backward: global_avg_pool2d
-    %91 = stablehlo.constant dense<4.0> : tensor<3x4xf64>
-    %92 = stablehlo.divide %90, %91 : tensor<3x4xf64>
-    %93 = stablehlo.broadcast_in_dim %92, dims = [0, 1] : (tensor<3x4xf64>) -> tensor<3x4x2x2xf64>
+    %87 = stablehlo.constant dense<4.0> : tensor<3x4xf64>
+    %88 = stablehlo.divide %86, %87 : tensor<3x4xf64>
+    %89 = stablehlo.broadcast_in_dim %88, dims = [0, 1] : (tensor<3x4xf64>) -> tensor<3x4x2x2xf64>
     // backward: adaptive_avg_pool2d
-    %94 = stablehlo.dot_general %93, %24, contracting_dims = [3] x [0], precision = [HIGHEST, HIGHEST] : (tensor<3x4x2x2xf64>, tensor<2x3xf64>) -> tensor<3x4x2x3xf64>
-    %95 = stablehlo.dot_general %94, %23, contracting_dims = [2] x [0], precision = [HIGHEST, HIGHEST] : (tensor<3x4x2x3xf64>, tensor<2x3xf64>) -> tensor<3x4x3x3xf64>
-    %96 = stablehlo.transpose %95, dims = [0, 1, 3, 2] : (tensor<3x4x3x3xf64>) -> tensor<3x4x3x3xf64>
+    %90 = stablehlo.dot_general %89, %24, contracting_dims = [3] x [0], precision = [HIGHEST, HIGHEST] : (tensor<3x4x2x2xf64>, tensor<2x3xf64>) -> tensor<3x4x2x3xf64>
+    %91 = stablehlo.dot_general %90, %23, contracting_dims = [2] x [0], precision = [HIGHEST, HIGHEST] : (tensor<3x4x2x3xf64>, tensor<2x3xf64>) -> tensor<3x4x3x3xf64>
+    %92 = stablehlo.transpose %91, dims = [0, 1, 3, 2] : (tensor<3x4x3x3xf64>) -> tensor<3x4x3x3xf64>
     // backward: avg_pool2d
-    %97 = stablehlo.divide %96, %16 : tensor<3x4x3x3xf64>
-    %98 = stablehlo.constant dense<0.0> : tensor<f64>
-    %99 = stablehlo.pad %97, %98, low = [0, 0, 1, 1], high = [0, 0, 1, 0], interior = [0, 0, 1, 1] : (tensor<3x4x3x3xf64>, tensor<f64>) -> tensor<3x4x7x6xf64>
-    %100 = stablehlo.constant dense<0.0> : tensor<f64>
-    %104 = "stablehlo.reduce_window"(%99, %100) <{padding = dense<[[0, 0], [0, 0], [0, 0], [0, 0]]> : tensor<4x2xi64>, window_dimensions = array<i64: 1, 1, 2, 2>, window_strides = array<i64: 1, 1, 1, 1>}> ({
-      ^bb0(%101: tensor<f64>, %102: tensor<f64>):
-        %103 = stablehlo.add %101, %102 : tensor<f64>
-        stablehlo.return %103 : tensor<f64>
+    %93 = stablehlo.divide %92, %16 : tensor<3x4x3x3xf64>
+    %94 = stablehlo.constant dense<0.0> : tensor<f64>
+    %95 = stablehlo.pad %93, %94, low = [0, 0, 1, 1], high = [0, 0, 1, 0], interior = [0, 0, 1, 1] : (tensor<3x4x3x3xf64>, tensor<f64>) -> tensor<3x4x7x6xf64>
+    %96 = stablehlo.constant dense<0.0> : tensor<f64>
+    %100 = "stablehlo.reduce_window"(%95, %96) <{padding = dense<[[0, 0], [0, 0], [0, 0], [0, 0]]> : tensor<4x2xi64>, window_dimensions = array<i64: 1, 1, 2, 2>, window_strides = array<i64: 1, 1, 1, 1>}> ({
+      ^bb0(%97: tensor<f64>, %98: tensor<f64>):
+        %99 = stablehlo.add %97, %98 : tensor<f64>
+        stablehlo.return %99 : tensor<f64>
     }) : (tensor<3x4x7x6xf64>, tensor<f64>) -> tensor<3x4x6x5xf64>
     // backward: max_pool2d
-    %105 = stablehlo.constant dense<0.0> : tensor<f64>
-    %112 = "stablehlo.select_and_scatter"(%9, %104, %105) <{padding = dense<[[0, 0], [0, 0], [0, 0], [0, 0]]> : tensor<4x2xi64>, window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = array<i64: 1, 1, 1, 1>}> ({
-      ^bb0(%106: tensor<f64>, %107: tensor<f64>):
-        %108 = stablehlo.compare GE, %106, %107, FLOAT : (tensor<f64>, tensor<f64>) -> tensor<i1>
-        stablehlo.return %108 : tensor<i1>
+    %101 = stablehlo.constant dense<0.0> : tensor<f64>
+    %108 = "stablehlo.select_and_scatter"(%9, %100, %101) <{padding = dense<[[0, 0], [0, 0], [0, 0], [0, 0]]> : tensor<4x2xi64>, window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = array<i64: 1, 1, 1, 1>}> ({
+      ^bb0(%102: tensor<f64>, %103: tensor<f64>):
+        %104 = stablehlo.compare GE, %102, %103, FLOAT : (tensor<f64>, tensor<f64>) -> tensor<i1>
+        stablehlo.return %104 : tensor<i1>
     }, {
-      ^bb0(%109: tensor<f64>, %110: tensor<f64>):
-        %111 = stablehlo.add %109, %110 : tensor<f64>
-        stablehlo.return %111 : tensor<f64>
+      ^bb0(%105: tensor<f64>, %106: tensor<f64>):
+        %107 = stablehlo.add %105, %106 : tensor<f64>
+        stablehlo.return %107 : tensor<f64>
     }) : (tensor<3x4x8x7xf64>, tensor<3x4x6x5xf64>, tensor<f64>) -> tensor<3x4x8x7xf64>
-    %113 = stablehlo.slice %112 [0:3, 0:4, 1:7, 1:6] : (tensor<3x4x8x7xf64>) -> tensor<3x4x6x5xf64>
+    %109 = stablehlo.slice %108 [0:3, 0:4, 1:7, 1:6] : (tensor<3x4x8x7xf64>) -> tensor<3x4x6x5xf64>
     // backward: conv2d
-    %114 = stablehlo.convolution(%6, %113) dim_numbers = [f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1], window = {stride = [1, 1], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 2 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<3x4x6x5xf64>, tensor<3x4x6x5xf64>) -> tensor<4x2x3x3xf64>
-    %115 = stablehlo.reverse %arg2, dims = [2, 3] : tensor<4x2x3x3xf64>
-    %116 = stablehlo.reshape %115 : (tensor<4x2x3x3xf64>) -> tensor<2x2x2x3x3xf64>
-    %117 = stablehlo.transpose %116, dims = [0, 2, 1, 3, 4] : (tensor<2x2x2x3x3xf64>) -> tensor<2x2x2x3x3xf64>
-    %118 = stablehlo.reshape %117 : (tensor<2x2x2x3x3xf64>) -> tensor<4x2x3x3xf64>
-    %119 = stablehlo.convolution(%113, %118) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 2 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<3x4x6x5xf64>, tensor<4x2x3x3xf64>) -> tensor<3x4x6x5xf64>
+    %110 = stablehlo.convolution(%6, %109) dim_numbers = [f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1], window = {stride = [1, 1], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 2 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<3x4x6x5xf64>, tensor<3x4x6x5xf64>) -> tensor<4x2x3x3xf64>
+    %111 = stablehlo.reverse %arg2, dims = [2, 3] : tensor<4x2x3x3xf64>
+    %112 = stablehlo.reshape %111 : (tensor<4x2x3x3xf64>) -> tensor<2x2x2x3x3xf64>
+    %113 = stablehlo.transpose %112, dims = [0, 2, 1, 3, 4] : (tensor<2x2x2x3x3xf64>) -> tensor<2x2x2x3x3xf64>
+    %114 = stablehlo.reshape %113 : (tensor<2x2x2x3x3xf64>) -> tensor<4x2x3x3xf64>
+    %115 = stablehlo.convolution(%109, %114) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 2 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<3x4x6x5xf64>, tensor<4x2x3x3xf64>) -> tensor<3x4x6x5xf64>
     // backward: conv2d
-    %120 = stablehlo.constant dense<0.0> : tensor<f64>
-    %121 = stablehlo.pad %arg14, %120, low = [0, 0, 0, 0], high = [0, 0, 1, 1], interior = [0, 0, 0, 0] : (tensor<3x2x12x10xf64>, tensor<f64>) -> tensor<3x2x13x11xf64>
-    %122 = stablehlo.slice %121 [0:3, 0:2, 0:11:2, 0:9:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
-    %123 = stablehlo.slice %121 [0:3, 0:2, 0:11:2, 1:10:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
-    %124 = stablehlo.slice %121 [0:3, 0:2, 0:11:2, 2:11:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
-    %125 = stablehlo.slice %121 [0:3, 0:2, 1:12:2, 0:9:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
-    %126 = stablehlo.slice %121 [0:3, 0:2, 1:12:2, 1:10:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
-    %127 = stablehlo.slice %121 [0:3, 0:2, 1:12:2, 2:11:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
-    %128 = stablehlo.slice %121 [0:3, 0:2, 2:13:2, 0:9:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
-    %129 = stablehlo.slice %121 [0:3, 0:2, 2:13:2, 1:10:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
-    %130 = stablehlo.slice %121 [0:3, 0:2, 2:13:2, 2:11:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
-    %131 = stablehlo.concatenate %122, %123, %124, %125, %126, %127, %128, %129, %130, dim = 1 : (tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>) -> tensor<3x18x6x5xf64>
-    %132 = stablehlo.transpose %131, dims = [1, 0, 2, 3] : (tensor<3x18x6x5xf64>) -> tensor<18x3x6x5xf64>
-    %133 = stablehlo.reshape %132 : (tensor<18x3x6x5xf64>) -> tensor<18x90xf64>
-    %134 = stablehlo.transpose %119, dims = [1, 0, 2, 3] : (tensor<3x4x6x5xf64>) -> tensor<4x3x6x5xf64>
-    %135 = stablehlo.reshape %134 : (tensor<4x3x6x5xf64>) -> tensor<4x90xf64>
-    %136 = stablehlo.dot_general %135, %133, contracting_dims = [1] x [1], precision = [HIGHEST, HIGHEST] : (tensor<4x90xf64>, tensor<18x90xf64>) -> tensor<4x18xf64>
-    %137 = stablehlo.reshape %136 : (tensor<4x18xf64>) -> tensor<4x3x3x2xf64>
-    %138 = stablehlo.transpose %137, dims = [0, 3, 1, 2] : (tensor<4x3x3x2xf64>) -> tensor<4x2x3x3xf64>
-    %139 = stablehlo.constant dense<0.0> : tensor<f64>
-    %140 = stablehlo.reduce(%119 init: %139) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<3x4x6x5xf64>, tensor<f64>) -> tensor<4xf64>
+    %116 = stablehlo.constant dense<0.0> : tensor<f64>
+    %117 = stablehlo.pad %arg14, %116, low = [0, 0, 0, 0], high = [0, 0, 1, 1], interior = [0, 0, 0, 0] : (tensor<3x2x12x10xf64>, tensor<f64>) -> tensor<3x2x13x11xf64>
+    %118 = stablehlo.slice %117 [0:3, 0:2, 0:11:2, 0:9:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %119 = stablehlo.slice %117 [0:3, 0:2, 0:11:2, 1:10:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %120 = stablehlo.slice %117 [0:3, 0:2, 0:11:2, 2:11:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %121 = stablehlo.slice %117 [0:3, 0:2, 1:12:2, 0:9:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %122 = stablehlo.slice %117 [0:3, 0:2, 1:12:2, 1:10:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %123 = stablehlo.slice %117 [0:3, 0:2, 1:12:2, 2:11:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %124 = stablehlo.slice %117 [0:3, 0:2, 2:13:2, 0:9:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %125 = stablehlo.slice %117 [0:3, 0:2, 2:13:2, 1:10:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %126 = stablehlo.slice %117 [0:3, 0:2, 2:13:2, 2:11:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %127 = stablehlo.concatenate %118, %119, %120, %121, %122, %123, %124, %125, %126, dim = 1 : (tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>) -> tensor<3x18x6x5xf64>
+    %128 = stablehlo.transpose %127, dims = [1, 0, 2, 3] : (tensor<3x18x6x5xf64>) -> tensor<18x3x6x5xf64>
+    %129 = stablehlo.reshape %128 : (tensor<18x3x6x5xf64>) -> tensor<18x90xf64>
+    %130 = stablehlo.transpose %115, dims = [1, 0, 2, 3] : (tensor<3x4x6x5xf64>) -> tensor<4x3x6x5xf64>
+    %131 = stablehlo.reshape %130 : (tensor<4x3x6x5xf64>) -> tensor<4x90xf64>
+    %132 = stablehlo.dot_general %131, %129, contracting_dims = [1] x [1], precision = [HIGHEST, HIGHEST] : (tensor<4x90xf64>, tensor<18x90xf64>) -> tensor<4x18xf64>
+    %133 = stablehlo.reshape %132 : (tensor<4x18xf64>) -> tensor<4x3x3x2xf64>
+    %134 = stablehlo.transpose %133, dims = [0, 3, 1, 2] : (tensor<4x3x3x2xf64>) -> tensor<4x2x3x3xf64>
+    %135 = stablehlo.constant dense<0.0> : tensor<f64>
+    %136 = stablehlo.reduce(%115 init: %135) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<3x4x6x5xf64>, tensor<f64>) -> tensor<4xf64>
     // update: conv2d.weight
-    %141 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
-    %142 = stablehlo.multiply %arg5, %141 : tensor<4x2x3x3xf64>
-    %143 = stablehlo.add %142, %138 : tensor<4x2x3x3xf64>
-    %144 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
-    %145 = stablehlo.multiply %143, %144 : tensor<4x2x3x3xf64>
-    %146 = stablehlo.add %138, %145 : tensor<4x2x3x3xf64>
-    %147 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<4x2x3x3xf64>
-    %148 = stablehlo.multiply %147, %146 : tensor<4x2x3x3xf64>
-    %149 = stablehlo.subtract %arg0, %148 : tensor<4x2x3x3xf64>
+    %137 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
+    %138 = stablehlo.multiply %arg5, %137 : tensor<4x2x3x3xf64>
+    %139 = stablehlo.add %138, %134 : tensor<4x2x3x3xf64>
+    %140 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
+    %141 = stablehlo.multiply %139, %140 : tensor<4x2x3x3xf64>
+    %142 = stablehlo.add %134, %141 : tensor<4x2x3x3xf64>
+    %143 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<4x2x3x3xf64>
+    %144 = stablehlo.multiply %143, %142 : tensor<4x2x3x3xf64>
+    %145 = stablehlo.subtract %arg0, %144 : tensor<4x2x3x3xf64>
     // update: conv2d.bias
-    %150 = stablehlo.constant dense<0.9> : tensor<4xf64>
-    %151 = stablehlo.multiply %arg6, %150 : tensor<4xf64>
-    %152 = stablehlo.add %151, %140 : tensor<4xf64>
-    %153 = stablehlo.constant dense<0.9> : tensor<4xf64>
-    %154 = stablehlo.multiply %152, %153 : tensor<4xf64>
-    %155 = stablehlo.add %140, %154 : tensor<4xf64>
-    %156 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<4xf64>
-    %157 = stablehlo.multiply %156, %155 : tensor<4xf64>
-    %158 = stablehlo.subtract %arg1, %157 : tensor<4xf64>
+    %146 = stablehlo.constant dense<0.9> : tensor<4xf64>
+    %147 = stablehlo.multiply %arg6, %146 : tensor<4xf64>
+    %148 = stablehlo.add %147, %136 : tensor<4xf64>
+    %149 = stablehlo.constant dense<0.9> : tensor<4xf64>
+    %150 = stablehlo.multiply %148, %149 : tensor<4xf64>
+    %151 = stablehlo.add %136, %150 : tensor<4xf64>
+    %152 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<4xf64>
+    %153 = stablehlo.multiply %152, %151 : tensor<4xf64>
+    %154 = stablehlo.subtract %arg1, %153 : tensor<4xf64>
     // update: conv2d_1.weight
-    %159 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
-    %160 = stablehlo.multiply %arg7, %159 : tensor<4x2x3x3xf64>
-    %161 = stablehlo.add %160, %114 : tensor<4x2x3x3xf64>
-    %162 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
-    %163 = stablehlo.multiply %161, %162 : tensor<4x2x3x3xf64>
-    %164 = stablehlo.add %114, %163 : tensor<4x2x3x3xf64>
-    %165 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<4x2x3x3xf64>
-    %166 = stablehlo.multiply %165, %164 : tensor<4x2x3x3xf64>
-    %167 = stablehlo.subtract %arg2, %166 : tensor<4x2x3x3xf64>
+    %155 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
+    %156 = stablehlo.multiply %arg7, %155 : tensor<4x2x3x3xf64>
+    %157 = stablehlo.add %156, %110 : tensor<4x2x3x3xf64>
+    %158 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
+    %159 = stablehlo.multiply %157, %158 : tensor<4x2x3x3xf64>
+    %160 = stablehlo.add %110, %159 : tensor<4x2x3x3xf64>
+    %161 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<4x2x3x3xf64>
+    %162 = stablehlo.multiply %161, %160 : tensor<4x2x3x3xf64>
+    %163 = stablehlo.subtract %arg2, %162 : tensor<4x2x3x3xf64>
     // update: dense.weight
-    %168 = stablehlo.constant dense<0.9> : tensor<2x4xf64>
-    %169 = stablehlo.multiply %arg8, %168 : tensor<2x4xf64>
-    %170 = stablehlo.add %169, %87 : tensor<2x4xf64>
-    %171 = stablehlo.constant dense<0.9> : tensor<2x4xf64>
-    %172 = stablehlo.multiply %170, %171 : tensor<2x4xf64>
-    %173 = stablehlo.add %87, %172 : tensor<2x4xf64>
-    %174 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<2x4xf64>
-    %175 = stablehlo.multiply %174, %173 : tensor<2x4xf64>
-    %176 = stablehlo.subtract %arg3, %175 : tensor<2x4xf64>
+    %164 = stablehlo.constant dense<0.9> : tensor<2x4xf64>
+    %165 = stablehlo.multiply %arg8, %164 : tensor<2x4xf64>
+    %166 = stablehlo.add %165, %83 : tensor<2x4xf64>
+    %167 = stablehlo.constant dense<0.9> : tensor<2x4xf64>
+    %168 = stablehlo.multiply %166, %167 : tensor<2x4xf64>
+    %169 = stablehlo.add %83, %168 : tensor<2x4xf64>
+    %170 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<2x4xf64>
+    %171 = stablehlo.multiply %170, %169 : tensor<2x4xf64>
+    %172 = stablehlo.subtract %arg3, %171 : tensor<2x4xf64>
     // update: dense.bias
-    %177 = stablehlo.constant dense<0.9> : tensor<2xf64>
-    %178 = stablehlo.multiply %arg9, %177 : tensor<2xf64>
-    %179 = stablehlo.add %178, %89 : tensor<2xf64>
-    %180 = stablehlo.constant dense<0.9> : tensor<2xf64>
-    %181 = stablehlo.multiply %179, %180 : tensor<2xf64>
-    %182 = stablehlo.add %89, %181 : tensor<2xf64>
-    %183 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<2xf64>
-    %184 = stablehlo.multiply %183, %182 : tensor<2xf64>
-    %185 = stablehlo.subtract %arg4, %184 : tensor<2xf64>
-    %186 = stablehlo.convert %86 : (tensor<3xf64>) -> tensor<3xf32>
-    return %149, %158, %167, %176, %185, %143, %152, %161, %170, %179, %186 : tensor<4x2x3x3xf64>, tensor<4xf64>, tensor<4x2x3x3xf64>, tensor<2x4xf64>, tensor<2xf64>, tensor<4x2x3x3xf64>, tensor<4xf64>, tensor<4x2x3x3xf64>, tensor<2x4xf64>, tensor<2xf64>, tensor<3xf32>
+    %173 = stablehlo.constant dense<0.9> : tensor<2xf64>
+    %174 = stablehlo.multiply %arg9, %173 : tensor<2xf64>
+    %175 = stablehlo.add %174, %85 : tensor<2xf64>
+    %176 = stablehlo.constant dense<0.9> : tensor<2xf64>
+    %177 = stablehlo.multiply %175, %176 : tensor<2xf64>
+    %178 = stablehlo.add %85, %177 : tensor<2xf64>
+    %179 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<2xf64>
+    %180 = stablehlo.multiply %179, %178 : tensor<2xf64>
+    %181 = stablehlo.subtract %arg4, %180 : tensor<2xf64>
+    %182 = stablehlo.convert %82 : (tensor<3xf64>) -> tensor<3xf32>
+    return %145, %154, %163, %172, %181, %139, %148, %157, %166, %175, %182 : tensor<4x2x3x3xf64>, tensor<4xf64>, tensor<4x2x3x3xf64>, tensor<2x4xf64>, tensor<2xf64>, tensor<4x2x3x3xf64>, tensor<4xf64>, tensor<4x2x3x3xf64>, tensor<2x4xf64>, tensor<2xf64>, tensor<3xf32>
   }
 }

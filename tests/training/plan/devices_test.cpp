@@ -61,7 +61,9 @@ TEST_CASE("auto leaves GPUs alone that cannot be used") {
 
 TEST_CASE("GPUs are idle where auto has more replicas than them, and only there") {
   const auto idle = [](const StrategySpec& strategy, int64_t replicas, const HostDevices& host) {
-    return idle_gpus(strategy, assign_devices(strategy, replicas, host), host);
+    JobSpec spec;
+    spec.strategy = strategy;
+    return idle_gpus(strategy, assign_devices(spec, replicas, host), host);
   };
   CHECK(idle(strategy_on({"auto"}), 3, host_with(2)) == 2);
   CHECK(idle(strategy_on({"auto"}), 2, host_with(2)) == 0);

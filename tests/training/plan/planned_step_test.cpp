@@ -42,6 +42,7 @@ TEST_CASE("on GPUs steps are recorded") {
 TEST_CASE("a plugin compiles the steps of TPUs, several in a call") {
   JobPlan job = small_job();
   job.runs.back().strategy = "tpu";
+  job.runs.back().one_process = true;
   const auto text = [&] { return planned_step(job, job.distributed_run()).text(); };
   CHECK(text() == "stablehlo: no plugin was found");
   job.plugin = "/opt/libtpu.so";

@@ -84,7 +84,9 @@ TEST_CASE("a recorded step of a small model is made of few operations") {
   for (const std::string& name : made) all += name + "\n";
   INFO(all);
   CHECK(window.examples() == 4 * step);
-  CHECK(made.size() <= 27);
+  // The zeros and the rate of a float64 update (ListOptimizer::update_by), which a float32 one does without.
+  constexpr size_t kOfFloat64 = 8;
+  CHECK(made.size() <= 27 + kOfFloat64);
   strategy->finish();
 }
 
