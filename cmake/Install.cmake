@@ -34,7 +34,7 @@ function(dtrain_install target)
     set(PROGRAM \"$<TARGET_FILE:${target}>\")
     set(MADE \"${made}\")
     set(SYSTEM_LIBRARIES [=[${system_libraries}]=])
-    set(HAS_TPU \"${DTRAIN_HAS_PJRT}\")
+    set(HAS_PJRT \"${DTRAIN_HAS_PJRT}\")
     set(LIBTORCH_VERSION \"${LIBTORCH_VERSION}\")
     set(LIBTORCH_LIBRARY \"${LIBTORCH_CPU_LIBRARY}\")
     set(COMPILED_IN \"${ARCHIVE_STATIC_LIBRARY}\" \"${CLI11_DIR}/CLI11Config.cmake\"

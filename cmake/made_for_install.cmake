@@ -106,7 +106,7 @@ foreach(file IN LISTS COMPILED_IN)
     add_package_of("${file}")
   endif()
 endforeach()
-if(HAS_TPU)
+if(HAS_PJRT)
   add_component("pjrt_c_api.h" "(of OpenXLA; in the module for plugins)" "Apache-2.0")
 endif()
 file(WRITE "${doc}/COMPONENTS" "Libraries inside this installation, with their licences:\n${inside}\n"

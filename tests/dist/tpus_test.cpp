@@ -135,6 +135,9 @@ TEST_CASE("xla computes the steps of a plugin's devices, and names what is missi
   INFO(finished.output << finished.errors);
   REQUIRE(finished.exit_code == 0);
   CHECK_THAT(finished.output, ContainsSubstring("stablehlo: compiled by pjrt_plugin.so"));
+  for (const char* topology : {"h200", "h200:0", "h200:x", "v5e:2x2"})
+    require_end(run_program(plan + named + Arguments{"--compile-for", topology}, with_tpu_module()), 2,
+                "name a GPU and how many, such as h200:1; known: a100, h100, h200");
   const Arguments run = job.run({"--overwrite"}) + by_xla;
   require_end(run_program(run + Job::set({"strategy.plugin=/no/plugin.so"}), with_tpu_module()), 2,
               "train.step: xla cannot be used: the plugin /no/plugin.so cannot be used");

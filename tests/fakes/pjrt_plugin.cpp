@@ -2,8 +2,9 @@
 // arguments as results. FAKE_PJRT_DEVICES is how many there are (2), FAKE_PJRT_VERSION the minor version of
 // the API that it speaks, FAKE_PJRT_TABLE how many bytes of its table it has. FAKE_PJRT_FAILS=FUNCTION=CODE
 // lets a function fail. FAKE_PJRT_MEMORY is what a device has of it, if it tells. Programs are compiled ahead
-// with little effort if FAKE_PJRT_QUICK is 1, and else without. fake_pjrt_alive() counts what the caller has
-// not given back.
+// with little effort if FAKE_PJRT_QUICK is 1, and else without. FAKE_PJRT_CLIENT, FAKE_PJRT_COMPILE and
+// FAKE_PJRT_TOPOLOGY are what it has to be told, FAKE_PJRT_PLATFORM is what it calls its devices.
+// fake_pjrt_alive() counts what the caller has not given back.
 #include <pjrt_c_api.h>
 
 #include <algorithm>
@@ -70,6 +71,28 @@ PJRT_Error* error(PJRT_Error_Code code, const std::string& message) {
   return made(PJRT_Error{message, code});
 }
 
+// "preallocate=0 visible_devices=1,3 topology=1x1x2"
+std::string text_of(const PJRT_NamedValue* options, size_t count) {
+  std::string text;
+  for (size_t i = 0; i < count; ++i) {
+    const PJRT_NamedValue& option = options[i];
+    std::string value;
+    if (option.type == PJRT_NamedValue_kString) value.assign(option.string_value, option.value_size);
+    if (option.type == PJRT_NamedValue_kBool) value = option.bool_value ? "1" : "0";
+    if (option.type == PJRT_NamedValue_kFloat) value = std::to_string(option.float_value);
+    for (size_t k = 0; option.type == PJRT_NamedValue_kInt64List && k < option.value_size; ++k)
+      value += (k == 0 ? "" : ",") + std::to_string(option.int64_array_value[k]);
+    text += std::string(option.name, option.name_size) + "=" + value + " ";
+  }
+  return text;
+}
+
+// Null if `told` has what the environment's variable `name` expects in it.
+PJRT_Error* unless_told(const char* name, const std::string& told) {
+  if (told.find(variable(name, "")) != std::string::npos) return nullptr;
+  return error(PJRT_Error_Code_INVALID_ARGUMENT, std::string(name) + ": told " + told);
+}
+
 // The error that FAKE_PJRT_FAILS asks of `function`, or null.
 PJRT_Error* asked_of(const std::string& function) {
   const std::string asked = variable("FAKE_PJRT_FAILS", "");
@@ -126,6 +149,8 @@ size_t size_of(PJRT_Buffer_Type type) { return type == PJRT_Buffer_Type_U8 ? 1 :
 
 PJRT_Error* compile(PJRT_Client_Compile_Args* args) {
   if (PJRT_Error* const failure = asked_of("Compile")) return failure;
+  const std::string options(args->compile_options, args->compile_options_size);
+  if (PJRT_Error* const other = unless_told("FAKE_PJRT_COMPILE", options)) return other;
   if (std::string(args->program->format, args->program->format_size) != "mlir")
     return error(PJRT_Error_Code_INVALID_ARGUMENT, "only mlir is known");
   PJRT_LoadedExecutable program = read_program({args->program->code, args->program->code_size});
@@ -179,6 +204,8 @@ PJRT_Error* from_host(PJRT_Client_BufferFromHostBuffer_Args* args) {
 
 PJRT_Error* create_client(PJRT_Client_Create_Args* args) {
   if (PJRT_Error* const failure = asked_of("Client_Create")) return failure;
+  const std::string options = text_of(args->create_options, args->num_options);
+  if (PJRT_Error* const other = unless_told("FAKE_PJRT_CLIENT", options)) return other;
   args->client = made(PJRT_Client{});
   args->client->devices.resize(std::stoul(variable("FAKE_PJRT_DEVICES", "2")));
   for (PJRT_Device& device : args->client->devices) args->client->pointers.push_back(&device);
@@ -214,8 +241,9 @@ PJRT_Api make_table() {
   api.PJRT_Client_Create = create_client;
   api.PJRT_Client_Destroy = destroy<PJRT_Client_Destroy_Args, &PJRT_Client_Destroy_Args::client>;
   api.PJRT_Client_PlatformName = [](PJRT_Client_PlatformName_Args* args) -> PJRT_Error* {
-    args->platform_name = "fake";
-    args->platform_name_size = 4;
+    const char* const name = std::getenv("FAKE_PJRT_PLATFORM");
+    args->platform_name = name == nullptr ? "fake" : name;
+    args->platform_name_size = std::strlen(args->platform_name);
     return nullptr;
   };
   api.PJRT_Client_AddressableDevices = [](PJRT_Client_AddressableDevices_Args* args) -> PJRT_Error* {
@@ -274,7 +302,9 @@ PJRT_Api make_table() {
   api.PJRT_Buffer_ToHostBuffer = to_host;
   api.PJRT_TopologyDescription_Create = [](PJRT_TopologyDescription_Create_Args* args) -> PJRT_Error* {
     const std::string name(args->topology_name, args->topology_name_size);
-    if (name != "fake:2x2") return error(PJRT_Error_Code_NOT_FOUND, "no topology " + name);
+    const std::string options = text_of(args->create_options, args->num_options);
+    if (PJRT_Error* const other = unless_told("FAKE_PJRT_TOPOLOGY", options)) return other;
+    if (name != "fake:2x2" && options.empty()) return error(PJRT_Error_Code_NOT_FOUND, "no topology " + name);
     args->topology = made(PJRT_TopologyDescription{name});
     return nullptr;
   };

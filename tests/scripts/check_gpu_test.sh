@@ -186,8 +186,10 @@ claim "so is one without its value" test "$status" == 2
 capture "$sources/scripts/check_gpu" --pack "$work/packed" --program "$work/none"
 claim "what is not there is not packed" test "$status" == 2
 cp "$(type -P true)" "$work/real"
+cp "$work/real" "$work/libdtrain_pjrt.so"
 capture "$sources/scripts/check_gpu" --pack "$work/packed" --program "$work/real"
 claim "a program can be packed" "$work/packed/real"
+claim "with its modules" test -e "$work/packed/libdtrain_pjrt.so"
 claim "without the C library" test ! -e "$work/packed/deps/libc.so.6"
 
 finish

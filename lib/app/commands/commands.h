@@ -48,7 +48,7 @@ struct PlanOptions {
   bool json = false;
   bool explain = false;                           // measures the layers
   std::optional<std::string> plot_learning_rate;  // the file, or "" for the terminal
-  std::optional<std::string> compile_for;         // a topology of TPUs, "v5e:2x2"
+  std::optional<std::string> compile_for;         // a topology of TPUs or GPUs, "v5e:2x2"
   std::optional<std::string> stablehlo;           // the folder for the texts of the job's programs
 };
 

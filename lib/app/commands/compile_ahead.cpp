@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <regex>
 #include <sstream>
 #include <vector>
 
@@ -18,18 +20,29 @@ namespace {
 
 constexpr int64_t kMostDevices = 1024;
 
-// The product of the numbers after the colon; nullopt if there are none.
+// The product of the numbers after the colon, "2x2"; nullopt if they are none.
 std::optional<int64_t> devices_in(const std::string& topology) {
-  const size_t colon = topology.find(':');
-  if (colon == std::string::npos) return std::nullopt;
-  std::istringstream sizes(topology.substr(colon + 1));
+  static const std::regex numbers("[^:]*:([1-9][0-9]{0,3})((x[1-9][0-9]{0,3})*)");
+  std::smatch found;
+  if (!std::regex_match(topology, found, numbers)) return std::nullopt;
   int64_t devices = 1;
-  for (std::string size; std::getline(sizes, size, 'x');) {
-    const int64_t number = std::atoll(size.c_str());
-    if (number < 1 || number > kMostDevices) return std::nullopt;
-    devices *= number;
-  }
+  std::istringstream sizes(found[1].str() + found[2].str());
+  for (std::string size; std::getline(sizes, size, 'x') && devices <= kMostDevices;)
+    devices *= std::stoll(size);
   return devices <= kMostDevices ? std::optional(devices) : std::nullopt;
+}
+
+// XLA's plugin would look for GPUs of this host if the name said nothing to it.
+void require_gpus(const std::string& topology) {
+  const std::vector<std::string> known = {"a100", "h100", "h200"};  // as pjrt/gpus.h
+  const std::string name = topology.substr(0, topology.find(':'));
+  const bool one_number = topology.find('x') == std::string::npos;
+  if (std::find(known.begin(), known.end(), name) == known.end() || !devices_in(topology) || !one_number)
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format(
+            "--compile-for {}: with train.step xla name a GPU and how many, such as h200:1; known: {}",
+            printable(topology), join(known)));
 }
 
 // Keeps libtpu from asking a server that only hosts with TPUs have, and from writing logs. Variables that are
@@ -53,7 +66,10 @@ void expect_topology(JobSpec& spec, const std::string& topology) {
         "--compile-for compiles the programs of strategy.kind tpu and of train.step xla, and this job has "
         "neither; for TPUs add --set strategy.kind=tpu, for GPUs --set train.step=xla");
   strategy.fallback = false;
-  if (spec.uses_xla()) strategy.devices = {"cuda"};
+  if (spec.uses_xla()) {
+    require_gpus(topology);
+    strategy.devices = {"cuda"};
+  }
   if (!strategy.replicas) strategy.replicas = devices_in(topology);
 }
 
@@ -92,10 +108,14 @@ void compile_ahead(const JobPlan& job, const std::string& topology, bool json) {
   };
   for (const PhasePlan& phase : run.phases) {
     const std::string name = phase.name.empty() ? "" : fmt::format(" ({})", phase_title(run.phases, phase));
-    compile("training step" + name,
-            lower_training_step(job.model, job.spec.train, executed_form(job, run, phase)));
+    ProgramForm form = executed_form(job, run, phase);
+    compile("training step" + name, lower_training_step(job.model, job.spec.train, form));
+    if (!has_whole_calls(form)) continue;
+    form.whole_calls = true;
+    compile(fmt::format("{} training steps{}", form.steps, name),
+            lower_training_step(job.model, job.spec.train, form));
   }
-  ProgramForm form = program_form(job, run, run.phases.back());
+  ProgramForm form = executed_form(job, run, run.phases.back());
   form.rows = job.spec.evaluate.batch_per_replica;
   compile("evaluation", lower_forward(job.model, form));
 }

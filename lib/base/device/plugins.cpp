@@ -59,13 +59,14 @@ void add_of_python(PluginDevices devices, const fs::path& folder, std::vector<fs
   }
 }
 
-// The folder whose bin has the first python3 of PATH: that of a virtual environment, too.
+// The folder whose bin has the first python3 of PATH, which may be a virtual environment; empty: there is
+// none.
 fs::path folder_of_python() {
   std::istringstream folders(variable("PATH"));
   std::error_code missing;
   for (std::string folder; std::getline(folders, folder, ':');) {
-    if (!folder.empty() && fs::exists(fs::path(folder) / "python3", missing))
-      return fs::path(folder).parent_path();
+    if (fs::path(folder).is_absolute() && fs::exists(fs::path(folder) / "python3", missing))
+      return (fs::path(folder) / "").parent_path().parent_path();
   }
   return {};
 }
@@ -116,7 +117,8 @@ std::optional<fs::path> find_plugin(PluginDevices devices, const std::optional<s
     if (const std::string folder = variable(environment); !folder.empty())
       add_of_python(devices, fs::path(folder) / "lib", candidates);
   }
-  add_of_python(devices, folder_of_python() / "lib", candidates);
+  if (const fs::path python = folder_of_python(); !python.empty())
+    add_of_python(devices, python / "lib", candidates);
   if (const std::string home = variable("HOME"); !home.empty())
     add_of_python(devices, fs::path(home) / ".local/lib", candidates);
   for (const char* folder : {"/usr/local/lib", "/usr/lib"}) add_of_python(devices, folder, candidates);

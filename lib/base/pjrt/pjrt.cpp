@@ -1,6 +1,6 @@
 // A client of PJRT's C API (https://openxla.org/xla/pjrt): a library of its own, because it is built where
-// the API's header is, and used where a job asks for a plugin. lib/base/device/plugins.cpp loads it. It uses nothing
-// of dtrain but headers.
+// the API's header is, and used where a job asks for a plugin. lib/base/device/plugins.cpp loads it. It uses
+// nothing of dtrain but headers.
 #include <algorithm>
 #include <chrono>
 #include <exception>

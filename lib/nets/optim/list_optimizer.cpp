@@ -21,7 +21,7 @@ at::ScalarType rate_type(at::Device device, at::ScalarType parameters) {
   return device.is_cpu() ? at::kDouble : parameters;
 }
 
-int64_t Pieces::size_of_pieces(int64_t numbers, int64_t tensors) {
+int64_t Pieces::size_for(int64_t numbers, int64_t tensors) {
   // Of one launch with four lists (ATen/native/cuda/MultiTensorApply.cuh: depth_to_max_tensors, kChunkSize).
   constexpr int64_t kTensors = 36, kBlock = 65536;
   constexpr int64_t kLeast = 1024, kAligned = 4;
@@ -40,7 +40,7 @@ Pieces::Pieces(const std::vector<at::Tensor>& parameters, const std::vector<at::
     return;
   int64_t numbers = 0;
   for (const at::Tensor& parameter : parameters) numbers += parameter.numel();
-  size_ = size_of_pieces(numbers, std::ssize(parameters));
+  size_ = size_for(numbers, std::ssize(parameters));
 }
 
 std::vector<at::Tensor> Pieces::of(const std::vector<at::Tensor>& tensors) const {
@@ -56,7 +56,9 @@ std::vector<at::Tensor> Pieces::repeated(const std::vector<at::Tensor>& numbers)
   if (size_ == 0) return numbers;
   std::vector<at::Tensor> all;
   for (size_t i = 0; i < numbers.size(); ++i)
-    all.insert(all.end(), static_cast<size_t>((parameters_[i].numel() + size_ - 1) / size_), numbers[i]);
+    all.insert(all.end(),
+               static_cast<size_t>(std::max<int64_t>(1, (parameters_[i].numel() + size_ - 1) / size_)),
+               numbers[i]);
   return all;
 }
 

@@ -18,10 +18,10 @@ class Pieces {
  public:
   // Nothing is cut on a processor, nor where that would make no more blocks, nor what is not contiguous.
   Pieces(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& gradients);
-  // Of a contiguous tensor of `numbers` numbers in all, in `tensors` tensors: the size of a piece; 0: they
-  // stay whole.
-  static int64_t size_of_pieces(int64_t numbers, int64_t tensors);
+  // Of this size; 0: they stay whole.
   Pieces(const std::vector<at::Tensor>& parameters, int64_t size) : parameters_(parameters), size_(size) {}
+  // The size for so many tensors with so many numbers in all.
+  static int64_t size_for(int64_t numbers, int64_t tensors);
 
   std::vector<at::Tensor> of(const std::vector<at::Tensor>& tensors) const;  // views, in order
   std::vector<at::Tensor> repeated(

@@ -1,5 +1,5 @@
 // A model, its loss and its optimizer as StableHLO (https://openxla.org/stablehlo), the language that
-// compilers for TPUs read: the text of one training step, and of the forward pass.
+// compilers for TPUs and XLA read: the text of one training step, and of the forward pass.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -44,6 +44,10 @@ struct ProgramForm {
   bool on_gpus = false;              // written with what compilers for GPUs are good at
   bool rounds_products = false;      // of float32 numbers, as the device is fastest with (TensorFloat-32)
 };
+
+// Whether calls that are full have a program of their own (`whole_calls`): a GPU that goes on by itself from
+// step to step needs a loop whose length is in the program.
+inline bool has_whole_calls(const ProgramForm& form) { return form.on_gpus && form.steps > 1; }
 
 // One training step, or the steps of a call. Its arguments:
 // - each variable of the model by its name, in the order of named_variables() (models/variables.h),

@@ -104,7 +104,8 @@ const EventTable<RunStartEvent>& RunStartEvent::table() {
        {"dtype", &E::dtype, "", "type of the model's numbers"},
        {"precision", &E::precision, "", "of forward and backward pass"},
        {"execution", &E::execution, "",
-        "[how a step is computed](training.md#steps): `compiled`, `eager`, `recorded` or, on [TPUs](tpu.md), "
+        "[how a step is computed](training.md#steps): `compiled`, `eager`, `recorded` or, by a "
+        "[plugin](tpu.md), "
         "`stablehlo`"},
        {"execution_reason", &E::execution_reason, "",
         "why it is `eager`, or which plugin compiles the `stablehlo` and how many steps a call makes",

@@ -63,6 +63,7 @@ void PluginRules::check_xla() {
   const char* const exchanged = "the program that xla compiles exchanges the gradients itself; leave it out";
   refuse("strategy.communication", strategy.communication != usual.communication, exchanged);
   refuse("strategy.compress", strategy.compress != usual.compress, exchanged);
+  refuse("strategy.bucket_megabytes", strategy.bucket_megabytes != usual.bucket_megabytes, exchanged);
   refuse("cuda.graphs", !spec_.cuda.graphs,
          "is for steps that dtrain records, and xla compiles them; leave it out");
   refuse("cuda.cudnn_benchmark", spec_.cuda.cudnn_benchmark,

@@ -454,7 +454,12 @@ void check_spans_hosts(LoadedSpec& loaded, const std::string& known) {
   const StrategySpec& strategy = loaded.spec.strategy;
   const StrategyTraits& traits = strategy_traits(strategy.kind);
   if (!traits.is_synchronous) return;
-  if (!traits.spans_hosts)
+  if (loaded.spec.uses_xla())
+    loaded.problems.push_back(loaded.problem_at(
+        "train.step", fmt::format("xla drives the GPUs of one host, but {}; leave it out, and use "
+                                  "strategy.kind multi_worker_mirrored",
+                                  known)));
+  else if (!traits.spans_hosts)
     loaded.problems.push_back(loaded.problem_at(
         loaded.positions.contains("hosts") ? "hosts" : "strategy.kind",
         fmt::format("{} trains on one host, but {}; use multi_worker_mirrored", strategy.kind, known)));

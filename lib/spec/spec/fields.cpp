@@ -60,7 +60,7 @@ Fields<JobSpec> first_fields() {
       JOB(strategy.kind, .doc = "where variables live and how the replicas' gradients become one update",
           .choices = &strategy_kinds(), .common = true),
       JOB(strategy.replicas, .doc = "processes that train, each with a copy of the model, on all hosts together; of "
-          "tpu, devices. auto: one for each GPU, or for each core up to eight; of tpu, all devices",
+          "tpu and train.step xla, devices. auto: one for each GPU, or for each core up to eight; of tpu, all devices",
           .bounds = between(1, 1024), .word = "auto", .when = kReplicated, .common = true),
       JOB(strategy.devices, .doc = "where replicas run: a word for all of them (cuda: each on a GPU of its own; "
           "auto: GPUs where they can be used, else cpu), or a list with one device for each replica of a host",

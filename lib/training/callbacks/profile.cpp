@@ -77,6 +77,7 @@ class Profiled : public ForwardingStrategy {
  private:
   void start() {
     recorded_ = true;
+    begun_ = step_;
     if (context_.accelerator) {  // before the trace, because it takes a while
       wait_for_device();
       context_.accelerator->start_profile();
@@ -111,7 +112,7 @@ class Profiled : public ForwardingStrategy {
                       "lets only administrators profile",
                       device));
     const KernelTimes times = kernel_times_of(activities);
-    const int64_t steps = std::min(step_, last_) - first_ + 1;
+    const int64_t steps = std::min(step_, last_) - begun_ + 1;
     const std::filesystem::path path = context_.folder / kKernelsFile;
     const std::string summary = fmt::format("{}: {}", device, summary_of(times, steps));
     write_file_atomically(path, fmt::format("{}\n\n{}", summary, table_of(times, steps)));
@@ -162,6 +163,7 @@ class Profiled : public ForwardingStrategy {
   std::shared_ptr<StepClock> clock_;
   StepTrace trace_;
   int64_t first_;
+  int64_t begun_ = 0;  // the first step that was profiled: a resumed run may begin within them
   int64_t last_;
   int64_t step_ = 0;  // the run's steps so far
   bool recorded_ = false;

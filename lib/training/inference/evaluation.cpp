@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <numeric>
 
@@ -69,9 +70,14 @@ LoadedSpec spec_of_checkpoint(const std::filesystem::path& checkpoint, const Ove
   if (measures_pixels(loaded.spec.data))
     loaded.problems.push_back(loaded.problem_at(
         "data.image", "a trained model keeps the numbers that were measured for it; leave out `measured`"));
-  // Without a plugin: on the processor, or on a GPU as dtrain's own steps do.
+  // Without a plugin: on the processor, or on a GPU as dtrain's own steps do. What the user says of devices
+  // holds.
   if (loaded.spec.uses_plugin()) {
-    loaded.spec.strategy = StrategySpec();
+    const auto names_devices = [](const std::string& set) { return set.starts_with("strategy.devices="); };
+    const bool named = std::any_of(overrides.set.begin(), overrides.set.end(), names_devices);
+    StrategySpec plain;
+    if (named) plain.devices = loaded.spec.strategy.devices;
+    loaded.spec.strategy = plain;
     loaded.spec.train.step = "auto";
   }
   return loaded;

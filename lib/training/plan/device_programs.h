@@ -14,11 +14,11 @@ namespace dtrain {
 // Throws Error(kUsage) if the pictures or classes have to be counted first.
 ProgramForm program_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
 
-// The same as strategy tpu runs them: with the examples that stay on the devices, and several steps in a
+// The same as a plugin runs them: with the examples that stay on the devices, and several steps in a
 // call.
 ProgramForm executed_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
 
-// How many examples each device of strategy tpu keeps, as they are stored: all that are trained on, or none
+// How many examples each device of a plugin keeps, as they are stored: all that are trained on, or none
 // (cuda.data).
 int64_t resident_examples(const JobPlan& job);
 

@@ -25,14 +25,18 @@ std::string gpu_name(int64_t number) { return fmt::format("{}:{}", kGpu, number)
 
 // What JAX's plugin, which drives all GPUs, would answer: the driver tells it a second sooner.
 PluginSurvey survey_xla() {
+  constexpr double kShareOfMemory = 0.9;  // as pjrt/gpus.h
   const GpuSurvey gpus = survey_gpus();
   const auto plugin = find_plugin(PluginDevices::kGpus, std::nullopt);
   if (gpus.gpus.empty()) return {.plugin = plugin ? plugin->string() : "", .none_why = gpus.none_why};
-  if (!plugin) return survey_plugin(PluginDevices::kGpus, std::nullopt);  // tells what is missing
+  if (!plugin || !find_pjrt_module())
+    return survey_plugin(PluginDevices::kGpus, std::nullopt);  // what is missing
+  int64_t memory = gpus.gpus.front().memory_bytes;
+  for (const Gpu& gpu : gpus.gpus) memory = std::min(memory, gpu.memory_bytes);
   return {.plugin = plugin->string(),
           .platform = kGpu,
           .devices = std::ssize(gpus.gpus),
-          .free_memory = gpus.gpus.front().memory_bytes};
+          .free_memory = static_cast<int64_t>(kShareOfMemory * static_cast<double>(memory))};
 }
 
 // Whether the strategy's variables are on the devices where the replicas compute.
@@ -72,6 +76,7 @@ std::vector<int64_t> chosen_gpus(const StrategySpec& strategy) {
   for (const std::string& device : strategy.devices) {
     if (is_gpu(device) && device != kGpu) numbers.push_back(number_of(device));
   }
+  std::sort(numbers.begin(), numbers.end());
   return numbers;
 }
 
@@ -79,11 +84,14 @@ std::vector<std::string> assign_devices(const JobSpec& spec, int64_t replicas, c
   const StrategySpec& strategy = spec.strategy;
   const std::string& word = strategy.devices.front();
   const auto gpus = static_cast<int64_t>(host.survey.gpus.size());
+  const std::vector<int64_t> chosen = chosen_gpus(strategy);
   std::vector<std::string> devices;
   for (int64_t replica = 0; replica < replicas; ++replica) {
     if (spec.uses_plugin() && (word == "auto" || word == kGpu)) {
       const std::string driven = host.plugin.platform.empty() ? kGpu : host.plugin.platform;
       devices.push_back(fmt::format("{}:{}", spec.uses_xla() ? driven : "tpu", replica));
+    } else if (spec.uses_xla() && !chosen.empty()) {
+      devices.push_back(gpu_name(chosen[static_cast<size_t>(replica) % chosen.size()]));
     } else if (word == kGpu) {
       devices.push_back(gpu_name(replica % std::max<int64_t>(gpus, 1)));
     } else if (word == "auto") {

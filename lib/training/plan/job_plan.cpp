@@ -92,6 +92,8 @@ ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched, cons
   const StrategySpec& strategy = loaded.spec.strategy;
   if (loaded.spec.uses_plugin()) {
     if (launched.replicas) check_started(loaded, launched);
+    const int64_t hosts = launched.hosts.value_or(1);
+    if (hosts > 1 && loaded.ok()) check_spans_hosts(loaded, fmt::format("{} lists {}", launched.by, hosts));
     if (strategy_traits(strategy.kind).has_one_replica) return {};
     const int64_t chosen = std::ssize(chosen_gpus(strategy));
     const int64_t all = std::max<int64_t>(chosen > 0 ? chosen : host.plugin.devices, 1);
@@ -418,10 +420,11 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
                                   "out: cuda.graphs records the steps of a GPU",
                                   join(plan.devices))));
   const StrategyTraits& traits = strategy_traits(strategy.kind);
-  const bool one_process = plan.spec.uses_plugin();
+  const bool in_one_process = plan.spec.uses_plugin();
   if (by_plugin) check_lowering(loaded, plan);
   if (!strategy.threads_per_replica)
-    strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / (one_process ? 1 : count.here));
+    strategy.threads_per_replica =
+        std::max<int64_t>(1, available_cores() / (in_one_process ? 1 : count.here));
   const auto add_run = [&](RunKind kind, const std::string& how, int64_t replicas) {
     plan.runs.push_back(resolve_run(loaded, data, plan, kind, how, replicas, *strategy.threads_per_replica));
   };
@@ -429,11 +432,11 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   // once.
   add_run(RunKind::kDistributed, strategy.kind, *strategy.replicas);
   if (loaded.ok() && plan.spec.compare.baseline != "none") {
-    // With one_device a job on TPUs is compared with one of them.
+    // With one_device a job on TPUs is compared with one of them; by xla, one_device computes on one GPU.
     add_run(RunKind::kBaseline, traits.one_process ? strategy.kind : plan.spec.compare.baseline, 1);
     // The cost of the strategy itself is measured in one process, where it has nothing to distribute.
     const bool trains = plan.runs.front().total_steps > 0;
-    if (trains && *strategy.replicas > 1 && traits.is_synchronous && !one_process)
+    if (trains && *strategy.replicas > 1 && traits.is_synchronous && !in_one_process)
       add_run(RunKind::kOverhead, strategy.kind, 1);
   }
   std::rotate(plan.runs.begin(), plan.runs.begin() + 1, plan.runs.end());

@@ -124,6 +124,7 @@ std::string memory_advice(const JobPlan& job, const RunPlan& run, const MemoryIn
       "{} for each example, so {} for a batch of {}",
       human_bytes(own), human_bytes(estimate.per_example), human_bytes(own + batch * estimate.per_example),
       batch);
+  if (run.one_process) return text + "; use a smaller batch, or more replicas";
   const std::string smaller = "; use a smaller batch.per_replica with as many batch.accumulate_steps more";
   if (job.device_of(0) != "cpu") return text + smaller;
   // The dataset is already counted in `at_start`.

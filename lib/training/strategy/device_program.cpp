@@ -70,7 +70,7 @@ class DeviceProgramStrategy : public Strategy {
   MetricSums train_step(const Share& share, const StepContext& context) override {
     clock_->enter(StepTime::kCompute);
     evaluated_.clear();
-    optimizer_->set_steps(optimizer_->steps() + 1);
+    ++updates_;
     const MicroBatch& batch = share.micro_batches.at(0);
     if (batch.rows().defined()) keep_examples(batch.stored());
     MetricSums sums;
@@ -139,6 +139,7 @@ class DeviceProgramStrategy : public Strategy {
     const bool trains = !variables.training.empty();
     if (!trains && !variables_.empty()) fetch_variables();  // what the optimizer remembers stays
     restore(replica(), variables);
+    updates_ = optimizer_->steps();
     if (trains) exchange_average();
     if (!trains && average_ != nullptr) average_->begin();
     send_variables();
@@ -179,8 +180,7 @@ class DeviceProgramStrategy : public Strategy {
   }
 
   DeviceStep step_of(const Share& share, const StepContext& context) const {
-    return {static_cast<double>(optimizer_->steps()), context.learning_rate,
-            static_cast<double>(share.global_examples),
+    return {static_cast<double>(updates_), context.learning_rate, static_cast<double>(share.global_examples),
             derive_seed(programs_.seed, SeedPurpose::kStep, static_cast<uint64_t>(context.step)),
             share.micro_batches.at(0)};
   }
@@ -235,9 +235,9 @@ class DeviceProgramStrategy : public Strategy {
     TrainingOptimizer made = make_training_optimizer(train_, values, decayed);
     average_ = made.average;
     optimizer_ = std::move(made.optimizer);
+    updates_ = optimizer_->steps();
     step_ = compile(lower_training_step(programs_.model, train_, programs_.form));
-    // A GPU that goes on by itself from step to step needs a loop whose length is in the program.
-    if (!programs_.form.on_gpus || programs_.form.steps == 1) return;
+    if (!has_whole_calls(programs_.form)) return;
     ProgramForm whole = programs_.form;
     whole.whole_calls = true;
     whole_ = compile(lower_training_step(programs_.model, train_, whole));
@@ -369,6 +369,7 @@ class DeviceProgramStrategy : public Strategy {
   void fetch_variables() {
     make_steps();
     const at::NoGradGuard no_grad;
+    optimizer_->set_steps(updates_);
     for (const auto& [name, tensor] : state_on_host()) variables_.read(name, 0, tensor);
     if (buffers_agree()) return;
     for (auto& [name, buffer] : moving_buffers(*model_)) buffer.copy_(variables_.mean(name, buffer));
@@ -396,6 +397,7 @@ class DeviceProgramStrategy : public Strategy {
   std::shared_ptr<ProgramRunner> runner_;
   std::unique_ptr<GradientReducer> reducer_;  // names the parts of the optimizer; sums nothing
   std::unique_ptr<Optimizer> optimizer_;
+  int64_t updates_ = 0;  // made by the devices; the optimizer's steps are those of the last fetch
   WeightAverage* average_ = nullptr;  // inside the optimizer; may be null
   Program step_;                      // for a step, or as many as a call has
   Program whole_;                     // for calls that are full; none: step_ makes these too

@@ -1,11 +1,15 @@
 #include "train/assembly.h"
 
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
 #include "core/clock.h"
+#include "core/error.h"
 #include "data/picture_dataset.h"
 #include "images/cache_file.h"
 #include "models/model.h"
@@ -24,12 +28,22 @@ bool decodes_while_reading(const JobPlan& job) {
   return is_picture_dataset(job.data.name) && job.spec.data.cache_in_use() == "none";
 }
 
-// Where XLA keeps which kernels it found to be the fastest: beside the cache of pictures.
+// Where XLA keeps which kernels it found to be the fastest: beside the cache of pictures. Empty where there
+// is no such place.
 std::string kernel_choices() {
-  make_cache_folder();
-  const std::filesystem::path folder = cache_folder().parent_path() / "xla";
-  std::filesystem::create_directories(folder);
-  return folder.string();
+  std::string why;
+  try {
+    const std::filesystem::path folder = cache_folder().parent_path() / "xla";
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (!error && ::access(folder.c_str(), W_OK) == 0) return folder.string();
+    why = folder.string() + " cannot be written";
+  } catch (const Error&) {
+    why = "neither XDG_CACHE_HOME nor HOME is set";
+  }
+  spdlog::warn("which kernels XLA finds the fastest is not kept, so runs may differ in the last bits: {}",
+               why);
+  return "";
 }
 
 }  // namespace

@@ -195,6 +195,36 @@ TEST_CASE("a program is compiled for devices that are not there") {
   CHECK(alive() == 0);
 }
 
+TEST_CASE("a plugin for GPUs is told which, what memory it may take, and where to keep kernels") {
+  const GpuChoice gpus{{1, 3}};
+  const auto refused = failure_of([&] {
+    const Told plugin(Variables{{"FAKE_PJRT_CLIENT", "visible_devices=2"}});
+    module_under_test().open(kPlugin, gpus);
+  });
+  CHECK_THAT(refused.second,
+             ContainsSubstring("told preallocate=0 memory_fraction=0.900000 visible_devices=1,3"));
+  {
+    const Told plugin(Variables{{"FAKE_PJRT_COMPILE", "xla_gpu_per_fusion_autotune_cache_dir"}});
+    const auto runner = module_under_test().open(kPlugin, GpuChoice{});
+    const CompileOptions how{.replicas = 2, .kernels_in = "/a/folder"};
+    CHECK(failure_of([&] { runner->compile(kText, how); }).first == ExitCode::kBug);  // these are no GPUs
+    const Told cuda(Variables{{"FAKE_PJRT_PLATFORM", "cuda"}});
+    CHECK(module_under_test().open(kPlugin, GpuChoice{})->compile(kText, how)->code_bytes() == 2000);
+    const Told by_hand(Variables{{"XLA_FLAGS", "--xla_gpu_per_fusion_autotune_cache_dir=/mine"}});
+    CHECK(failure_of([&] { module_under_test().open(kPlugin, GpuChoice{})->compile(kText, how); }).first ==
+          ExitCode::kBug);  // what the user says holds
+  }
+  {
+    const Told plugin(Variables{{"FAKE_PJRT_TOPOLOGY", "topology=1x1x2"}});
+    CHECK(module_under_test().compile_ahead(kPlugin, "h200:2", kText, {2}).code_bytes == 2000);
+  }
+  {
+    const Told plugin(Variables{{"FAKE_PJRT_TOPOLOGY", "core_count: 108"}});
+    CHECK(module_under_test().compile_ahead(kPlugin, "a100:1", kText, {1}).code_bytes == 2000);
+  }
+  CHECK(alive() == 0);
+}
+
 TEST_CASE("the plugin is the spec's, the environment's or that of a Python") {
   const auto folder =
       std::filesystem::temp_directory_path() / ("dtrain-plugin-" + std::to_string(::getpid()));

@@ -205,7 +205,7 @@ TEST_CASE("an unknown optimizer is refused") {
 TEST_CASE("a small model's lists are cut into as many pieces as one launch takes") {
   const std::vector<at::Tensor> parameters = {at::arange(200704), at::arange(256),  at::arange(32768),
                                               at::arange(128),    at::arange(1280), at::arange(10)};
-  const int64_t size = Pieces::size_of_pieces(235146, 6);
+  const int64_t size = Pieces::size_for(235146, 6);
   const Pieces pieces(parameters, size);
   const std::vector<at::Tensor> cut = pieces.of(parameters);
   CHECK(cut.size() <= 36);
@@ -218,8 +218,24 @@ TEST_CASE("a small model's lists are cut into as many pieces as one launch takes
   REQUIRE(repeated.size() == cut.size());
   CHECK(repeated.front().is_same(numbers[0]));
   CHECK(repeated.back().is_same(numbers[5]));
+  // An update in pieces is the same one.
+  const auto updated = [&](int64_t size_of_piece) {
+    std::vector<at::Tensor> weights, gradients, averages, squares, counts;
+    for (const at::Tensor& parameter : parameters) {
+      weights.push_back(parameter.to(at::kFloat).sin());
+      gradients.push_back(parameter.to(at::kFloat).cos());
+      averages.push_back(at::zeros_like(weights.back()));
+      squares.push_back(at::zeros_like(weights.back()));
+      counts.push_back(at::ones({}));
+    }
+    const Pieces all(parameters, size_of_piece);
+    at::_fused_adam_(all.of(weights), all.of(gradients), all.of(averages), all.of(squares), {},
+                     all.repeated(counts), 0.1, 0.9, 0.999, 0.0, 1e-8, false, false, {}, {});
+    return at::cat(weights);
+  };
+  CHECK(at::equal(updated(size), updated(0)));
   // Large models have as many blocks of their own; on a processor nothing is cut.
-  CHECK(Pieces::size_of_pieces(11'000'000, 62) == 0);
+  CHECK(Pieces::size_for(11'000'000, 62) == 0);
   CHECK(Pieces(parameters, parameters).of(parameters).size() == 6);
 }
 

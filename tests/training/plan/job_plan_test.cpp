@@ -135,6 +135,25 @@ TEST_CASE("the number of replicas comes from the strategy, the devices, the laun
   }
 }
 
+TEST_CASE("xla has one process, on one host") {
+  const std::string text =
+      "batch: {per_replica: 8}\nstrategy: {kind: mirrored, replicas: 2}\ntrain: {step: xla}\n";
+  const auto problems = [&](const Launched& launched) {
+    return problems_of(plan_job(spec_of(text), mnist(), launched));
+  };
+  CHECK_THAT(problems({.replicas = 2, .by = "mpirun"}),
+             ContainsSubstring(
+                 "train.step: xla drives all devices of a host from one process, but mpirun started 2"));
+  CHECK_THAT(problems({.hosts = 2, .by = "TF_CONFIG"}),
+             ContainsSubstring(
+                 "train.step: xla drives the GPUs of one host, but TF_CONFIG lists 2; leave it out, and use "
+                 "strategy.kind multi_worker_mirrored"));
+  const PlannedJob planned = plan_job(spec_of(text), mnist());
+  CHECK(problems_of(planned).empty());
+  CHECK(planned.job.distributed_run().processes() == 1);
+  CHECK(planned.job.devices == std::vector<std::string>{"cuda:0", "cuda:1"});
+}
+
 TEST_CASE("a launcher's number of processes must fit the spec") {
   const std::string batch = "batch: {per_replica: 8}\n";
   CHECK(problems_in(batch + "strategy:\n  kind: mirrored\n  replicas: 2\n", 3) ==
