@@ -105,8 +105,7 @@ const EventTable<RunStartEvent>& RunStartEvent::table() {
        {"precision", &E::precision, "", "of forward and backward pass"},
        {"execution", &E::execution, "",
         "[how a step is computed](training.md#steps): `compiled`, `eager`, `recorded` or, by a "
-        "[plugin](tpu.md), "
-        "`stablehlo`"},
+        "[plugin](tpu.md), `stablehlo`"},
        {"execution_reason", &E::execution_reason, "",
         "why it is `eager`, or which plugin compiles the `stablehlo` and how many steps a call makes",
         "when it is"},
