@@ -56,7 +56,7 @@ std::string rows_of(const EventField<T>& field, const MetricValues&) {
 }
 template <class T, HasEventTable Part>
 std::string rows_of(const EventField<T>&, const Part&) {
-  return rows_of(Part::table());
+  return rows_of(Part::table);
 }
 
 template <HasEventTable T>
@@ -70,7 +70,7 @@ std::string rows_of(const EventTable<T>& table) {
 
 template <HasEventTable T>
 std::string text_of() {
-  const EventTable<T>& table = T::table();
+  const EventTable<T>& table = T::table;
   const std::string title = table.kind.empty() ? "" : "`" + table.kind + "`, ";
   return "\n" + title + table.doc + ":\n\n" + kEventTableHead + rows_of(table);
 }
@@ -78,7 +78,7 @@ std::string text_of() {
 template <HasEventTable... Events>
 std::string head_text() {
   return std::string("\nEvery event has\n\n") + kEventTableHead +
-         row("event", "text", "", "its kind: `" + join({Events::table().kind...}, "`, `") + "`", "") +
+         row("event", "text", "", "its kind: `" + join({Events::table.kind...}, "`, `") + "`", "") +
          row("time", "text", "", "UTC, ISO 8601 with milliseconds", "") +
          row("run", "text", "", "`baseline` or `distributed`; a `comparison` belongs to `distributed`", "");
 }

@@ -33,6 +33,8 @@ struct EventField {
 
 template <class T>
 struct EventTable {
+  using Owner = T;
+
   std::string kind;  // the field `event`; empty for a part or an object within an event
   std::string doc;
   std::vector<EventField<T>> fields;
@@ -40,7 +42,7 @@ struct EventTable {
 
 template <class T>
 concept HasEventTable = requires {
-  T::table();
+  T::table;
 };
 
 }  // namespace dtrain

@@ -103,14 +103,14 @@ void read_member(const Event& from, const std::string&, Part& part) {
 
 template <HasEventTable T>
 void write_fields(Event& out, const T& fields) {
-  for (const EventField<T>& field : T::table().fields)
+  for (const EventField<T>& field : T::table.fields)
     std::visit([&](auto member) { write_member(out, field.name, fields.*member); }, field.member);
 }
 
 template <HasEventTable T>
 T read_fields(const Event& from) {
   T fields;
-  for (const EventField<T>& field : T::table().fields)
+  for (const EventField<T>& field : T::table.fields)
     std::visit([&](auto member) { read_member(from, field.name, fields.*member); }, field.member);
   return fields;
 }
@@ -127,7 +127,7 @@ T begin_event(const std::string& run) {
 
 template <class T>
 Event encode(const T& event) {
-  Event json = {{"event", T::table().kind}};
+  Event json = {{"event", T::table.kind}};
   write_member(json, "time", event.time);
   write_member(json, "run", event.run);
   write_fields(json, event);
@@ -136,7 +136,7 @@ Event encode(const T& event) {
 
 template <class T>
 std::optional<T> decode(const Event& event) {
-  if (text_at(event, "event") != T::table().kind) return std::nullopt;
+  if (text_at(event, "event") != T::table.kind) return std::nullopt;
   T fields = read_fields<T>(event);
   read_member(event, "time", fields.time);
   read_member(event, "run", fields.run);

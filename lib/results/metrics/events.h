@@ -57,100 +57,61 @@ inline constexpr const char* kTestPart = "test";
 // Parts that several events have. In JSON, their fields are fields of the event.
 
 struct StepSpeed {
-  std::optional<double> examples_per_second;
-  std::optional<double> step_ms;
-
-  static const EventTable<StepSpeed>& table();
+  std::optional<double> examples_per_second, step_ms;
+  static const EventTable<StepSpeed> table;
 };
 
 struct StepTraffic {
-  std::optional<int64_t> bytes_sent;
-  std::optional<int64_t> bytes_received;
-
-  static const EventTable<StepTraffic>& table();
+  std::optional<int64_t> bytes_sent, bytes_received;
+  static const EventTable<StepTraffic> table;
 };
 
 struct DeviceUse {
-  std::optional<int64_t> device_memory_bytes;
-  std::optional<int64_t> device_memory_total_bytes;
+  std::optional<int64_t> device_memory_bytes, device_memory_total_bytes;
   std::optional<double> device_utilisation;
-
-  static const EventTable<DeviceUse>& table();
+  static const EventTable<DeviceUse> table;
 };
 
 struct RestartCost {
   std::optional<int64_t> restarts;
   std::optional<double> lost_seconds;
-
-  static const EventTable<RestartCost>& table();
+  static const EventTable<RestartCost> table;
 };
 
 // The events.
 
 struct RunStartEvent : EventHead {
-  std::optional<std::string> name;
-  std::optional<std::string> folder;
-  std::optional<std::string> strategy;
-  std::optional<std::string> strategy_fallback;
+  std::optional<std::string> name, folder, strategy, strategy_fallback;
   std::optional<int64_t> replicas;
   std::optional<std::vector<std::string>> devices;
-  std::optional<int64_t> servers;
-  std::optional<int64_t> max_staleness;
-  std::optional<int64_t> threads_per_replica;
-  std::optional<int64_t> global_batch;
-  std::optional<int64_t> per_replica_batch;
-  std::optional<int64_t> accumulate_steps;
+  std::optional<int64_t> servers, max_staleness, threads_per_replica, global_batch, per_replica_batch,
+      accumulate_steps;
   std::optional<double> learning_rate;
   std::optional<std::string> learning_rate_derivation;
-  std::optional<int64_t> warmup_steps;
-  std::optional<int64_t> phases;
-  std::optional<int64_t> steps_per_epoch;
-  std::optional<int64_t> epochs;
-  std::optional<int64_t> total_steps;
-  std::optional<int64_t> resumed_step;
-  std::optional<int64_t> train_examples;
-  std::optional<int64_t> validation_examples;
-  std::optional<int64_t> test_examples;
-  std::optional<int64_t> bad_examples;
-  std::optional<std::string> dataset;
-  std::optional<std::string> dataset_source;
-  std::optional<std::string> dataset_requested;
+  std::optional<int64_t> warmup_steps, phases, steps_per_epoch, epochs, total_steps, resumed_step,
+      train_examples, validation_examples, test_examples, bad_examples;
+  std::optional<std::string> dataset, dataset_source, dataset_requested;
   std::optional<int64_t> parameters;
-  std::optional<std::string> weights;
-  std::optional<std::string> weights_sha256;
-  std::optional<std::string> dtype;
-  std::optional<std::string> precision;
-  std::optional<std::string> execution;
-  std::optional<std::string> execution_reason;
-  std::optional<std::string> products;
+  std::optional<std::string> weights, weights_sha256, dtype, precision, execution, execution_reason, products;
   std::optional<int64_t> seed;
-  std::optional<std::string> host;
-  std::optional<std::string> processor;
+  std::optional<std::string> host, processor;
   std::optional<int64_t> skipped_steps;
-  std::optional<std::string> dtrain;
-  std::optional<std::string> libtorch;
-
-  static const EventTable<RunStartEvent>& table();
+  std::optional<std::string> dtrain, libtorch;
+  static const EventTable<RunStartEvent> table;
 };
 
 struct StepEvent : EventHead {
-  std::optional<int64_t> epoch;
-  std::optional<int64_t> step;
+  std::optional<int64_t> epoch, step;
   MetricValues metrics;
-  std::optional<double> learning_rate;
-  std::optional<double> gradient_norm;
-  std::optional<double> loss_scale;
+  std::optional<double> learning_rate, gradient_norm, loss_scale;
   std::optional<int64_t> skipped_updates;
   StepSpeed speed;
   StepTraffic traffic;
-
-  static const EventTable<StepEvent>& table();
+  static const EventTable<StepEvent> table;
 };
 
 struct EpochEvent : EventHead {
-  std::optional<int64_t> epoch;
-  std::optional<int64_t> steps;
-  std::optional<int64_t> examples;
+  std::optional<int64_t> epoch, steps, examples;
   std::optional<double> seconds;
   MetricValues metrics;
   std::optional<double> learning_rate;
@@ -158,111 +119,82 @@ struct EpochEvent : EventHead {
   std::optional<StepTimes> phases_ms;
   DeviceUse device;
   StepTraffic traffic;
-
-  static const EventTable<EpochEvent>& table();
+  static const EventTable<EpochEvent> table;
 };
 
 struct PhaseEvent : EventHead {
-  std::optional<int64_t> phase;
-  std::optional<int64_t> phases;
+  std::optional<int64_t> phase, phases;
   std::optional<std::string> name;
   std::optional<int64_t> step;
   std::optional<double> learning_rate;
   std::optional<std::string> learning_rate_derivation;
-  std::optional<int64_t> trained_parameters;
-  std::optional<int64_t> parameters;
-  std::optional<int64_t> gradient_bytes;
-  std::optional<std::string> execution;
-  std::optional<std::string> execution_reason;
+  std::optional<int64_t> trained_parameters, parameters, gradient_bytes;
+  std::optional<std::string> execution, execution_reason;
   std::optional<int64_t> feature_bytes;
   std::optional<double> feature_seconds;
-
-  static const EventTable<PhaseEvent>& table();
+  static const EventTable<PhaseEvent> table;
 };
 
 struct EvalEvent : EventHead {
   std::optional<std::string> part;
-  std::optional<int64_t> epoch;
-  std::optional<int64_t> step;
+  std::optional<int64_t> epoch, step;
   MetricValues metrics;
   std::optional<int64_t> examples;
   std::optional<double> seconds;
-
-  static const EventTable<EvalEvent>& table();
+  static const EventTable<EvalEvent> table;
 };
 
 struct InspectedReplica {
-  std::optional<int64_t> rank;
-  std::optional<int64_t> examples;
+  std::optional<int64_t> rank, examples;
   std::optional<std::vector<int64_t>> first_indices;
-  std::optional<double> loss;
-  std::optional<double> gradient_norm;
-  std::optional<double> weight_norm;
-
-  static const EventTable<InspectedReplica>& table();
+  std::optional<double> loss, gradient_norm, weight_norm;
+  static const EventTable<InspectedReplica> table;
 };
 
 struct InspectEvent : EventHead {
   std::optional<int64_t> step;
   std::optional<std::vector<InspectedReplica>> replicas;
-  std::optional<double> gradient_norm;
-  std::optional<double> expected_gradient_norm;
-  std::optional<double> gradient_difference;
-  std::optional<double> gradient_tolerance;
-  std::optional<bool> weights_equal;
-  std::optional<bool> passed;
-
-  static const EventTable<InspectEvent>& table();
+  std::optional<double> gradient_norm, expected_gradient_norm, gradient_difference, gradient_tolerance;
+  std::optional<bool> weights_equal, passed;
+  static const EventTable<InspectEvent> table;
 };
 
 struct CheckpointEvent : EventHead {
-  std::optional<int64_t> step;
-  std::optional<int64_t> epoch;
-  std::optional<std::string> path;
-  std::optional<std::string> suspicion;
+  std::optional<int64_t> step, epoch;
+  std::optional<std::string> path, suspicion;
   std::optional<double> stall_ms;
-
-  static const EventTable<CheckpointEvent>& table();
+  static const EventTable<CheckpointEvent> table;
 };
 
 struct WorkerLostEvent : EventHead {
   std::optional<int64_t> worker;
   std::optional<std::string> reason;
   std::optional<int64_t> restart;
-
-  static const EventTable<WorkerLostEvent>& table();
+  static const EventTable<WorkerLostEvent> table;
 };
 
 struct RestartEvent : EventHead {
-  std::optional<int64_t> restart;
-  std::optional<int64_t> exit_code;
+  std::optional<int64_t> restart, exit_code;
   std::optional<std::string> error;
-  std::optional<int64_t> failed_step;
-  std::optional<int64_t> step;
+  std::optional<int64_t> failed_step, step;
   std::optional<double> wait_seconds;
-
-  static const EventTable<RestartEvent>& table();
+  static const EventTable<RestartEvent> table;
 };
 
 struct MachineEvent : EventHead {
-  std::optional<double> seconds;
-  std::optional<double> processors;
-  std::optional<int64_t> memory_bytes;
-  std::optional<int64_t> memory_total_bytes;
-
-  static const EventTable<MachineEvent>& table();
+  std::optional<double> seconds, processors;
+  std::optional<int64_t> memory_bytes, memory_total_bytes;
+  static const EventTable<MachineEvent> table;
 };
 
 struct MessageEvent : EventHead {
   std::optional<std::string> text;
-
-  static const EventTable<MessageEvent>& table();
+  static const EventTable<MessageEvent> table;
 };
 
 struct WarningEvent : EventHead {
   std::optional<std::string> text;
-
-  static const EventTable<WarningEvent>& table();
+  static const EventTable<WarningEvent> table;
 };
 
 // Counts by name: {{"0", 120}, {"64-127", 1}}.
@@ -272,34 +204,28 @@ struct StalenessSummary {
   std::optional<NamedCounts> updates;
   std::optional<double> mean;
   std::optional<int64_t> maximum;
-
-  static const EventTable<StalenessSummary>& table();
+  static const EventTable<StalenessSummary> table;
 };
 
 struct WorkerSummary {
-  std::optional<int64_t> updates;
-  std::optional<int64_t> examples;
+  std::optional<int64_t> updates, examples;
   std::optional<double> updates_per_second;
-  std::optional<bool> straggler;
-  std::optional<bool> lost;
+  std::optional<bool> straggler, lost;
   std::optional<int64_t> returns;
-
-  static const EventTable<WorkerSummary>& table();
+  static const EventTable<WorkerSummary> table;
 };
 
 // The last evaluation of the validation part.
 struct ValidationSummary {
   MetricValues metrics;
-
-  static const EventTable<ValidationSummary>& table();
+  static const EventTable<ValidationSummary> table;
 };
 
 struct RunEndEvent : EventHead {
   std::optional<std::string> status;
   std::optional<int64_t> exit_code;
   std::optional<std::string> error;
-  std::optional<int64_t> epochs;
-  std::optional<int64_t> steps;
+  std::optional<int64_t> epochs, steps;
   std::optional<double> seconds;
   std::optional<int64_t> phase;
   std::optional<double> seconds_per_epoch;
@@ -308,63 +234,47 @@ struct RunEndEvent : EventHead {
   std::optional<std::vector<WorkerSummary>> workers;
   StepTraffic traffic;
   DeviceUse device;
-  std::optional<int64_t> skipped_steps;
-  std::optional<int64_t> skipped_updates;
+  std::optional<int64_t> skipped_steps, skipped_updates;
   std::optional<StepTimes> phases_ms;
   std::optional<std::string> part;
   MetricValues metrics;
   std::optional<ValidationSummary> validation;
   RestartCost restart_cost;
-
-  static const EventTable<RunEndEvent>& table();
+  static const EventTable<RunEndEvent> table;
 };
 
 // One of the two runs of a comparison.
 struct ComparedRun {
   std::optional<std::string> strategy;
-  std::optional<int64_t> replicas;
-  std::optional<int64_t> global_batch;
+  std::optional<int64_t> replicas, global_batch;
   std::optional<double> seconds_per_epoch;
   StepSpeed speed;
   std::optional<std::string> part;
   MetricValues metrics;
   std::optional<ValidationSummary> validation;
   RestartCost restart_cost;
-
-  static const EventTable<ComparedRun>& table();
+  static const EventTable<ComparedRun> table;
 };
 
 struct ComparisonEvent : EventHead {
-  std::optional<std::string> name;
-  std::optional<std::string> dataset;
-  std::optional<std::string> dataset_requested;
-  std::optional<ComparedRun> baseline;
-  std::optional<ComparedRun> distributed;
-  std::optional<double> speedup;
-  std::optional<double> scaling_efficiency;
-  std::optional<double> overhead;
-  std::optional<double> overhead_uncertainty;
+  std::optional<std::string> name, dataset, dataset_requested;
+  std::optional<ComparedRun> baseline, distributed;
+  std::optional<double> speedup, scaling_efficiency, overhead, overhead_uncertainty;
   std::optional<std::string> verdict;
-
-  static const EventTable<ComparisonEvent>& table();
+  static const EventTable<ComparisonEvent> table;
 };
 
 // Sent from the replica to the supervisor, and not written.
 struct ProgressEvent : EventHead {
-  std::optional<int64_t> epoch;
-  std::optional<int64_t> step;
-
-  static const EventTable<ProgressEvent>& table();
+  std::optional<int64_t> epoch, step;
+  static const EventTable<ProgressEvent> table;
 };
 
 // Likewise; carries numbers for the comparison.
 struct OverheadEvent : EventHead {
-  std::optional<int64_t> step;
-  std::optional<int64_t> steps;
-  std::optional<double> overhead;
-  std::optional<double> uncertainty;
-
-  static const EventTable<OverheadEvent>& table();
+  std::optional<int64_t> step, steps;
+  std::optional<double> overhead, uncertainty;
+  static const EventTable<OverheadEvent> table;
 };
 
 }  // namespace dtrain

@@ -334,11 +334,11 @@ TEST_CASE("with a validation part events say which part was evaluated, without o
 // Has the one event of T's kind every field that its table does not call optional?
 template <class T>
 void check_complete(const RecordingSink& sink) {
-  const std::vector<Event> events = sink.of(T::table().kind);
+  const std::vector<Event> events = sink.of(T::table.kind);
   REQUIRE(events.size() == 1);
-  for (const EventField<T>& field : T::table().fields) {
+  for (const EventField<T>& field : T::table.fields) {
     if (!field.when.empty() || field.name.empty()) continue;
-    INFO(T::table().kind << ": " << field.name);
+    INFO(T::table.kind << ": " << field.name);
     CHECK(events[0].contains(field.name));
   }
 }
