@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "runs/verdict.h"
-
 namespace dtrain {
 namespace {
 
@@ -27,20 +25,6 @@ std::optional<double> positive_ratio(std::optional<double> above, std::optional<
   return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
 }
 
-ComparedRun compared(const RunSummary& run) {
-  ComparedRun compared;
-  compared.strategy = run.strategy;
-  compared.replicas = run.replicas;
-  compared.global_batch = run.global_batch;
-  compared.seconds_per_epoch = run.seconds_per_epoch;
-  compared.speed = {run.examples_per_second, run.step_ms};
-  compared.part = run.part;
-  compared.metrics = run.metrics;
-  compared.validation = run.validation;
-  compared.restart_cost = run.restart_cost;
-  return compared;
-}
-
 RunSummary summary_at_start(const RunStartEvent& start) {
   RunSummary summary;
   summary.name = start.name.value_or("");
@@ -55,8 +39,8 @@ RunSummary summary_at_start(const RunStartEvent& start) {
 void take(RunSummary& summary, const RunEndEvent& end) {
   summary.status = end.status.value_or("");
   update(summary.seconds_per_epoch, end.seconds_per_epoch);
-  update(summary.examples_per_second, end.speed.examples_per_second);
-  update(summary.step_ms, end.speed.step_ms);
+  update(summary.speed.examples_per_second, end.speed.examples_per_second);
+  update(summary.speed.step_ms, end.speed.step_ms);
   update(summary.restart_cost.restarts, end.restart_cost.restarts);
   update(summary.restart_cost.lost_seconds, end.restart_cost.lost_seconds);
   take_evaluation(summary, end);
@@ -89,36 +73,24 @@ RunSummary SummaryCollector::of(const std::string& run) const {
   return found == runs_.end() ? RunSummary() : found->second;
 }
 
-Comparison compare_runs(const RunSummary& baseline, const RunSummary& distributed,
-                        std::optional<Overhead> overhead) {
-  Comparison comparison;
-  comparison.baseline = baseline;
-  comparison.distributed = distributed;
-  comparison.speedup = positive_ratio(distributed.examples_per_second, baseline.examples_per_second);
-  if (comparison.speedup && baseline.replicas > 0 && distributed.replicas > 0) {
-    comparison.scaling_efficiency = *comparison.speedup * static_cast<double>(baseline.replicas) /
-                                    static_cast<double>(distributed.replicas);
-  }
-  comparison.overhead = overhead;
-  comparison.verdict = verdict(comparison);
-  return comparison;
-}
-
-ComparisonEvent comparison_event(const Comparison& comparison) {
+ComparisonEvent compare_runs(const RunSummary& baseline, const RunSummary& distributed,
+                             std::optional<RelativeCost> overhead) {
   auto event = begin_event<ComparisonEvent>("distributed");
-  const RunSummary& distributed = comparison.distributed;
   event.name = distributed.name;
   event.dataset = distributed.dataset;
   event.dataset_requested = distributed.dataset_requested;
-  event.baseline = compared(comparison.baseline);
-  event.distributed = compared(distributed);
-  event.speedup = comparison.speedup;
-  event.scaling_efficiency = comparison.scaling_efficiency;
-  if (comparison.overhead) {
-    event.overhead = comparison.overhead->value;
-    event.overhead_uncertainty = comparison.overhead->uncertainty;
+  event.baseline = baseline;
+  event.distributed = distributed;
+  event.speedup = positive_ratio(distributed.speed.examples_per_second, baseline.speed.examples_per_second);
+  if (event.speedup && baseline.replicas > 0 && distributed.replicas > 0) {
+    event.scaling_efficiency =
+        *event.speedup * static_cast<double>(*baseline.replicas) / static_cast<double>(*distributed.replicas);
   }
-  event.verdict = comparison.verdict;
+  if (overhead) {
+    event.overhead = overhead->value;
+    event.overhead_uncertainty = overhead->uncertainty;
+  }
+  event.verdict = verdict(baseline, distributed, event);
   return event;
 }
 

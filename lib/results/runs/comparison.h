@@ -2,32 +2,26 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "metrics/events.h"
+#include "metrics/statistics.h"
 
 namespace dtrain {
 
 // The final numbers of a run, from its events. Numbers that the run did not reach are nullopt.
-struct RunSummary {
-  std::string name;
-  std::string strategy;
-  std::string dataset;
+struct RunSummary : ComparedRun {
+  RunSummary() {
+    strategy = "";
+    replicas = global_batch = 0;
+  }
+
+  std::string name, dataset;
   std::optional<std::string> dataset_requested;  // if `dataset` is a fallback for it
-  int64_t replicas = 0;
-  int64_t global_batch = 0;
-  std::string status;  // completed | failed | stopped; empty: there was no run_end
-  std::optional<double> seconds_per_epoch;
-  std::optional<double> examples_per_second;
-  std::optional<double> step_ms;
-  std::optional<std::string> part;  // that the last evaluation was of, with data.split
-  MetricValues metrics;             // of the last evaluation
-  std::optional<ValidationSummary> validation;
-  RestartCost restart_cost;  // of restarts after a process died
+  std::string status;                            // completed | failed | stopped; empty: there was no run_end
 };
 
 // Gathers the summaries of a job's runs from its events.
@@ -44,26 +38,15 @@ class SummaryCollector : public EventSink {
   Event document_ = Event::object();
 };
 
-// What a strategy adds to a step at equal replicas, as a fraction of the baseline's step time.
-struct Overhead {
-  double value = 0;
-  double uncertainty = 0;  // with 95 % probability the true value is within this of `value`
-};
+// `overhead`: what the strategy adds to a step at equal replicas; nullopt if it was not measured.
+ComparisonEvent compare_runs(const RunSummary& baseline, const RunSummary& distributed,
+                             std::optional<RelativeCost> overhead = std::nullopt);
 
-struct Comparison {
-  RunSummary baseline;
-  RunSummary distributed;
-  std::optional<double> speedup;             // examples/s, distributed / baseline
-  std::optional<double> scaling_efficiency;  // speedup / (replicas, distributed / baseline); 1 is perfect
-  std::optional<Overhead> overhead;
-  std::string verdict;  // a sentence
-};
-
-// `overhead`: nullopt if it was not measured.
-Comparison compare_runs(const RunSummary& baseline, const RunSummary& distributed,
-                        std::optional<Overhead> overhead = std::nullopt);
-
-ComparisonEvent comparison_event(const Comparison& comparison);
+// One sentence that says whether distributing made training faster (examples per second more than 5 % up or
+// down) and whether the model is as good (the main metric of its loss: an accuracy within half a point,
+// another metric within 1 %). Uses the numbers of `comparison`.
+std::string verdict(const RunSummary& baseline, const RunSummary& distributed,
+                    const ComparisonEvent& comparison);
 
 // The rows of a `comparison` event: title, baseline, distributed run and their ratio. The first two rows are
 // column headings.

@@ -1,11 +1,9 @@
-#include "runs/verdict.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
 
-#include "core/text.h"
 #include "metrics/show.h"
+#include "runs/comparison.h"
 
 namespace dtrain {
 namespace {
@@ -23,17 +21,17 @@ std::string unfinished(const char* which, const std::string& status) {
 
 std::string baseline_name(const RunSummary& baseline) {
   return baseline.strategy == "one_device" ? "one device"
-                                           : "the baseline (" + printable(baseline.strategy) + ")";
+                                           : "the baseline (" + show_text(baseline.strategy) + ")";
 }
 
-std::string speed_clause(const Comparison& comparison) {
-  const RunSummary& distributed = comparison.distributed;
+std::string speed_clause(const RunSummary& baseline, const RunSummary& distributed,
+                         const ComparisonEvent& comparison) {
   if (!comparison.speedup) return "It cannot be told whether distributing pays, for no steps were timed";
   const double speedup = *comparison.speedup;
   const std::string rate =
-      fmt::format("{:.2f} x as many examples per second as {}", speedup, baseline_name(comparison.baseline));
-  if (distributed.replicas == comparison.baseline.replicas) {
-    return fmt::format("At equal replicas, {} trains {}", printable(distributed.strategy), rate);
+      fmt::format("{:.2f} x as many examples per second as {}", speedup, baseline_name(baseline));
+  if (distributed.replicas == baseline.replicas) {
+    return fmt::format("At equal replicas, {} trains {}", show_text(distributed.strategy), rate);
   }
   const char* opening = speedup > 1 + kSameSpeed   ? ""
                         : speedup < 1 - kSameSpeed ? "Distributing did not pay here: "
@@ -62,9 +60,7 @@ std::string metric_clause(const std::string& metric, const std::string& part, do
                      show_metric(right), show_metric(left));
 }
 
-std::string quality_clause(const Comparison& comparison) {
-  const RunSummary& baseline = comparison.baseline;
-  const RunSummary& distributed = comparison.distributed;
+std::string quality_clause(const RunSummary& baseline, const RunSummary& distributed, bool faster) {
   const auto left_loss = find_metric(baseline.metrics, "loss");
   const auto right_loss = find_metric(distributed.metrics, "loss");
   const std::string metric = main_metric_of(distributed.metrics);
@@ -77,7 +73,6 @@ std::string quality_clause(const Comparison& comparison) {
     if (!left_loss || !right_loss) return "; the models were not both evaluated";
     return fmt::format("; the {} is {} against {}", loss, show_metric(right_loss), show_metric(left_loss));
   }
-  const bool faster = comparison.speedup && *comparison.speedup > 1 + kSameSpeed;
   if (metric_info(metric).unit != MetricUnit::kFraction)
     return metric_clause(metric, part, *left, *right, faster);
   const double points = 100 * (*right - *left);
@@ -93,28 +88,29 @@ std::string quality_clause(const Comparison& comparison) {
 }
 
 // A difference that is smaller than its own uncertainty is no cost, and no gain either.
-std::string overhead_clause(const Overhead& overhead) {
-  const double value = 100 * overhead.value, uncertainty = 100 * overhead.uncertainty;
-  if (std::fabs(value) <= uncertainty)
-    return fmt::format(
-        "; the strategy's overhead at equal replicas is lost in the noise of its measurement ({:.1f} % +- "
-        "{:.1f})",
-        value, uncertainty);
-  return fmt::format("; the strategy's overhead at equal replicas is {:.1f} % +- {:.1f}", value, uncertainty);
+std::string overhead_clause(double overhead, double uncertainty) {
+  const std::string range = fmt::format("{:.1f} % +- {:.1f}", 100 * overhead, 100 * uncertainty);
+  return "; the strategy's overhead at equal replicas is " +
+         (std::fabs(100 * overhead) <= 100 * uncertainty
+              ? "lost in the noise of its measurement (" + range + ")"
+              : range);
 }
 
 }  // namespace
 
-std::string verdict(const Comparison& comparison) {
-  for (const std::string& reason : {unfinished("baseline", comparison.baseline.status),
-                                    unfinished("distributed", comparison.distributed.status)}) {
+std::string verdict(const RunSummary& baseline, const RunSummary& distributed,
+                    const ComparisonEvent& comparison) {
+  for (const std::string& reason :
+       {unfinished("baseline", baseline.status), unfinished("distributed", distributed.status)}) {
     if (!reason.empty()) return reason;
   }
-  std::string sentence = speed_clause(comparison) + quality_clause(comparison);
-  if (comparison.overhead) sentence += overhead_clause(*comparison.overhead);
-  const int64_t left = comparison.baseline.global_batch;
-  const int64_t right = comparison.distributed.global_batch;
-  if (left != right) sentence += fmt::format("; the global batches differ ({} and {})", left, right);
+  std::string sentence = speed_clause(baseline, distributed, comparison) +
+                         quality_clause(baseline, distributed, comparison.speedup > 1 + kSameSpeed);
+  if (comparison.overhead)
+    sentence += overhead_clause(*comparison.overhead, comparison.overhead_uncertainty.value_or(0));
+  if (baseline.global_batch != distributed.global_batch)
+    sentence += fmt::format("; the global batches differ ({} and {})", *baseline.global_batch,
+                            *distributed.global_batch);
   return sentence + ".";
 }
 

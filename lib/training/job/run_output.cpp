@@ -230,8 +230,8 @@ void RunOutput::finish(const JobPlan& job) {
   // A run that goes on may be without: it was never made.
   if (job.spec.compare.baseline != "none" &&
       summaries_.of(name_of(RunKind::kBaseline)).status == "completed") {
-    record(encode(comparison_event(compare_runs(summaries_.of(name_of(RunKind::kBaseline)),
-                                                summaries_.of(name_of(RunKind::kDistributed)), overhead_))));
+    record(encode(compare_runs(summaries_.of(name_of(RunKind::kBaseline)),
+                               summaries_.of(name_of(RunKind::kDistributed)), overhead_)));
   }
   write_summary();
   console_.on_job_end(next_commands());

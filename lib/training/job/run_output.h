@@ -103,7 +103,7 @@ class RunOutput : public EventSink {
   RunDirectory directory_;
   SummaryCollector summaries_;
   std::optional<JsonLinesFile> file_;  // opened after the metrics of a resumed run were taken back
-  std::optional<Overhead> overhead_;
+  std::optional<RelativeCost> overhead_;
   int64_t checkpoint_step_ = -1;
   std::map<std::filesystem::path, std::filesystem::file_time_type> there_before_;  // checkpoints
   RestartTally restarts_;

@@ -40,8 +40,8 @@ Event comparison() {
   RunSummary baseline = collector.of("distributed");
   baseline.strategy = "one_device";
   baseline.replicas = 1;
-  baseline.examples_per_second = 40000;
-  Event event = encode(comparison_event(compare_runs(baseline, collector.of("distributed"))));
+  baseline.speed.examples_per_second = 40000;
+  Event event = encode(compare_runs(baseline, collector.of("distributed")));
   event.erase("time");
   return event;
 }

@@ -140,8 +140,7 @@ TEST_CASE("restarts and what they cost stand on the page, in the comparison and 
   SummaryCollector summaries;
   for (const char* kind : {"baseline", "distributed"}) summaries.on_event(run_start(kind, 2));
   summaries.on_event(end);
-  const ComparisonEvent compared =
-      comparison_event(compare_runs(summaries.of("baseline"), summaries.of("distributed")));
+  const ComparisonEvent compared = compare_runs(summaries.of("baseline"), summaries.of("distributed"));
   CHECK_THAT(comparison_table(compared),
              ContainsSubstring("restarts (seconds lost)") && ContainsSubstring("2 (3.500 s)"));
   const FinishedRun finished = read_finished_run(run);

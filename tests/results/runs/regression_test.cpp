@@ -62,14 +62,14 @@ RunSummary summary_of(const std::string& run, double last, int64_t replicas, dou
   RunSummary summary = collector.of(run);
   summary.strategy = replicas == 1 ? "one_device" : "mirrored";
   summary.replicas = replicas;
-  summary.examples_per_second = rate;
+  summary.speed.examples_per_second = rate;
   return summary;
 }
 
 std::string verdict_of(double baseline, double distributed, double rate = 180) {
   return compare_runs(summary_of("baseline", baseline, 1, 100),
                       summary_of("distributed", distributed, 2, rate))
-      .verdict;
+      .verdict.value();
 }
 
 TEST_CASE("the verdict of a regression goes by its error, of which less is better") {
@@ -84,8 +84,8 @@ TEST_CASE("the verdict of a regression goes by its error, of which less is bette
 }
 
 TEST_CASE("the comparison of a regression has its metrics and no others") {
-  const std::string table = comparison_table(comparison_event(
-      compare_runs(summary_of("baseline", 0.5, 1, 100), summary_of("distributed", 0.6, 2, 180))));
+  const std::string table = comparison_table(
+      compare_runs(summary_of("baseline", 0.5, 1, 100), summary_of("distributed", 0.6, 2, 180)));
   INFO(table);
   for (const char* row : {"test loss", "test rmse", "test mae", "test r2"})
     CHECK_THAT(table, ContainsSubstring(row));
