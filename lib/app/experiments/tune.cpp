@@ -146,13 +146,13 @@ class TuneRunner {
     try {
       const FinishedRun run = read_finished_run(folder_ / trial_folder(index));
       const std::optional<double> score = run.last(tune_.metric);
-      if (!score || run.evaluations.empty())
+      if (!score || run.points.empty())
         return {ExitCode::kData, fmt::format("its evaluations have no {}", tune_.metric)};
       trial.scores.push_back(*score);
-      trial.epochs = run.evaluations.back().epoch;
-      trial.seconds = run.evaluations.back().seconds;
+      trial.epochs = run.points.back().epoch;
+      trial.seconds = run.points.back().seconds;
       trial.course.clear();
-      for (const EvaluationPoint& point : run.evaluations)
+      for (const EvaluationPoint& point : run.points)
         trial.course.emplace_back(point.epoch, point.value(tune_.metric));
       return {};
     } catch (const Error& error) {

@@ -40,16 +40,16 @@ Row numbers(const std::string& title, const std::vector<std::optional<double>>& 
 std::vector<Row> metric_rows(const std::vector<FinishedRun>& runs, const std::string& metric) {
   std::set<int64_t> epochs;
   for (const FinishedRun& run : runs) {
-    for (const EvaluationPoint& point : run.evaluations) epochs.insert(point.epoch);
+    for (const EvaluationPoint& point : run.points) epochs.insert(point.epoch);
   }
   std::vector<Row> rows;
   for (const int64_t epoch : epochs) {
     Row row = {std::to_string(epoch)};
     for (const FinishedRun& run : runs) {
-      const auto point = std::find_if(run.evaluations.begin(), run.evaluations.end(),
+      const auto point = std::find_if(run.points.begin(), run.points.end(),
                                       [&](const EvaluationPoint& any) { return any.epoch == epoch; });
       row.push_back(
-          show_metric(point == run.evaluations.end() ? std::nullopt : find_metric(point->metrics, metric)));
+          show_metric(point == run.points.end() ? std::nullopt : find_metric(point->metrics, metric)));
     }
     rows.push_back(row);
   }
@@ -66,12 +66,13 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
   };
   const std::string& metric = comparison.metric;
   Row status = {"status"};
-  for (const FinishedRun& run : comparison.runs) status.push_back(run.status.empty() ? "no end" : run.status);
+  for (const FinishedRun& run : comparison.runs) status.push_back(run.end.status.value_or("no end"));
   std::vector<Row> rows = {
       status,
-      numbers("examples/s", of_each([](const FinishedRun& run) { return run.examples_per_second; }),
+      numbers("examples/s", of_each([](const FinishedRun& run) { return run.end.speed.examples_per_second; }),
               show_rate),
-      numbers("step ms", of_each([](const FinishedRun& run) { return run.step_ms; }), show_milliseconds)};
+      numbers("step ms", of_each([](const FinishedRun& run) { return run.end.speed.step_ms; }),
+              show_milliseconds)};
   // Of each part the runs that were evaluated on it: first what they ended with.
   for (const std::string part : {kValidationPart, kTestPart}) {
     const auto evaluates = [&](const FinishedRun& run) { return run.evaluated_part() == part; };
@@ -107,8 +108,8 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
   Row restarts = {"restarts (seconds lost)"};
   bool any = false;
   for (const FinishedRun& run : comparison.runs) {
-    any = any || run.restart_cost.restarts;
-    restarts.push_back(run.restart_cost.restarts ? show_restarts(run.restart_cost) : "-");
+    any = any || run.end.restart_cost.restarts;
+    restarts.push_back(run.end.restart_cost.restarts ? show_restarts(run.end.restart_cost) : "-");
   }
   if (any) rows.push_back(restarts);
   return rows;
@@ -154,19 +155,19 @@ Event runs_document(const RunsComparison& comparison) {
   Event runs = Event::array();
   for (const FinishedRun& run : comparison.runs) {
     Event evaluations = Event::array();
-    for (const EvaluationPoint& point : run.evaluations) {
+    for (const EvaluationPoint& point : run.points) {
       Event evaluation = {{"epoch", point.epoch}};
       for (const auto& [name, value] : point.metrics) evaluation[name] = value;
       evaluation["seconds"] = point.seconds;
       evaluations.push_back(evaluation);
     }
-    Event entry = {{"path", run.path}, {"name", run.spec.name}, {"status", run.status}};
+    Event entry = {{"path", run.path}, {"name", run.spec.name}, {"status", run.end.status.value_or("")}};
     const std::string& metric = comparison.metric;
     const auto add = [&](const std::string& key, std::optional<double> value) {
       if (value) entry[key] = *value;
     };
-    add("examples_per_second", run.examples_per_second);
-    add("step_ms", run.step_ms);
+    add("examples_per_second", run.end.speed.examples_per_second);
+    add("step_ms", run.end.speed.step_ms);
     add("loss", run.last("loss"));
     add(metric, run.last(metric));
     add("best_" + metric, run.best(metric));
@@ -175,8 +176,8 @@ Event runs_document(const RunsComparison& comparison) {
     add("test_" + metric, run.final_test ? run.test(metric) : std::nullopt);
     add("seconds_to_" + metric,
         comparison.target ? run.seconds_to(metric, *comparison.target) : std::nullopt);
-    add("restarts", run.restart_cost.restarts);
-    add("lost_seconds", run.restart_cost.lost_seconds);
+    add("restarts", run.end.restart_cost.restarts);
+    add("lost_seconds", run.end.restart_cost.lost_seconds);
     entry["evaluations"] = evaluations;
     runs.push_back(entry);
   }

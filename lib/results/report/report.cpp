@@ -86,7 +86,7 @@ std::string legend(const std::vector<NamedCourse>& courses) {
 
 std::string tiles(const RunHistory& run) {
   const FinishedRun& finished = run.finished;
-  std::string html = page_tile("status", finished.status.empty() ? "no end yet" : finished.status);
+  std::string html = page_tile("status", finished.end.status.value_or("no end yet"));
   const std::string& metric = objective_info(finished.spec.train.loss.kind).main().name;
   const auto add = [&](const std::string& title, std::optional<double> value, const auto& show) {
     if (value) html += page_tile(title, show(value));
@@ -107,16 +107,16 @@ std::string tiles(const RunHistory& run) {
                                   course->evaluations.points.back().epoch, *deciding.metric),
                       show_metric(find_metric(best->metrics, metric)));
   }
-  add("examples/s", finished.examples_per_second, show_rate);
-  add("ms a step (median)", finished.step_ms, show_milliseconds);
+  add("examples/s", finished.end.speed.examples_per_second, show_rate);
+  add("ms a step (median)", finished.end.speed.step_ms, show_milliseconds);
   const auto percent = [](std::optional<double> value) { return fmt::format("{:.1f} %", 100 * *value); };
   const ComparisonEvent comparison = run.comparison.value_or(ComparisonEvent());
   add("speedup over the baseline", comparison.speedup,
       [](std::optional<double> value) { return fmt::format("{:.2f} x", *value); });
   add("scaling efficiency", comparison.scaling_efficiency, percent);
   add("overhead at equal replicas", comparison.overhead, percent);
-  if (finished.restart_cost.restarts)
-    html += page_tile("restarts (seconds lost)", show_restarts(finished.restart_cost));
+  if (finished.end.restart_cost.restarts)
+    html += page_tile("restarts (seconds lost)", show_restarts(finished.end.restart_cost));
   return "<div class=\"tiles\">\n" + html + "</div>\n";
 }
 

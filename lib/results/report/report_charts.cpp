@@ -236,15 +236,16 @@ std::string course_charts(const std::vector<NamedCourse>& courses, bool logarith
   return figure(loss) + by_epoch + figure(rate) + figure(norm) + figure(speed) + over_time;
 }
 
-std::string machine_charts(const std::vector<MachinePoint>& machine) {
+std::string machine_charts(const std::vector<MachineEvent>& machine) {
   constexpr double kGibibyte = 1024.0 * 1024 * 1024;
   LineChart processors = chart_of("Processors of the machine at work, %", "seconds since the job began");
   LineChart memory = chart_of("Memory of the machine in use, GiB", "seconds since the job began");
   Points busy, used, total;
-  for (const MachinePoint& point : machine) {
-    busy.emplace_back(point.seconds, 100 * point.processors);
-    used.emplace_back(point.seconds, point.memory_bytes / kGibibyte);
-    total.emplace_back(point.seconds, point.memory_total_bytes / kGibibyte);
+  const auto number = [](const auto& value) { return value ? static_cast<double>(*value) : std::nan(""); };
+  for (const MachineEvent& event : machine) {
+    busy.emplace_back(number(event.seconds), 100 * number(event.processors));
+    used.emplace_back(number(event.seconds), number(event.memory_bytes) / kGibibyte);
+    total.emplace_back(number(event.seconds), number(event.memory_total_bytes) / kGibibyte);
   }
   const auto add = [](LineChart& chart, const std::string& name, const Points& points, bool faint) {
     if (points.size() > 1)

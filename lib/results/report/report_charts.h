@@ -25,7 +25,7 @@ constexpr double kReportChartHeight = 270;
 std::string course_charts(const std::vector<NamedCourse>& courses, bool logarithmic_rate);
 
 // How busy the machine was over the time of a job, each chart as a <figure>; "" if that is not known.
-std::string machine_charts(const std::vector<MachinePoint>& machine);
+std::string machine_charts(const std::vector<MachineEvent>& machine);
 
 // Where the time of a mean step goes, in milliseconds, by the name of what made the steps.
 struct NamedStepTimes {

@@ -19,17 +19,6 @@ namespace {
 
 constexpr int64_t kMaxMetricsBytes = int64_t{1} << 30;
 
-// Adds the data of one event of the distributed run.
-void take(FinishedRun& run, const Event& event) {
-  const auto end = decode<RunEndEvent>(event);
-  if (!end) return;
-  run.status = end->status.value_or("");
-  run.examples_per_second = end->speed.examples_per_second;
-  run.step_ms = end->speed.step_ms;
-  run.restart_cost = end->restart_cost;
-  run.final_metrics = end->validation ? end->validation->metrics : end->metrics;
-}
-
 // "7.1 % less" if `value` is worse than `reference` by more than `tolerated`; nullopt otherwise.
 // `more_is_better` says which direction is worse.
 std::optional<std::string> shortfall(std::optional<double> reference, std::optional<double> value,
@@ -86,7 +75,7 @@ BestCheckpointSpec deciding_metric(const JobSpec& spec) {
 
 std::optional<double> FinishedRun::best(const std::string& metric) const {
   std::optional<double> best;
-  for (const EvaluationPoint& point : evaluations) {
+  for (const EvaluationPoint& point : points) {
     const double value = point.value(metric);
     if (!std::isnan(value) && (!best || is_better(metric, "auto", value, *best))) best = value;
   }
@@ -95,11 +84,11 @@ std::optional<double> FinishedRun::best(const std::string& metric) const {
 
 std::optional<double> FinishedRun::last(const std::string& metric) const {
   const auto final = find_metric(final_metrics, metric);
-  return final || evaluations.empty() ? final : find_metric(evaluations.back().metrics, metric);
+  return final || points.empty() ? final : find_metric(points.back().metrics, metric);
 }
 
 std::optional<double> FinishedRun::seconds_to(const std::string& metric, double value) const {
-  for (const EvaluationPoint& point : evaluations) {
+  for (const EvaluationPoint& point : points) {
     const double reached = point.value(metric);
     if (reached == value || is_better(metric, "auto", reached, value)) return point.seconds;
   }
@@ -121,18 +110,15 @@ FinishedRun read_finished_run(const std::filesystem::path& folder,
   }
   run.spec = loaded.spec;
   std::istringstream lines(read_file(folder / "metrics.jsonl", kMaxMetricsBytes, ExitCode::kUsage));
-  EvaluationSeries evaluations;
   for (std::string line; std::getline(lines, line);) {
     const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!event.is_object()) continue;
     on_event(event);
     if (place_of(event).run != "distributed") continue;
-    evaluations.take(event);
-    take(run, event);
+    run.take(event);
+    if (auto end = decode<RunEndEvent>(event)) run.end = std::move(*end);
   }
-  run.evaluations = std::move(evaluations.points);
-  run.of_validation = evaluations.of_validation;
-  run.final_test = evaluations.final_test;
+  run.final_metrics = run.end.validation ? run.end.validation->metrics : run.end.metrics;
   return run;
 }
 
@@ -156,7 +142,8 @@ std::vector<std::string> RunsComparison::regressions(size_t index, double tolera
   const auto add = [&](const std::string& what, const std::optional<std::string>& worse) {
     if (worse) found.push_back(what + ": " + *worse);
   };
-  add("examples/s", shortfall(a.examples_per_second, b.examples_per_second, tolerated, true));
+  add("examples/s",
+      shortfall(a.end.speed.examples_per_second, b.end.speed.examples_per_second, tolerated, true));
   const bool comparable = a.of_validation == b.of_validation;  // evaluations of the same part
   const bool more = metric_info(metric).higher_is_better;
   if (comparable)

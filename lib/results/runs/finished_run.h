@@ -39,16 +39,10 @@ struct EvaluationSeries {
 BestCheckpointSpec deciding_metric(const JobSpec& spec);
 
 // The results of a job's distributed run. Numbers that it did not reach are nullopt.
-struct FinishedRun {
+struct FinishedRun : EvaluationSeries {
   std::string path;
   JobSpec spec;
-  std::string status;  // completed | failed | stopped; empty: it has not ended
-  std::optional<double> examples_per_second;
-  std::optional<double> step_ms;
-  RestartCost restart_cost;                  // of restarts after a process died
-  std::vector<EvaluationPoint> evaluations;  // as in EvaluationSeries, like the next two
-  bool of_validation = false;
-  std::optional<EvaluationPoint> final_test;
+  RunEndEvent end;  // has no status if the run has not ended
   // Of the weights that the run ended with: those of an earlier evaluation if it went back to its best one.
   MetricValues final_metrics;
 
@@ -56,6 +50,7 @@ struct FinishedRun {
   std::string evaluated_part() const;
   // The last evaluation of the test examples: the final test, or without data.split the last evaluation.
   std::optional<double> test(const std::string& metric) const;
+  using EvaluationSeries::best;
   std::optional<double> best(const std::string& metric) const;  // of the evaluations
   std::optional<double> last(const std::string& metric) const;  // of the weights that the run ended with
   // Seconds until an evaluation was at least as good as `value`.

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
 #include <utility>
 
 namespace dtrain {
@@ -11,35 +11,23 @@ namespace {
 
 constexpr size_t kMostNotes = 100;
 
-double number_or_nan(std::optional<double> number) {
-  return number.value_or(std::numeric_limits<double>::quiet_NaN());
-}
+double number_or_nan(std::optional<double> number) { return number.value_or(std::nan("")); }
 
 RunCourse& course_of(RunHistory& history, const std::string& run) {
   const auto found = std::find_if(history.courses.begin(), history.courses.end(),
                                   [&](const RunCourse& course) { return course.run == run; });
   if (found != history.courses.end()) return *found;
-  RunCourse course;
-  course.run = run;
-  return *history.courses.insert(run == "baseline" ? history.courses.begin() : history.courses.end(), course);
+  auto& added = *history.courses.emplace(run == "baseline" ? history.courses.begin() : history.courses.end());
+  added.run = run;
+  return added;
 }
 
 StepPoint point_of(const StepEvent& step, int64_t steps_per_epoch) {
-  StepPoint point;
-  point.epoch = number_or_nan(step.step) / static_cast<double>(std::max<int64_t>(1, steps_per_epoch));
-  point.metrics = step.metrics;
-  point.learning_rate = number_or_nan(step.learning_rate);
-  point.gradient_norm = number_or_nan(step.gradient_norm);
-  point.examples_per_second = number_or_nan(step.speed.examples_per_second);
-  return point;
-}
-
-MachinePoint point_of(const MachineEvent& machine) {
-  const auto number = [](std::optional<int64_t> bytes) {
-    return bytes ? static_cast<double>(*bytes) : std::numeric_limits<double>::quiet_NaN();
-  };
-  return {number_or_nan(machine.seconds), number_or_nan(machine.processors), number(machine.memory_bytes),
-          number(machine.memory_total_bytes)};
+  return {.epoch = number_or_nan(step.step) / static_cast<double>(std::max<int64_t>(1, steps_per_epoch)),
+          .metrics = step.metrics,
+          .learning_rate = number_or_nan(step.learning_rate),
+          .gradient_norm = number_or_nan(step.gradient_norm),
+          .examples_per_second = number_or_nan(step.speed.examples_per_second)};
 }
 
 // A resumed run tells of the phase that it goes on with a second time.
@@ -81,7 +69,7 @@ void take(RunHistory& history, const Event& event) {
   if (history.notes.size() < kMostNotes) {
     if (auto note = note_of(event)) history.notes.push_back(std::move(*note));
   }
-  if (const auto machine = decode<MachineEvent>(event)) history.machine.push_back(point_of(*machine));
+  if (const auto machine = decode<MachineEvent>(event)) history.machine.push_back(*machine);
   take_into_courses(history, event);
 }
 

@@ -26,14 +26,6 @@ struct EpochStepTimes {
   StepTimes milliseconds;  // of a mean step
 };
 
-// The numbers of a `machine` event; missing ones are NaN.
-struct MachinePoint {
-  double seconds = 0;  // since the job began
-  double processors = 0;
-  double memory_bytes = 0;
-  double memory_total_bytes = 0;
-};
-
 // The course of the baseline or of the distributed run.
 struct RunCourse {
   std::string run;
@@ -49,7 +41,7 @@ struct RunHistory {
   FinishedRun finished;
   std::vector<RunCourse> courses;             // those that exist, the baseline's first
   std::optional<ComparisonEvent> comparison;  // nullopt: no comparison
-  std::vector<MachinePoint> machine;          // over all runs of the job
+  std::vector<MachineEvent> machine;          // over all runs of the job
   std::vector<std::string> notes;             // warnings and lost workers, one sentence each
 
   const RunCourse* distributed() const;  // nullptr: it was not started

@@ -41,10 +41,10 @@ fs::path make_run(const fs::path& folder, const std::string& more, double speed,
 TEST_CASE("a run is read from its folder") {
   const TemporaryFolder folder;
   const FinishedRun run = read_finished_run(make_run(folder.path() / "a", "", 1000, {0.5, 0.9, 0.8}));
-  CHECK(run.status == "completed");
-  CHECK(run.examples_per_second == 1000);
-  REQUIRE(run.evaluations.size() == 3);
-  CHECK(run.evaluations[1].seconds == Approx(4));
+  CHECK(run.end.status == "completed");
+  CHECK(run.end.speed.examples_per_second == 1000);
+  REQUIRE(run.points.size() == 3);
+  CHECK(run.points[1].seconds == Approx(4));
   CHECK(run.best("accuracy") == 0.9);
   CHECK(run.last("accuracy") == 0.8);
   CHECK(run.seconds_to("accuracy", 0.85) == Approx(4.0));
@@ -94,7 +94,7 @@ TEST_CASE("the test of a run with a validation part stands beside its evaluation
   const TemporaryFolder folder;
   const FinishedRun run = read_finished_run(make_split_run(folder.path() / "a", {0.5, 0.9}, 0.8));
   CHECK(run.of_validation);
-  CHECK(run.evaluations.size() == 2);
+  CHECK(run.points.size() == 2);
   CHECK(run.last("accuracy") == 0.9);
   CHECK(run.test("accuracy") == 0.8);
   CHECK(run.test("loss").value() == Approx(0.2));

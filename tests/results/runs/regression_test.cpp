@@ -98,8 +98,8 @@ TEST_CASE("regressions are compared by their error, and a higher one is worse") 
   const FinishedRun bad = read_finished_run(regression_folder(folder.path() / "bad", 0.8));
   CHECK(good.best("rmse") == 0.5);
   CHECK(good.last("rmse") == 0.5);
-  CHECK(good.seconds_to("rmse", 0.9) == good.evaluations.back().seconds);
-  CHECK(good.seconds_to("rmse", 1) == good.evaluations.front().seconds);
+  CHECK(good.seconds_to("rmse", 0.9) == good.points.back().seconds);
+  CHECK(good.seconds_to("rmse", 1) == good.points.front().seconds);
   CHECK_FALSE(good.best("accuracy").has_value());
   const RunsComparison comparison = compare_finished_runs({good, bad});
   CHECK(comparison.metric == "rmse");
