@@ -12,7 +12,7 @@
 #include "experiments/find_rate.h"
 #include "launch/place.h"
 #include "plan/job_plan.h"
-#include "report/rate_report.h"
+#include "report/report.h"
 #include "runs/run_directory.h"
 
 namespace dtrain {

@@ -11,8 +11,6 @@
 #include "core/text.h"
 #include "inference/model_reports.h"
 #include "report/report.h"
-#include "report/sweep_report.h"
-#include "report/tune_report.h"
 #include "runs/require_folder.h"
 
 namespace dtrain {

@@ -6,8 +6,6 @@
 #include "core/text.h"
 #include "data/dataset.h"
 #include "documentation/document.h"
-#include "documentation/events_document.h"
-#include "documentation/schema.h"
 #include "initial_state/obstacles.h"
 #include "job_file/load.h"
 #include "metrics/event.h"

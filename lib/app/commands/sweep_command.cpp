@@ -11,7 +11,7 @@
 #include "core/own_program.h"
 #include "core/signals.h"
 #include "core/terminal.h"
-#include "display/sweep_table.h"
+#include "display/sweep.h"
 #include "experiments/sweep.h"
 #include "launch/place.h"
 #include "runs/run_directory.h"

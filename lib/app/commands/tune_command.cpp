@@ -9,7 +9,7 @@
 #include "commands/report_problems.h"
 #include "core/signals.h"
 #include "core/terminal.h"
-#include "display/tune_table.h"
+#include "display/tune.h"
 #include "experiments/tune.h"
 #include "job/run_output.h"
 #include "launch/place.h"

@@ -1,7 +1,10 @@
 #include "display/chart.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "core/text.h"
 
@@ -43,25 +46,20 @@ const char* series_colour(size_t number) {
   return kColours[number % kColours.size()];
 }
 
+std::string svg_begin(double width, double height, const std::string& title, const std::string& style) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+      "role=\"img\">\n<title>{2}</title>\n{3}<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n",
+      width, height, markup_text(title), style);
+}
+
 std::string markup_text(const std::string& text, size_t limit) {
   std::string safe;
   for (const char c : printable(text, limit)) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += c;
-    }
+    static const std::map<char, std::string> kEscaped = {
+        {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}};
+    const auto escaped = kEscaped.find(c);
+    safe += escaped == kEscaped.end() ? std::string(1, c) : escaped->second;
   }
   return safe;
 }

@@ -17,6 +17,9 @@ double grid_step(double highest);
 // near-black, and colour-blind readers can tell them apart (together with markers).
 const char* series_colour(size_t number);
 
+// The beginning of an <svg> element: its size and title, and the page below all. `style` is put inside.
+std::string svg_begin(double width, double height, const std::string& title, const std::string& style);
+
 // Text that is safe inside an element or an attribute: markup and control characters are escaped. Cut after
 // about `limit` bytes.
 std::string markup_text(const std::string& text, size_t limit = 200);

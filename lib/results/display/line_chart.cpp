@@ -123,11 +123,8 @@ class Drawing {
         height_(chart.height - kTop - kBottom) {}
 
   std::string svg(const std::string& style) {
-    svg_ = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-        "role=\"img\">\n<title>{2}</title>\n{3}<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n"
-        "<text x=\"{4}\" y=\"26\" class=\"title\">{2}</text>\n",
-        chart_.width, chart_.height, markup_text(chart_.title), style, 16);
+    svg_ = svg_begin(chart_.width, chart_.height, chart_.title, style) +
+           fmt::format("<text x=\"16\" y=\"26\" class=\"title\">{}</text>\n", markup_text(chart_.title));
     draw_axes();
     for (const ChartLine& line : chart_.lines) draw_line(line);
     for (const ChartRing& ring : chart_.rings) draw_ring(ring);

@@ -31,11 +31,8 @@ std::string stacked_chart(const StackedChart& chart) {
   const double width = chart.width - kStackLeft - kStackRight,
                height = chart.height - kStackTop - kStackBottom;
   const double bottom = kStackTop + height, room = width / static_cast<double>(chart.columns.size());
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-      "role=\"img\">\n<title>{2}</title>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n"
-      "<text x=\"16\" y=\"26\" class=\"title\">{2}</text>\n",
-      chart.width, chart.height, markup_text(chart.title));
+  std::string svg = svg_begin(chart.width, chart.height, chart.title, "") +
+                    fmt::format("<text x=\"16\" y=\"26\" class=\"title\">{}</text>\n", markup_text(chart.title));
   for (double value = 0; value <= top + step / 2; value += step) {
     const double y = bottom - height * value / top;
     svg += fmt::format(

@@ -1,5 +1,3 @@
-#include "display/sweep_chart.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "core/text.h"
 #include "display/chart.h"
+#include "display/sweep.h"
 
 namespace dtrain {
 namespace {
@@ -222,12 +221,7 @@ std::string sweep_chart(const Sweep& sweep) {
   const std::vector<Line> lines = lines_of(sweep);
   const size_t legend_rows = (lines.size() + kLegendColumns - 1) / kLegendColumns;
   const double height = kLegendTop + kLegendRow * static_cast<double>(std::max<size_t>(1, legend_rows));
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-      "role=\"img\">\n<title>{2}</title>\n",
-      kWidth, height, markup_text(sweep.name));
-  svg += kChartStyle;
-  svg += "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n";
+  std::string svg = svg_begin(kWidth, height, sweep.name, kChartStyle);
   svg += fmt::format(
       "<text x=\"80\" y=\"34\">{}: {} scaling, {}, {}, communication {}; dashes: perfect scaling</text>\n",
       markup_text(sweep.name), sweep.strong ? "strong" : "weak", markup_text(sweep.strategy),

@@ -1,11 +1,11 @@
-#include "display/sweep_table.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
 #include "core/text.h"
+#include "display/sweep.h"
+#include "display/table_layout.h"
 #include "metrics/show.h"
 
 namespace dtrain {
@@ -119,13 +119,6 @@ std::string verdict_line(const Sweep& sweep, const std::vector<std::optional<Swe
                      printable(sweep.directory));
 }
 
-std::string csv_text(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 }  // namespace
 
 std::string sweep_table(const Sweep& sweep, int width) {
@@ -161,7 +154,7 @@ std::string sweep_csv(const Sweep& sweep) {
     } else {
       text += std::string(6 + kStepTimes, ',');
     }
-    text += fmt::format(",{},{}\n", static_cast<int>(point.exit_code), csv_text(point.error));
+    text += fmt::format(",{},{}\n", static_cast<int>(point.exit_code), csv_cell(point.error));
   }
   return text;
 }

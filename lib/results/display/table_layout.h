@@ -21,4 +21,7 @@ struct TableLayout {
 // of their own that begins with the first column too, so that nothing is lost on a narrow terminal.
 std::string lay_out(const std::vector<TableRow>& rows, const TableLayout& layout = {});
 
+// The text as a cell of comma-separated values, in quotes where it needs them.
+std::string csv_cell(const std::string& text);
+
 }  // namespace dtrain

@@ -1,11 +1,10 @@
-#include "display/tune_chart.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/text.h"
 #include "display/chart.h"
+#include "display/tune.h"
 
 namespace dtrain {
 namespace {

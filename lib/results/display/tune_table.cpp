@@ -1,5 +1,3 @@
-#include "display/tune_table.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include "core/shell.h"
 #include "core/text.h"
 #include "display/table_layout.h"
+#include "display/tune.h"
 #include "metrics/show.h"
 
 namespace dtrain {
@@ -26,13 +25,6 @@ std::string outcome_of(const Tune& tune, size_t trial) {
   const TuneTrial& one = tune.trials[trial];
   if (one.error.empty()) return status_of(tune, trial);
   return fmt::format("failed, exit code {}: {}", static_cast<int>(one.exit_code), printable(one.error));
-}
-
-std::string in_csv(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
 }
 
 }  // namespace
@@ -95,15 +87,15 @@ std::string tune_table(const Tune& tune, int width) {
 
 std::string tune_csv(const Tune& tune) {
   std::string text = "trial,status";
-  for (const std::string& field : tune.fields) text += "," + in_csv(field);
+  for (const std::string& field : tune.fields) text += "," + csv_cell(field);
   text += "," + tune.metric + ",epochs,seconds,exit_code,error\n";
   for (const size_t i : ranking(tune)) {
     const TuneTrial& trial = tune.trials[i];
     text += trial_folder(i) + "," + status_of(tune, i);
-    for (const std::string& value : trial.values) text += "," + in_csv(value);
+    for (const std::string& value : trial.values) text += "," + csv_cell(value);
     const bool scored = trial.error.empty() && !trial.scores.empty();
     text += fmt::format(",{},{},{},{},{}\n", scored ? fmt::format("{}", trial.scores.back()) : "",
-                        trial.epochs, trial.seconds, static_cast<int>(trial.exit_code), in_csv(trial.error));
+                        trial.epochs, trial.seconds, static_cast<int>(trial.exit_code), csv_cell(trial.error));
   }
   return text;
 }

@@ -1,10 +1,9 @@
-#include "documentation/events_document.h"
-
 #include <fmt/format.h>
 
 #include <vector>
 
 #include "core/text.h"
+#include "documentation/document.h"
 #include "metrics/event_tables.h"
 
 namespace dtrain {

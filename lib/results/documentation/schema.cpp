@@ -1,8 +1,7 @@
-#include "documentation/schema.h"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "documentation/document.h"
 #include "spec/fields.h"
 
 namespace dtrain {

@@ -146,6 +146,14 @@ std::string page_picture(const std::string& png, const std::string& title, const
   return html + "</li>\n";
 }
 
+std::string page_figure(const LineChart& chart) {
+  return page_figure(chart.lines.empty() ? "" : line_chart(chart));
+}
+
+std::string page_figure(const std::string& svg) {
+  return svg.empty() ? "" : "<figure>\n" + svg + "</figure>\n";
+}
+
 std::string page_legend(const std::vector<std::pair<std::string, size_t>>& series) {
   std::string html = "<ul class=\"legend\">\n";
   for (const auto& [name, colour] : series) {

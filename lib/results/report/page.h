@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "display/line_chart.h"
+
 namespace dtrain {
 
 // The first row has the headings of the columns, and the first column those of the rows.
@@ -26,6 +28,10 @@ std::string page_tile(const std::string& title, const std::string& value);
 // belong into a list of the class "pictures".
 std::string page_picture(const std::string& png, const std::string& title, const std::string& bold,
                          const std::vector<std::string>& lines);
+
+// A <figure> of the chart; "" if it has no lines, or of an SVG element; "" if there is none.
+std::string page_figure(const LineChart& chart);
+std::string page_figure(const std::string& svg);
 
 // Names with the numbers of their colours (series_colour()).
 std::string page_legend(const std::vector<std::pair<std::string, size_t>>& series);

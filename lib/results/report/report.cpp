@@ -313,9 +313,7 @@ std::string report_page(const std::vector<RunHistory>& runs, const std::vector<M
   html += phases_table(courses);
   add_charts("Curves", legend(courses), course_charts(courses, are_multiplied_down(runs)));
   if (alone && !models.empty()) html += mistakes_section(models.front());
-  const std::string times = step_time_bars(step_times_of(courses));
-  if (!times.empty())
-    html += page_heading("Where the time of a step goes") + "<div class=\"card\">\n" + times + "</div>\n";
+  html += step_times_section(step_times_of(courses));
   if (const std::string figures = phase_figures(courses); !figures.empty())
     html += "<div class=\"charts above\">\n" + figures + "</div>\n";
   if (alone) add_charts("The machine", "", machine_charts(runs.front().machine));

@@ -1,22 +1,35 @@
-// Shows runs as a page for a browser.
+// Pages for a browser: self-contained HTML documents (well-formed XML too) that have no scripts and load
+// nothing, in the reader's light or dark theme. All text from the runs is escaped.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "report/model_report.h"
+#include "runs/rate_test.h"
 #include "runs/run_history.h"
+#include "runs/sweep_results.h"
+#include "runs/tune_results.h"
 
 namespace dtrain {
 
 constexpr size_t kMostCharted = 12;  // runs; more lines than this cannot be told apart
 
-// A self-contained HTML document (well-formed XML too) that has no scripts and loads nothing. It shows curves
-// of loss, accuracy, learning rate and speed, the mistakes of the model, where the time of a step went, the
-// baseline against the distributed run, the machine, the layers, the environment and the spec, in the
-// reader's light or dark theme. For several runs, it shows the distributed ones side by side, and the
-// differences between their specs. All text from the runs is escaped. `runs` must have one or more entries;
-// only the best kMostCharted have curves. `models` has an entry for each run in the same order, or is empty.
+// Runs: curves of loss, accuracy, learning rate and speed, the mistakes of the model, where the time of a step
+// went, the baseline against the distributed run, the machine, the layers, the environment and the spec. For
+// several runs, it shows the distributed ones side by side, and the differences between their specs. `runs`
+// must have one or more entries; only the best kMostCharted have curves. `models` has an entry for each run in
+// the same order, or is empty.
 std::string report_page(const std::vector<RunHistory>& runs, const std::vector<ModelReport>& models = {});
+
+// A sweep: what was measured, examples/s and efficiency over replicas, where the time of a step goes, a table of
+// the points.
+std::string sweep_page(const Sweep& sweep);
+
+// A tune: the best trial, the course of all, and the table of them.
+std::string tune_page(const Tune& tune);
+
+// A learning-rate range test.
+std::string rate_page(const RateTest& test);
 
 }  // namespace dtrain

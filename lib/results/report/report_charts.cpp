@@ -11,9 +11,9 @@
 #include "core/step_clock.h"
 #include "core/text.h"
 #include "display/chart.h"
-#include "display/line_chart.h"
 #include "display/stacked_chart.h"
 #include "metrics/show.h"
+#include "report/page.h"
 
 namespace dtrain {
 namespace {
@@ -73,14 +73,6 @@ std::vector<std::string> main_metrics(const std::vector<NamedCourse>& courses) {
   return names;
 }
 
-LineChart chart_of(const std::string& title, const std::string& x_title) {
-  LineChart chart{.title = title, .x_title = x_title};
-  chart.width = kReportChartWidth;
-  chart.height = kReportChartHeight;
-  chart.tells_values = true;
-  return chart;
-}
-
 void add_line(LineChart& chart, const NamedCourse& of, const std::string& what, Points points, bool marked,
               bool faint) {
   const bool has_value = std::any_of(points.begin(), points.end(),
@@ -116,10 +108,6 @@ void widen(LineChart& chart) {
   if (low > 0 && high / low >= kWideRange) chart.scale = ChartScale::kLogarithmic;
 }
 
-std::string figure(const LineChart& chart) {
-  return chart.lines.empty() ? "" : "<figure>\n" + line_chart(chart) + "</figure>\n";
-}
-
 // The part of the data that evaluations during training use.
 std::string part_of(const NamedCourse& of) {
   return of.course->evaluations.of_validation ? kValidationPart : kTestPart;
@@ -139,7 +127,7 @@ std::string parts_of(const std::vector<NamedCourse>& courses) {
 
 // Shows training as faint lines and evaluations as dots.
 LineChart learning_chart(const std::vector<NamedCourse>& courses, const std::string& metric) {
-  LineChart chart = chart_of(
+  LineChart chart = report_chart(
       fmt::format("{} (lines: training, dots: {})", capitalised(metric), parts_of(courses)), "epoch");
   const auto step = [&metric](const StepPoint& point) {
     return find_metric(point.metrics, metric).value_or(std::nan(""));
@@ -155,7 +143,7 @@ LineChart learning_chart(const std::vector<NamedCourse>& courses, const std::str
 LineChart step_chart(const std::vector<NamedCourse>& courses, const std::string& title,
                      double StepPoint::*member) {
   const auto value = [member](const StepPoint& point) { return point.*member; };
-  LineChart chart = chart_of(title, "epoch");
+  LineChart chart = report_chart(title, "epoch");
   for (const NamedCourse& of : courses) {
     add_line(chart, of, "", step_points(*of.course, value), false, false);
     for (const EvaluationPoint& point : of.course->evaluations.points)  // to make the epochs' charts agree
@@ -165,7 +153,7 @@ LineChart step_chart(const std::vector<NamedCourse>& courses, const std::string&
 }
 
 LineChart metric_over_time(const std::vector<NamedCourse>& courses, const std::string& metric) {
-  LineChart chart = chart_of(capitalised(parts_of(courses) + " " + metric + " over time"),
+  LineChart chart = report_chart(capitalised(parts_of(courses) + " " + metric + " over time"),
                              "seconds of training and evaluation");
   chart.scale = ChartScale::kFitted;
   for (const NamedCourse& of : courses)
@@ -218,6 +206,14 @@ std::string swatch(size_t colour) {
 
 }  // namespace
 
+LineChart report_chart(const std::string& title, const std::string& x_title) {
+  LineChart chart{.title = title, .x_title = x_title};
+  chart.width = 460;  // narrow, so that labels are readable on a phone
+  chart.height = 270;
+  chart.tells_values = true;
+  return chart;
+}
+
 std::string course_charts(const std::vector<NamedCourse>& courses, bool logarithmic_rate) {
   LineChart loss = learning_chart(courses, "loss");
   widen(loss);
@@ -225,21 +221,21 @@ std::string course_charts(const std::vector<NamedCourse>& courses, bool logarith
   for (const std::string& metric : main_metrics(courses)) {
     LineChart chart = learning_chart(courses, metric);
     chart.scale = ChartScale::kFitted;
-    by_epoch += figure(chart);
-    over_time += figure(metric_over_time(courses, metric));
+    by_epoch += page_figure(chart);
+    over_time += page_figure(metric_over_time(courses, metric));
   }
   LineChart rate = step_chart(courses, "Learning rate", &StepPoint::learning_rate);
   if (logarithmic_rate) rate.scale = ChartScale::kLogarithmic;
   LineChart norm = step_chart(courses, "Gradient norm", &StepPoint::gradient_norm);
   widen(norm);
   const LineChart speed = step_chart(courses, "Speed, examples/s", &StepPoint::examples_per_second);
-  return figure(loss) + by_epoch + figure(rate) + figure(norm) + figure(speed) + over_time;
+  return page_figure(loss) + by_epoch + page_figure(rate) + page_figure(norm) + page_figure(speed) + over_time;
 }
 
 std::string machine_charts(const std::vector<MachineEvent>& machine) {
   constexpr double kGibibyte = 1024.0 * 1024 * 1024;
-  LineChart processors = chart_of("Processors of the machine at work, %", "seconds since the job began");
-  LineChart memory = chart_of("Memory of the machine in use, GiB", "seconds since the job began");
+  LineChart processors = report_chart("Processors of the machine at work, %", "seconds since the job began");
+  LineChart memory = report_chart("Memory of the machine in use, GiB", "seconds since the job began");
   Points busy, used, total;
   const auto number = [](const auto& value) { return value ? static_cast<double>(*value) : std::nan(""); };
   for (const MachineEvent& event : machine) {
@@ -254,20 +250,18 @@ std::string machine_charts(const std::vector<MachineEvent>& machine) {
   add(processors, "at work", busy, false);
   add(memory, "all there is", total, true);
   add(memory, "in use", used, false);
-  return figure(processors) + figure(memory);
+  return page_figure(processors) + page_figure(memory);
 }
 
 std::string phase_figures(const std::vector<NamedCourse>& courses) {
   std::string html;
   for (const NamedCourse& of : courses) {
-    if (of.course->epochs.size() < 2) continue;
-    const std::string chart = stacked_chart(step_times_over_epochs(of));
-    if (!chart.empty()) html += "<figure>\n" + chart + "</figure>\n";
+    if (of.course->epochs.size() > 1) html += page_figure(stacked_chart(step_times_over_epochs(of)));
   }
   return html;
 }
 
-std::string step_time_bars(const std::vector<NamedStepTimes>& all) {
+std::string step_times_section(const std::vector<NamedStepTimes>& all) {
   double longest = 0;
   for (const NamedStepTimes& of : all) {
     const std::vector<double> values = values_of(of.milliseconds);
@@ -295,8 +289,9 @@ std::string step_time_bars(const std::vector<NamedStepTimes>& all) {
     bars += "</div>\n";
     rows += fmt::format("<td>{}</td></tr>\n", show_milliseconds(sum));
   }
-  return bars + "<div class=\"scroll\"><table>\n" + head + "<th scope=\"col\">in all</th></tr>\n" + rows +
-         "</table></div>\n";
+  return page_heading("Where the time of a step goes") + "<div class=\"card\">\n" + bars +
+         "<div class=\"scroll\"><table>\n" + head + "<th scope=\"col\">in all</th></tr>\n" + rows +
+         "</table></div>\n</div>\n";
 }
 
 }  // namespace dtrain

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "display/line_chart.h"
 #include "runs/run_history.h"
 
 namespace dtrain {
@@ -16,8 +17,8 @@ struct NamedCourse {
   BestCheckpointSpec deciding{"loss"};  // decides which epoch is its best
 };
 
-constexpr double kReportChartWidth = 460;  // narrow, so that labels are readable on a phone
-constexpr double kReportChartHeight = 270;
+// A chart without lines in the size of all.
+LineChart report_chart(const std::string& title, const std::string& x_title);
 
 // Charts of loss, main metrics, learning rate and examples/s over epochs, and of the metrics over time: those
 // that have values, each as a <figure>. The best evaluation has a ring around its dot. `logarithmic_rate`
@@ -33,8 +34,8 @@ struct NamedStepTimes {
   StepTimes milliseconds;
 };
 
-// A bar for each, and a table of the numbers; "" if there are none.
-std::string step_time_bars(const std::vector<NamedStepTimes>& all);
+// A bar for each, and a table of the numbers, below a heading; "" if there are none.
+std::string step_times_section(const std::vector<NamedStepTimes>& all);
 
 // The same over the epochs of each course, as a <figure> each; "" if there are not two epochs.
 std::string phase_figures(const std::vector<NamedCourse>& courses);

@@ -1,4 +1,4 @@
-#include "display/sweep_chart.h"
+#include "display/sweep.h"
 
 #include <string>
 #include <vector>

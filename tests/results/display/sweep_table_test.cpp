@@ -1,4 +1,4 @@
-#include "display/sweep_table.h"
+#include "display/sweep.h"
 
 #include "catch.h"
 #include "runs/sample_sweep.h"

@@ -1,5 +1,4 @@
 #include "report/report.h"
-#include "report/sweep_report.h"
 
 #include <fstream>
 

@@ -7,7 +7,7 @@
 
 #include "catch.h"
 #include "display/rate_plot.h"
-#include "report/rate_report.h"
+#include "report/report.h"
 
 namespace dtrain {
 namespace {

@@ -2,10 +2,9 @@
 #include "runs/tune_results.h"
 
 #include "catch.h"
-#include "display/tune_chart.h"
-#include "display/tune_table.h"
+#include "display/tune.h"
 #include "files.h"
-#include "report/tune_report.h"
+#include "report/report.h"
 
 namespace dtrain {
 namespace {

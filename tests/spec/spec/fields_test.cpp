@@ -7,7 +7,6 @@
 #include "catch.h"
 #include "core/files.h"
 #include "documentation/document.h"
-#include "documentation/schema.h"
 #include "job_file/load.h"
 #include "spec/print.h"
 

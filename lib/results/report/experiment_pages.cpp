@@ -1,5 +1,4 @@
-#include "report/sweep_report.h"
-
+// The pages of sweeps, tunes and range tests.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,9 +6,11 @@
 
 #include "core/text.h"
 #include "display/chart.h"
-#include "display/line_chart.h"
+#include "display/rate_plot.h"
+#include "display/tune.h"
 #include "metrics/show.h"
 #include "report/page.h"
+#include "report/report.h"
 #include "report/report_charts.h"
 
 namespace dtrain {
@@ -28,10 +29,7 @@ std::string point_name(const Sweep& sweep, const SweepPoint& point) {
 // A line for each batch, over replicas.
 std::string sweep_figure(const Sweep& sweep, const Numbers& numbers, const std::string& title,
                          double (*value)(const SweepNumbers&)) {
-  LineChart chart{.title = title, .x_title = "replicas"};
-  chart.width = kReportChartWidth;
-  chart.height = kReportChartHeight;
-  chart.tells_values = true;
+  LineChart chart = report_chart(title, "replicas");
   std::map<int64_t, std::vector<std::pair<double, double>>> lines;
   std::map<int64_t, std::string> names;
   for (size_t i = 0; i < sweep.points.size(); ++i) {
@@ -45,7 +43,7 @@ std::string sweep_figure(const Sweep& sweep, const Numbers& numbers, const std::
     chart.lines.push_back(
         {.name = names[batch], .colour = chart.lines.size(), .marked = true, .points = std::move(points)});
   }
-  return chart.lines.empty() ? "" : "<figure>\n" + line_chart(chart) + "</figure>\n";
+  return page_figure(chart);
 }
 
 std::string sweep_legend(const Sweep& sweep, const Numbers& numbers) {
@@ -103,10 +101,42 @@ std::string sweep_page(const Sweep& sweep) {
   for (size_t i = 0; i < sweep.points.size(); ++i) {
     if (numbers[i]) times.push_back({point_name(sweep, sweep.points[i]), numbers[i]->phases_ms});
   }
-  const std::string bars = step_time_bars(times);
-  if (!bars.empty())
-    html += page_heading("Where the time of a step goes") + "<div class=\"card\">\n" + bars + "</div>\n";
-  return html + page_heading("Points") + page_table(point_rows(sweep, numbers)) + page_end();
+  return html + step_times_section(times) + page_heading("Points") + page_table(point_rows(sweep, numbers)) + page_end();
+}
+
+std::string tune_page(const Tune& tune) {
+  std::string html = page_begin("tune of " + tune.name) +
+                     fmt::format("<p class=\"soft\">{}</p>\n", markup_text(tune.directory, 1000));
+  const auto best = best_trial(tune);
+  html += "<div class=\"tiles\">\n" + page_tile("trials", show_count(std::ssize(tune.trials)));
+  if (best) {
+    html += page_tile("best " + tune.metric, show_metric(tune.trials[*best].scores.back()));
+    for (size_t i = 0; i < tune.fields.size(); ++i)
+      html += page_tile(tune.fields[i], tune.trials[*best].values[i]);
+  }
+  html += "</div>\n";
+  for (const std::string& sentence : tune_sentences(tune))
+    html += fmt::format("<p class=\"note\">{}</p>\n", markup_text(sentence, 1000));
+  if (best)
+    html += fmt::format("<p class=\"note\">to train the best from the start: <code>{}</code></p>\n",
+                        markup_text(command_of(tune, *best), 4000));
+  const LineChart lines = tune_lines(tune);
+  if (!lines.lines.empty())
+    html += page_heading("Course") + page_legend(tune_legend(tune)) + page_figure(lines);
+  return html + page_heading("Trials, the best first") + page_table(tune_rows(tune)) + page_end();
+}
+
+std::string rate_page(const RateTest& test) {
+  std::string html = page_begin("learning rates of " + test.name, "dtrain find-lr");
+  for (const std::string& sentence : rate_sentences(test))
+    html += fmt::format("<p>{}</p>\n", markup_text(sentence, 1000));
+  if (!test.points.empty())
+    html += page_legend({{"smoothed loss", 0}, {"loss of the step", 1}}) + page_figure(rate_chart(test));
+  TableRows rows = {{"learning rate", "loss", "smoothed"}};
+  for (const RatePoint& point : test.points)
+    rows.push_back({fmt::format("{:.3g}", point.rate), fmt::format("{:.5g}", point.loss),
+                    fmt::format("{:.5g}", point.smoothed)});
+  return html + page_heading("Steps") + page_table(rows) + page_end();
 }
 
 }  // namespace dtrain
