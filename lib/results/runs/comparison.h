@@ -42,12 +42,6 @@ class SummaryCollector : public EventSink {
 ComparisonEvent compare_runs(const RunSummary& baseline, const RunSummary& distributed,
                              std::optional<RelativeCost> overhead = std::nullopt);
 
-// One sentence that says whether distributing made training faster (examples per second more than 5 % up or
-// down) and whether the model is as good (the main metric of its loss: an accuracy within half a point,
-// another metric within 1 %). Uses the numbers of `comparison`.
-std::string verdict(const RunSummary& baseline, const RunSummary& distributed,
-                    const ComparisonEvent& comparison);
-
 // The rows of a `comparison` event: title, baseline, distributed run and their ratio. The first two rows are
 // column headings.
 std::vector<std::array<std::string, 4>> comparison_rows(const ComparisonEvent& comparison);
