@@ -97,10 +97,9 @@ struct TypeText {
   std::string of(const int64_t*) const { return "integer"; }
   std::string of(const double*) const { return "number"; }
   std::string of(const std::string*) const { return field.choices ? choices(field.choices->built) : "text"; }
-  std::string of(const std::optional<int64_t>*) const { return "integer" + or_word(); }
-  std::string of(const std::optional<double>*) const { return "number" + or_word(); }
-  std::string of(const std::optional<std::string>*) const {
-    return of(static_cast<const std::string*>(nullptr)) + or_word();
+  template <class T>
+  std::string of(const std::optional<T>*) const {
+    return of(static_cast<const T*>(nullptr)) + or_word();
   }
   std::string of(const std::vector<int64_t>*) const { return "list of integers"; }
   std::string of(const std::vector<double>*) const {

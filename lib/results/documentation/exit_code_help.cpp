@@ -7,15 +7,16 @@ namespace {
 
 constexpr size_t kLineWidth = 100;
 
-std::string one(const ExitCodeMeaning& each) {
-  return fmt::format("{} {}", static_cast<int>(each.code), each.meaning);
-}
+}  // namespace
 
-// Breaks lines only between parts.
-std::string text_of(const std::vector<std::string>& parts) {
+std::string exit_code_help(const std::vector<ExitCodeMeaning>& own) {
+  std::vector<std::string> parts;
+  for (const ExitCodeMeaning& each : own.empty() ? exit_codes() : own)
+    parts.push_back(fmt::format("{} {}", static_cast<int>(each.code), each.meaning));
+  if (!own.empty()) parts.emplace_back("the others as for dtrain run");
   std::string text = "Exit codes:";
   size_t line_begin = 0;
-  for (size_t i = 0; i < parts.size(); ++i) {
+  for (size_t i = 0; i < parts.size(); ++i) {  // lines break only between parts
     const std::string part = parts[i] + (i + 1 < parts.size() ? ";" : ".");
     const bool fits = text.size() - line_begin + 1 + part.size() <= kLineWidth;
     text += fits ? ' ' : '\n';
@@ -23,21 +24,6 @@ std::string text_of(const std::vector<std::string>& parts) {
     text += part;
   }
   return text;
-}
-
-}  // namespace
-
-std::string exit_code_help() {
-  std::vector<std::string> parts;
-  for (const ExitCodeMeaning& each : exit_codes()) parts.push_back(one(each));
-  return text_of(parts);
-}
-
-std::string exit_code_help(const std::vector<ExitCodeMeaning>& own) {
-  std::vector<std::string> parts;
-  for (const ExitCodeMeaning& each : own) parts.push_back(one(each));
-  parts.emplace_back("the others as for dtrain run");
-  return text_of(parts);
 }
 
 }  // namespace dtrain

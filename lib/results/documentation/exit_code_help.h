@@ -8,10 +8,8 @@
 
 namespace dtrain {
 
-// "Exit codes: 0 done; 1 a bug in dtrain; ...", with all codes, in lines that fit a terminal.
-std::string exit_code_help();
-
-// For a command that uses some codes with its own meaning: lists those, and says where to find the others.
-std::string exit_code_help(const std::vector<ExitCodeMeaning>& own);
+// "Exit codes: 0 done; 1 a bug in dtrain; ...", with all codes, in lines that fit a terminal. Of a command
+// that uses some codes with its own meaning: lists those, and says where to find the others.
+std::string exit_code_help(const std::vector<ExitCodeMeaning>& own = {});
 
 }  // namespace dtrain

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/text.h"
@@ -20,17 +19,6 @@ constexpr const char* kFirstJob =
 constexpr const char* kFirstLayers =
     "model.layers=[{kind: flatten}, {kind: dense, units: 128}, {kind: relu}, {kind: dense, units: 10}]";
 constexpr const char* kFirstWorkers = "strategy.workers=2";
-const std::vector<std::string> kFirstPictures = {"data.path=pictures", "data.image.size=[128, 128]",
-                                                 "data.split.test=0.2"};
-constexpr const char* kFirstIdxFolder = "data.path=datasets/idx";
-// So that a first run trains where nothing has been fetched.
-constexpr const char* kFirstFallback = "data.fallback=fashion_mnist";
-
-constexpr const char* kFirstImagesForVgg = "data.dataset=cifar10";  // those of MNIST are too small
-
-constexpr const char* kFirstTable[] = {"data.path=data.csv", "data.target=target", "data.split.test=0.2"};
-constexpr const char* kFirstArrays = "data.path=data.npz";
-
 bool is_answer(const FirstJob& job, const std::string& path, const std::string& value) {
   const auto answer = job.answers.find(path);
   const bool set = std::find(job.set.begin(), job.set.end(), path + "=" + value) != job.set.end();
@@ -41,16 +29,19 @@ std::string field_set_by(const std::string& setting) { return setting.substr(0, 
 
 // What some datasets cannot do without, as an example.
 std::vector<std::string> example_data(const FirstJob& job) {
+  const auto dataset_is = [&](const char* kind) { return is_answer(job, "data.dataset", kind); };
   std::vector<std::string> data;
-  if (is_answer(job, "data.dataset", "csv")) data.assign(std::begin(kFirstTable), std::end(kFirstTable));
-  if (is_answer(job, "data.dataset", "arrays")) data.push_back(kFirstArrays);
-  if (is_answer(job, "data.dataset", "image_folder") || is_answer(job, "data.dataset", "tar"))
-    data = kFirstPictures;
-  if (is_answer(job, "data.dataset", "idx")) data.push_back(kFirstIdxFolder);
-  if (!job.answers.contains("data.dataset") && is_answer(job, "model.kind", "vgg"))
-    data.push_back(kFirstImagesForVgg);
-  else if (!job.answers.contains("data.dataset") || is_answer(job, "data.dataset", "mnist"))
-    data.push_back(kFirstFallback);
+  if (dataset_is("csv")) data = {"data.path=data.csv", "data.target=target", "data.split.test=0.2"};
+  if (dataset_is("arrays")) data.emplace_back("data.path=data.npz");
+  if (dataset_is("image_folder") || dataset_is("tar"))
+    data = {"data.path=pictures", "data.image.size=[128, 128]", "data.split.test=0.2"};
+  if (dataset_is("idx")) data.emplace_back("data.path=datasets/idx");
+  const bool chosen = job.answers.contains("data.dataset");
+  // The images of MNIST are too small for vgg. Other first runs train where nothing has been fetched, too.
+  if (!chosen && is_answer(job, "model.kind", "vgg"))
+    data.emplace_back("data.dataset=cifar10");
+  else if (!chosen || dataset_is("mnist"))
+    data.emplace_back("data.fallback=fashion_mnist");
   return data;
 }
 

@@ -35,6 +35,10 @@ ordered_json scalar(const FieldInfo& field, const ordered_json& type) {
 struct TypeSchema {
   const FieldInfo& field;
 
+  template <class T>
+  ordered_json of() const {
+    return of(static_cast<const T*>(nullptr));
+  }
   ordered_json of(const bool*) const { return scalar(field, {{"type", "boolean"}}); }
   ordered_json of(const int64_t*) const {
     return scalar(field, with_bounds({{"type", "integer"}}, field.bounds));
@@ -47,35 +51,30 @@ struct TypeSchema {
     if (field.pattern.empty()) return {{"type", "string"}, {"minLength", 1}};
     return scalar(field, {{"type", "string"}, {"pattern", "^" + field.pattern + "$"}});
   }
-  ordered_json of(const std::optional<int64_t>*) const { return of(static_cast<const int64_t*>(nullptr)); }
-  ordered_json of(const std::optional<double>*) const { return of(static_cast<const double*>(nullptr)); }
-  ordered_json of(const std::optional<std::string>*) const {
-    return of(static_cast<const std::string*>(nullptr));
+  template <class T>
+  ordered_json of(const std::optional<T>*) const {
+    return of<T>();
   }
-  ordered_json of(const std::vector<int64_t>*) const {
-    return list(of(static_cast<const int64_t*>(nullptr)));
-  }
+  ordered_json of(const std::vector<int64_t>*) const { return list(of<int64_t>()); }
   ordered_json of(const std::vector<double>*) const {
     const ordered_json number = with_bounds({{"type", "number"}}, field.bounds);
-    if (field.one_or_more) return {{"anyOf", {of(static_cast<const double*>(nullptr)), list(number)}}};
-    return list(of(static_cast<const double*>(nullptr)));
+    if (field.one_or_more) return {{"anyOf", {of<double>(), list(number)}}};
+    return list(of<double>());
   }
   ordered_json of(const std::vector<std::string>*) const {
     if (!field.choices) {
-      const ordered_json name = of(static_cast<const std::string*>(nullptr));
+      const ordered_json name = of<std::string>();
       return field.one_or_more ? ordered_json{{"anyOf", {name, list(name)}}} : list(name);
     }
     const ordered_json device = {{"type", "string"}, {"pattern", "^(" + field.pattern + ")$"}};
     return {{"anyOf", {{{"enum", field.choices->built}}, device, list(device)}}};
   }
   ordered_json of(const std::map<std::string, std::string>*) const {
-    return {{"type", "object"}, {"additionalProperties", of(static_cast<const std::string*>(nullptr))}};
+    return {{"type", "object"}, {"additionalProperties", of<std::string>()}};
   }
-  ordered_json of(const ChannelNumbers*) const {
-    return of(static_cast<const std::vector<double>*>(nullptr));
-  }
+  ordered_json of(const ChannelNumbers*) const { return of<std::vector<double>>(); }
   ordered_json of(const ClassWeights*) const {
-    const ordered_json number = of(static_cast<const double*>(nullptr));
+    const ordered_json number = of<double>();
     const ordered_json word = {{"enum", {"balanced"}}};
     const ordered_json by_name = {{"type", "object"}, {"additionalProperties", number}};
     return {{"anyOf", {word, {{"$ref", "#/definitions/variable"}}, list(number), by_name}}};
@@ -88,7 +87,7 @@ struct TypeSchema {
   ordered_json of(const TrainableSpec*) const {
     const ordered_json name = {{"type", "string"}, {"pattern", "^" + field.pattern + "$"}};
     const ordered_json last = {{"type", "object"},
-                               {"properties", {{"last_layers", of(static_cast<const int64_t*>(nullptr))}}},
+                               {"properties", {{"last_layers", of<int64_t>()}}},
                                {"required", {"last_layers"}},
                                {"additionalProperties", false}};
     return {{"anyOf", {name, {{"$ref", "#/definitions/variable"}}, list(name), last}}};
@@ -112,7 +111,7 @@ ordered_json field_schema(const Field<Spec>& field) {
   schema.update(std::visit(
       [&](const auto& member) {
         using T = typename std::decay_t<decltype(member)>::Type;
-        return TypeSchema{field}.of(static_cast<const T*>(nullptr));
+        return TypeSchema{field}.of<T>();
       },
       field.member));
   static const Spec defaults;

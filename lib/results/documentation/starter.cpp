@@ -1,7 +1,5 @@
 #include "documentation/starter.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <regex>
 #include <sstream>
