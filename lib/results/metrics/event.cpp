@@ -17,6 +17,12 @@ void name_numbers_that_are_not_finite(Event& value) {
   }
 }
 
+template <class T>
+std::optional<T> value_at(const Event& event, const std::string& key, std::optional<T> (*as)(const Event&)) {
+  const auto field = event.find(key);
+  return field == event.end() ? std::nullopt : as(*field);
+}
+
 }  // namespace
 
 std::string event_text(const Event& event, int indent) {
@@ -44,18 +50,15 @@ std::optional<std::string> as_text(const Event& value) {
 }
 
 std::optional<double> number_at(const Event& event, const std::string& key) {
-  const auto field = event.find(key);
-  return field == event.end() ? std::nullopt : as_number(*field);
+  return value_at(event, key, as_number);
 }
 
 std::optional<int64_t> integer_at(const Event& event, const std::string& key) {
-  const auto field = event.find(key);
-  return field == event.end() ? std::nullopt : as_integer(*field);
+  return value_at(event, key, as_integer);
 }
 
 std::optional<std::string> text_at(const Event& event, const std::string& key) {
-  const auto field = event.find(key);
-  return field == event.end() ? std::nullopt : as_text(*field);
+  return value_at(event, key, as_text);
 }
 
 }  // namespace dtrain

@@ -16,6 +16,13 @@
 namespace dtrain {
 namespace {
 
+[[noreturn]] void refuse_metrics(const std::filesystem::path& path, const char* what) {
+  const int error = errno;
+  throw Error(file_failure_code(error),
+              fmt::format("{}: cannot {} the metrics: {}{}", path.string(), what, std::strerror(error),
+                          advice_on_writing(error, "--run-dir")));
+}
+
 // Whether the file ends in the middle of a line. Only regular files are examined.
 bool ends_within_a_line(int descriptor) {
   struct stat status {};
@@ -33,11 +40,7 @@ JsonLinesFile::JsonLinesFile(const std::filesystem::path& path) : path_(path) {
 
 void JsonLinesFile::open() {
   file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (file_.get() >= 0) return;
-  const int error = errno;
-  throw Error(file_failure_code(error),
-              fmt::format("{}: cannot open for the metrics: {}{}", path_.string(), std::strerror(error),
-                          advice_on_writing(error, "--run-dir")));
+  if (file_.get() < 0) refuse_metrics(path_, "open for");
 }
 
 // A file that was replaced by another has no name left.
@@ -66,11 +69,8 @@ void JsonLinesFile::on_event(const Event& event) {
 
 void JsonLinesFile::write(const std::string& text) {
   if (write_all(file_.get(), text.data(), text.size())) return;
-  const int error = errno;
   failed_ = true;
-  throw Error(file_failure_code(error),
-              fmt::format("{}: cannot write the metrics: {}{}", path_.string(), std::strerror(error),
-                          advice_on_writing(error, "--run-dir")));
+  refuse_metrics(path_, "write");
 }
 
 }  // namespace dtrain

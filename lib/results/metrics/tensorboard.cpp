@@ -132,15 +132,11 @@ size_t histogram_bucket(double value) {
 EventFile::EventFile(const std::filesystem::path& folder, int64_t first_step) : path_(folder / file_name()) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) refuse(path_, "create the file of");
+  file_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file_.get() < 0) refuse(path_, "create the file of");
   write_record(event(0, bytes(3, "brain.Event:2")));
   const int kStart = 1;  // SessionLog.status
   if (first_step > 0) write_record(event(first_step, bytes(7, integer(1, kStart))));
-}
-
-EventFile::~EventFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 void EventFile::add(int64_t step, const std::vector<Scalar>& scalars) {
@@ -156,7 +152,7 @@ void EventFile::write_record(const std::string& event) {
   const std::string length = little_endian<uint64_t>(event.size());
   const std::string record =
       length + little_endian(masked_crc(length)) + event + little_endian(masked_crc(event));
-  if (!write_all(descriptor_, record.data(), record.size())) refuse(path_, "write");
+  if (!write_all(file_.get(), record.data(), record.size())) refuse(path_, "write");
 }
 
 }  // namespace dtrain

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/descriptor.h"
+
 namespace dtrain {
 
 struct Scalar {
@@ -43,9 +45,6 @@ class EventFile {
   // discard what older files in the folder contain for `first_step` and later steps. Throws Error(kUsage,
   // kDisk).
   EventFile(const std::filesystem::path& folder, int64_t first_step);
-  ~EventFile();
-  EventFile(const EventFile&) = delete;
-  EventFile& operator=(const EventFile&) = delete;
 
   // Written to the file at once. Throw Error(kUsage, kDisk).
   void add(int64_t step, const std::vector<Scalar>& scalars);
@@ -55,7 +54,7 @@ class EventFile {
   void write_record(const std::string& event);
 
   std::filesystem::path path_;
-  int descriptor_ = -1;
+  Descriptor file_;
 };
 
 }  // namespace dtrain
