@@ -1,4 +1,5 @@
-// The banner that a run starts with: every number that shapes the run, before the first step.
+// What the terminal shows of single events: the banner that a run starts with, which has every number that
+// shapes the run, and others.
 #pragma once
 
 #include <string>
@@ -16,5 +17,8 @@ std::string fallback_notes(const RunStartEvent& start, const ConsoleOptions& opt
 
 // "PHASE 1 of 2 (head): trains 5,130 of 11,181,642 parameters, learning rate 0.001 (no scaling)"
 std::string phase_line(const PhaseEvent& event);
+
+// An `inspect` event as a table: what each replica contributed to the step, the result, and the verdict.
+std::string inspection_table(const InspectEvent& inspection);
 
 }  // namespace dtrain

@@ -1,8 +1,10 @@
-// Shared by all charts: the style, the scale of an axis, and escaped text.
+// Charts as SVG: of lines, and of columns made of layers; and what all charts share.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace dtrain {
 
@@ -23,5 +25,60 @@ std::string svg_begin(double width, double height, const std::string& title, con
 // Text that is safe inside an element or an attribute: markup and control characters are escaped. Cut after
 // about `limit` bytes.
 std::string markup_text(const std::string& text, size_t limit = 200);
+
+struct ChartLine {
+  std::string name;     // shown when the pointer is over a point
+  size_t colour = 0;    // series_colour()
+  bool marked = false;  // a dot at each point
+  bool faint = false;   // drawn faintly, behind a more important line
+  // In ascending order of x, which starts at 0. Points that are not finite are left out.
+  std::vector<std::pair<double, double>> points = {};
+};
+
+// A circle around a point of a line.
+struct ChartRing {
+  std::string name;  // shown when the pointer is over it
+  size_t colour = 0;
+  std::pair<double, double> point;
+};
+
+enum class ChartScale {
+  kFromZero,
+  kFitted,      // from about the lowest value to about the highest
+  kLogarithmic  // at most six decades; lower values are drawn at the edge
+};
+
+struct LineChart {
+  std::string title;  // of the values, including their unit
+  std::string x_title = {};
+  std::vector<ChartLine> lines = {};
+  std::vector<ChartRing> rings = {};
+  ChartScale scale = ChartScale::kFromZero;
+  double x_end = 0;   // the x axis extends at least to here
+  double x_unit = 0;  // above 0: x is a power of ten above this, and marks are labelled as x_unit * 10^x
+  double width = 900;
+  double height = 420;
+  bool tells_values = false;  // each point shows its value when the pointer is over it
+};
+
+// An <svg> element in the style of kChartStyle, which scales with the space that it gets. `style` is put
+// inside, for an SVG document of its own.
+std::string line_chart(const LineChart& chart, const std::string& style = "");
+
+// Columns made of layers: what something consists of, over epochs for example.
+struct StackedChart {
+  std::string title;  // of the values, including their unit
+  std::string x_title;
+  std::vector<std::string> layers;  // their names, from the bottom; colours as in series_colour()
+  // For each column its label and the value of each layer; values that are not positive numbers are drawn as
+  // 0.
+  std::vector<std::pair<std::string, std::vector<double>>> columns;
+  double width = 460;
+  double height = 270;
+};
+
+// An <svg> element in the style of kChartStyle; empty if no value is above 0. Layers show their values when
+// the pointer is over them.
+std::string stacked_chart(const StackedChart& chart);
 
 }  // namespace dtrain

@@ -1,7 +1,6 @@
-#include "display/inspection_table.h"
-
 #include <fmt/format.h>
 
+#include "display/banner.h"
 #include "metrics/show.h"
 
 namespace dtrain {

@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "core/text.h"
 #include "display/chart.h"
-#include "display/line_chart.h"
 #include "display/text_plot.h"
 
 namespace dtrain {

@@ -1,5 +1,3 @@
-#include "display/line_chart.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

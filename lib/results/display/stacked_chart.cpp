@@ -1,5 +1,3 @@
-#include "display/stacked_chart.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,8 +29,9 @@ std::string stacked_chart(const StackedChart& chart) {
   const double width = chart.width - kStackLeft - kStackRight,
                height = chart.height - kStackTop - kStackBottom;
   const double bottom = kStackTop + height, room = width / static_cast<double>(chart.columns.size());
-  std::string svg = svg_begin(chart.width, chart.height, chart.title, "") +
-                    fmt::format("<text x=\"16\" y=\"26\" class=\"title\">{}</text>\n", markup_text(chart.title));
+  std::string svg =
+      svg_begin(chart.width, chart.height, chart.title, "") +
+      fmt::format("<text x=\"16\" y=\"26\" class=\"title\">{}</text>\n", markup_text(chart.title));
   for (double value = 0; value <= top + step / 2; value += step) {
     const double y = bottom - height * value / top;
     svg += fmt::format(

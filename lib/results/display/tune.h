@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "display/line_chart.h"
+#include "display/chart.h"
 #include "runs/tune_results.h"
 
 namespace dtrain {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "display/line_chart.h"
+#include "display/chart.h"
 
 namespace dtrain {
 

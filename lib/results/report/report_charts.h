@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "display/line_chart.h"
+#include "display/chart.h"
 #include "runs/run_history.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-#include "display/line_chart.h"
+#include "display/chart.h"
 
 #include <cmath>
 
