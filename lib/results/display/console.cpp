@@ -8,7 +8,6 @@
 #include "core/terminal.h"
 #include "core/text.h"
 #include "display/banner.h"
-#include "display/inspection_table.h"
 #include "metrics/show.h"
 #include "runs/comparison.h"
 
@@ -56,9 +55,12 @@ Console::Console(std::ostream& out, ConsoleOptions options) : out_(out), options
 
 Console::~Console() { clear_progress(); }
 
-template <class T>
-void Console::handle(const Event& event, void (Console::*handler)(const T&)) {
-  if (const std::optional<T> known = decode<T>(event)) (this->*handler)(*known);
+template <class... Known>
+void Console::handle(const Event& event, void (Console::*... handlers)(const Known&)) {
+  const auto try_one = [&]<class T>(void (Console::*handler)(const T&)) {
+    if (const std::optional<T> known = decode<T>(event)) (this->*handler)(*known);
+  };
+  (try_one(handlers), ...);
 }
 
 void Console::on_event(const Event& event) {
@@ -67,20 +69,10 @@ void Console::on_event(const Event& event) {
     return;
   }
   remember(event);
-  handle(event, &Console::on_run_start);
-  handle(event, &Console::on_step);
-  handle(event, &Console::on_progress);
-  handle(event, &Console::on_epoch);
-  handle(event, &Console::on_phase);
-  handle(event, &Console::on_eval);
-  handle(event, &Console::on_inspect);
-  handle(event, &Console::on_overhead);
-  handle(event, &Console::on_worker_lost);
-  handle(event, &Console::on_restart);
-  handle(event, &Console::on_run_end);
-  handle(event, &Console::on_comparison);
-  handle(event, &Console::on_warning);
-  handle(event, &Console::on_message);
+  handle(event, &Console::on_run_start, &Console::on_step, &Console::on_progress, &Console::on_epoch,
+         &Console::on_phase, &Console::on_eval, &Console::on_inspect, &Console::on_overhead,
+         &Console::on_worker_lost, &Console::on_restart, &Console::on_run_end, &Console::on_comparison,
+         &Console::on_warning, &Console::on_message);
 }
 
 void Console::on_tick() {
@@ -230,9 +222,7 @@ void Console::on_restart(const RestartEvent& event) {
   restarted_ = true;
   const int64_t step = event.step.value_or(0);
   const double wait = event.wait_seconds.value_or(0);
-  const std::string title = fmt::format("RESTART {}:", show_count(event.restart));
-  const std::string text = in_lines(title + " " + printable(event.error.value_or(""), kTextLimit));
-  print(coloured(kYellow, title) + text.substr(title.size()) +
+  print(titled(fmt::format("RESTART {}:", show_count(event.restart)), event.error) +
         fmt::format("\n  {} from {}\n",
                     wait > 0 ? "starts again in " + show_duration(wait) : std::string("starts again"),
                     step > 0 ? "the checkpoint of step " + with_separators(step) : "the beginning"));
@@ -292,11 +282,7 @@ void Console::on_comparison(const ComparisonEvent& event) {
         (options_.quiet ? "\n" : "\n\n"));
 }
 
-void Console::on_warning(const WarningEvent& event) {
-  const std::string title = "WARNING:";
-  const std::string text = in_lines(title + " " + printable(event.text.value_or(""), kTextLimit));
-  print(coloured(kYellow, title) + text.substr(title.size()) + "\n");
-}
+void Console::on_warning(const WarningEvent& event) { print(titled("WARNING:", event.text) + "\n"); }
 
 void Console::on_message(const MessageEvent& event) {
   if (!options_.quiet) print(in_lines(printable(event.text.value_or(""), kTextLimit)) + "\n");
@@ -310,6 +296,11 @@ int Console::table_width() const { return options_.is_terminal ? options_.width 
 
 std::string Console::in_lines(const std::string& text, int indent) const {
   return wrapped(text, options_.is_terminal ? options_.width : 0, indent);
+}
+
+std::string Console::titled(const std::string& title, const std::optional<std::string>& text) const {
+  const std::string lines = in_lines(title + " " + printable(text.value_or(""), kTextLimit));
+  return coloured(kYellow, title) + lines.substr(title.size());
 }
 
 std::string Console::coloured(const char* code, const std::string& text) const {

@@ -49,9 +49,9 @@ class Console : public EventSink {
   void forget();
 
  private:
-  // Calls the handler if the event is one of its kind.
-  template <class T>
-  void handle(const Event& event, void (Console::*handler)(const T&));
+  // Calls the handler of the event's kind.
+  template <class... Known>
+  void handle(const Event& event, void (Console::*... handlers)(const Known&));
   void print(const std::string& text);
   void on_run_start(const RunStartEvent& event);
   void on_step(const StepEvent& event);
@@ -74,6 +74,8 @@ class Console : public EventSink {
   std::string title_of(const std::optional<std::string>& run) const;
   int table_width() const;  // columns that the table of epochs may take
   std::string in_lines(const std::string& text, int indent = 2) const;
+  // The text after its title, which is yellow.
+  std::string titled(const std::string& title, const std::optional<std::string>& text) const;
   std::string coloured(const char* code, const std::string& text) const;
   void follow(std::optional<int64_t> epoch, std::optional<int64_t> step);
   void draw_when_due();

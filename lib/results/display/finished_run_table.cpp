@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "core/text.h"
@@ -24,14 +25,15 @@ std::vector<Row> shortened(std::vector<Row> rows) {
 }
 
 // "71,234 (1.02)": the number and its ratio to the first run's.
-Row numbers(const std::string& title, const std::vector<std::optional<double>>& values,
-            std::string (*show)(std::optional<double>)) {
+Row numbers(const std::string& title, std::string (*show)(std::optional<double>),
+            const std::vector<FinishedRun>& runs,
+            const std::function<std::optional<double>(const FinishedRun&)>& value_of) {
   Row row = {title};
-  for (size_t i = 0; i < values.size(); ++i) {
-    std::string cell = show(values[i]);
-    if (i > 0 && values[0] && values[i] && *values[0] != 0)
-      cell += fmt::format(" ({:.3f})", *values[i] / *values[0]);
-    row.push_back(cell);
+  const std::optional<double> first = value_of(runs.front());
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const std::optional<double> value = value_of(runs[i]);
+    row.push_back(show(value));
+    if (i > 0 && first && value && *first != 0) row.back() += fmt::format(" ({:.3f})", *value / *first);
   }
   return row;
 }
@@ -56,67 +58,6 @@ std::vector<Row> metric_rows(const std::vector<FinishedRun>& runs, const std::st
   return rows;
 }
 
-}  // namespace
-
-std::vector<Row> number_rows(const RunsComparison& comparison) {
-  const auto of_each = [&](const auto& value) {
-    std::vector<std::optional<double>> values;
-    for (const FinishedRun& run : comparison.runs) values.push_back(value(run));
-    return values;
-  };
-  const std::string& metric = comparison.metric;
-  Row status = {"status"};
-  for (const FinishedRun& run : comparison.runs) status.push_back(run.end.status.value_or("no end"));
-  std::vector<Row> rows = {
-      status,
-      numbers("examples/s", of_each([](const FinishedRun& run) { return run.end.speed.examples_per_second; }),
-              show_rate),
-      numbers("step ms", of_each([](const FinishedRun& run) { return run.end.speed.step_ms; }),
-              show_milliseconds)};
-  // Of each part the runs that were evaluated on it: first what they ended with.
-  for (const std::string part : {kValidationPart, kTestPart}) {
-    const auto evaluates = [&](const FinishedRun& run) { return run.evaluated_part() == part; };
-    const bool during = std::any_of(comparison.runs.begin(), comparison.runs.end(), evaluates);
-    const auto value_of = [&](const FinishedRun& run, const std::string& name) {
-      if (part == kTestPart) return run.test(name);
-      return run.of_validation ? run.last(name) : std::nullopt;
-    };
-    const auto add = [&](const std::string& name) {
-      rows.push_back(numbers(part + " " + name,
-                             of_each([&](const FinishedRun& run) { return value_of(run, name); }),
-                             show_metric));
-    };
-    if (!during && part == kValidationPart) continue;
-    add("loss");
-    add(metric);
-    if (during)
-      rows.push_back(numbers(
-          fmt::format("{} {} {}", metric_info(metric).higher_is_better ? "highest" : "lowest", part, metric),
-          of_each([&](const FinishedRun& run) { return evaluates(run) ? run.best(metric) : std::nullopt; }),
-          show_metric));
-    for (const MetricInfo& other : known_metrics()) {
-      const bool all =
-          std::all_of(comparison.runs.begin(), comparison.runs.end(),
-                      [&](const FinishedRun& run) { return value_of(run, other.name).has_value(); });
-      if (all && other.name != "loss" && other.name != metric) add(other.name);
-    }
-  }
-  if (const std::optional<double> target = comparison.target)
-    rows.push_back(numbers(fmt::format("time to {} {}", metric, show_metric(target)),
-                           of_each([&](const FinishedRun& run) { return run.seconds_to(metric, *target); }),
-                           show_seconds));
-  Row restarts = {"restarts (seconds lost)"};
-  bool any = false;
-  for (const FinishedRun& run : comparison.runs) {
-    any = any || run.end.restart_cost.restarts;
-    restarts.push_back(run.end.restart_cost.restarts ? show_restarts(run.end.restart_cost) : "-");
-  }
-  if (any) rows.push_back(restarts);
-  return rows;
-}
-
-namespace {
-
 // At most kMostColumns of the rows, evenly if `spread`.
 std::vector<Row> some_of(const std::vector<Row>& rows, bool spread) {
   std::vector<Row> some;
@@ -126,6 +67,54 @@ std::vector<Row> some_of(const std::vector<Row>& rows, bool spread) {
 }
 
 }  // namespace
+
+std::vector<Row> number_rows(const RunsComparison& comparison) {
+  const std::vector<FinishedRun>& runs = comparison.runs;
+  const std::string& metric = comparison.metric;
+  Row status = {"status"};
+  for (const FinishedRun& run : runs) status.push_back(run.end.status.value_or("no end"));
+  std::vector<Row> rows = {status};
+  const auto add = [&](const std::string& title, std::string (*show)(std::optional<double>),
+                       const auto& value_of) { rows.push_back(numbers(title, show, runs, value_of)); };
+  add("examples/s", show_rate, [](const FinishedRun& run) { return run.end.speed.examples_per_second; });
+  add("step ms", show_milliseconds, [](const FinishedRun& run) { return run.end.speed.step_ms; });
+  // Of each part the runs that were evaluated on it: first what they ended with.
+  for (const std::string part : {kValidationPart, kTestPart}) {
+    const auto evaluates = [&](const FinishedRun& run) { return run.evaluated_part() == part; };
+    const bool during = std::any_of(runs.begin(), runs.end(), evaluates);
+    const auto value_of = [&](const FinishedRun& run, const std::string& name) {
+      if (part == kTestPart) return run.test(name);
+      return run.of_validation ? run.last(name) : std::nullopt;
+    };
+    const auto add_metric = [&](const std::string& name) {
+      add(part + " " + name, show_metric, [&](const FinishedRun& run) { return value_of(run, name); });
+    };
+    if (!during && part == kValidationPart) continue;
+    add_metric("loss");
+    add_metric(metric);
+    if (during)
+      add(fmt::format("{} {} {}", metric_info(metric).higher_is_better ? "highest" : "lowest", part, metric),
+          show_metric,
+          [&](const FinishedRun& run) { return evaluates(run) ? run.best(metric) : std::nullopt; });
+    for (const MetricInfo& other : known_metrics()) {
+      const bool all = std::all_of(runs.begin(), runs.end(), [&](const FinishedRun& run) {
+        return value_of(run, other.name).has_value();
+      });
+      if (all && other.name != "loss" && other.name != metric) add_metric(other.name);
+    }
+  }
+  if (const std::optional<double> target = comparison.target)
+    add(fmt::format("time to {} {}", metric, show_metric(target)), show_seconds,
+        [&](const FinishedRun& run) { return run.seconds_to(metric, *target); });
+  Row restarts = {"restarts (seconds lost)"};
+  bool any = false;
+  for (const FinishedRun& run : runs) {
+    any = any || run.end.restart_cost.restarts;
+    restarts.push_back(run.end.restart_cost.restarts ? show_restarts(run.end.restart_cost) : "-");
+  }
+  if (any) rows.push_back(restarts);
+  return rows;
+}
 
 std::string runs_table(const RunsComparison& comparison, int width) {
   const size_t runs = comparison.runs.size();

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "core/text.h"
@@ -170,13 +170,11 @@ class Panel {
 };
 
 std::vector<int64_t> replicas_of(const std::vector<Line>& lines) {
-  std::vector<int64_t> all;
+  std::set<int64_t> all;
   for (const Line& line : lines) {
-    for (const Value& value : line.rates) all.push_back(value.replicas);
+    for (const Value& value : line.rates) all.insert(value.replicas);
   }
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
+  return {all.begin(), all.end()};
 }
 
 std::string panels(const std::vector<Line>& lines) {

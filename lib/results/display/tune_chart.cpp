@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/text.h"
 #include "display/chart.h"
 #include "display/tune.h"

@@ -36,7 +36,7 @@ std::vector<std::vector<std::string>> tune_rows(const Tune& tune) {
   rows[0].insert(rows[0].end(), {tune.metric, "epochs", "seconds", "outcome"});
   for (const size_t i : ranking(tune)) {
     const TuneTrial& trial = tune.trials[i];
-    const bool scored = trial.error.empty() && !trial.scores.empty();
+    const bool scored = trial.has_result();
     std::vector<std::string> row = {scored ? std::to_string(rows.size()) : "-", fmt::format("{:03}", i + 1)};
     for (const std::string& value : trial.values) row.push_back(printable(value, kWidestCell));
     row.push_back(scored ? show_metric(trial.scores.back()) : "-");
@@ -93,9 +93,10 @@ std::string tune_csv(const Tune& tune) {
     const TuneTrial& trial = tune.trials[i];
     text += trial_folder(i) + "," + status_of(tune, i);
     for (const std::string& value : trial.values) text += "," + csv_cell(value);
-    const bool scored = trial.error.empty() && !trial.scores.empty();
-    text += fmt::format(",{},{},{},{},{}\n", scored ? fmt::format("{}", trial.scores.back()) : "",
-                        trial.epochs, trial.seconds, static_cast<int>(trial.exit_code), csv_cell(trial.error));
+    const bool scored = trial.has_result();
+    text +=
+        fmt::format(",{},{},{},{},{}\n", scored ? fmt::format("{}", trial.scores.back()) : "", trial.epochs,
+                    trial.seconds, static_cast<int>(trial.exit_code), csv_cell(trial.error));
   }
   return text;
 }

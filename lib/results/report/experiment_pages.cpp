@@ -26,33 +26,34 @@ std::string point_name(const Sweep& sweep, const SweepPoint& point) {
   return show_counted(point.replicas, "replica") + ", " + batch_name(sweep, point);
 }
 
+// The batches that have been measured.
+std::map<int64_t, std::string> batches_of(const Sweep& sweep, const Numbers& numbers) {
+  std::map<int64_t, std::string> names;
+  for (size_t i = 0; i < sweep.points.size(); ++i) {
+    if (numbers[i]) names[kept_batch(sweep, sweep.points[i])] = batch_name(sweep, sweep.points[i]);
+  }
+  return names;
+}
+
 // A line for each batch, over replicas.
 std::string sweep_figure(const Sweep& sweep, const Numbers& numbers, const std::string& title,
                          double (*value)(const SweepNumbers&)) {
   LineChart chart = report_chart(title, "replicas");
-  std::map<int64_t, std::vector<std::pair<double, double>>> lines;
-  std::map<int64_t, std::string> names;
-  for (size_t i = 0; i < sweep.points.size(); ++i) {
-    if (!numbers[i]) continue;
-    const SweepPoint& point = sweep.points[i];
-    lines[kept_batch(sweep, point)].emplace_back(static_cast<double>(point.replicas), value(*numbers[i]));
-    names[kept_batch(sweep, point)] = batch_name(sweep, point);
-  }
-  for (auto& [batch, points] : lines) {
-    std::sort(points.begin(), points.end());
-    chart.lines.push_back(
-        {.name = names[batch], .colour = chart.lines.size(), .marked = true, .points = std::move(points)});
+  for (const auto& [batch, name] : batches_of(sweep, numbers)) {
+    ChartLine line{.name = name, .colour = chart.lines.size(), .marked = true};
+    for (size_t i = 0; i < sweep.points.size(); ++i) {
+      if (numbers[i] && kept_batch(sweep, sweep.points[i]) == batch)
+        line.points.emplace_back(static_cast<double>(sweep.points[i].replicas), value(*numbers[i]));
+    }
+    std::sort(line.points.begin(), line.points.end());
+    chart.lines.push_back(std::move(line));
   }
   return page_figure(chart);
 }
 
 std::string sweep_legend(const Sweep& sweep, const Numbers& numbers) {
-  std::map<int64_t, std::string> names;
-  for (size_t i = 0; i < sweep.points.size(); ++i) {
-    if (numbers[i]) names[kept_batch(sweep, sweep.points[i])] = batch_name(sweep, sweep.points[i]);
-  }
   std::vector<std::pair<std::string, size_t>> series;
-  for (const auto& [batch, name] : names) series.emplace_back(name, series.size());
+  for (const auto& [batch, name] : batches_of(sweep, numbers)) series.emplace_back(name, series.size());
   return page_legend(series);
 }
 
@@ -101,7 +102,8 @@ std::string sweep_page(const Sweep& sweep) {
   for (size_t i = 0; i < sweep.points.size(); ++i) {
     if (numbers[i]) times.push_back({point_name(sweep, sweep.points[i]), numbers[i]->phases_ms});
   }
-  return html + step_times_section(times) + page_heading("Points") + page_table(point_rows(sweep, numbers)) + page_end();
+  return html + step_times_section(times) + page_heading("Points") + page_table(point_rows(sweep, numbers)) +
+         page_end();
 }
 
 std::string tune_page(const Tune& tune) {

@@ -9,7 +9,6 @@
 
 #include "core/text.h"
 #include "display/chart.h"
-#include "job_file/load.h"
 #include "metrics/show.h"
 #include "report/page.h"
 #include "report/report_charts.h"
@@ -42,11 +41,13 @@ std::vector<size_t> charted(const std::vector<RunHistory>& runs) {
   std::iota(chosen.begin(), chosen.end(), size_t{0});
   if (runs.size() <= kMostCharted) return chosen;
   const std::string& metric = main_metric(runs);
+  const auto value_of = [&](size_t run) {
+    const std::optional<double> value = runs[run].finished.last(metric);
+    return value && std::isnan(*value) ? std::nullopt : value;
+  };
   const auto is_first = [&](size_t one, size_t other) {
-    const auto left = runs[one].finished.last(metric), right = runs[other].finished.last(metric);
-    if (!left || !right || std::isnan(*left) || std::isnan(*right))
-      return left && !std::isnan(*left) && !(right && !std::isnan(*right));
-    return is_better(metric, "auto", *left, *right);
+    const auto left = value_of(one), right = value_of(other);
+    return left && (!right || is_better(metric, "auto", *left, *right));
   };
   std::stable_sort(chosen.begin(), chosen.end(), is_first);
   chosen.resize(kMostCharted);

@@ -15,15 +15,15 @@ namespace dtrain {
 
 constexpr size_t kMostCharted = 12;  // runs; more lines than this cannot be told apart
 
-// Runs: curves of loss, accuracy, learning rate and speed, the mistakes of the model, where the time of a step
-// went, the baseline against the distributed run, the machine, the layers, the environment and the spec. For
-// several runs, it shows the distributed ones side by side, and the differences between their specs. `runs`
-// must have one or more entries; only the best kMostCharted have curves. `models` has an entry for each run in
-// the same order, or is empty.
+// Runs: curves of loss, accuracy, learning rate and speed, the mistakes of the model, where the time of a
+// step went, the baseline against the distributed run, the machine, the layers, the environment and the spec.
+// For several runs, it shows the distributed ones side by side, and the differences between their specs.
+// `runs` must have one or more entries; only the best kMostCharted have curves. `models` has an entry for
+// each run in the same order, or is empty.
 std::string report_page(const std::vector<RunHistory>& runs, const std::vector<ModelReport>& models = {});
 
-// A sweep: what was measured, examples/s and efficiency over replicas, where the time of a step goes, a table of
-// the points.
+// A sweep: what was measured, examples/s and efficiency over replicas, where the time of a step goes, a table
+// of the points.
 std::string sweep_page(const Sweep& sweep);
 
 // A tune: the best trial, the course of all, and the table of them.

@@ -11,7 +11,6 @@
 #include "core/step_clock.h"
 #include "core/text.h"
 #include "display/chart.h"
-#include "display/stacked_chart.h"
 #include "metrics/show.h"
 #include "report/page.h"
 
@@ -108,17 +107,12 @@ void widen(LineChart& chart) {
   if (low > 0 && high / low >= kWideRange) chart.scale = ChartScale::kLogarithmic;
 }
 
-// The part of the data that evaluations during training use.
-std::string part_of(const NamedCourse& of) {
-  return of.course->evaluations.of_validation ? kValidationPart : kTestPart;
-}
-
-// The same of all of them: some may be of validation parts, and others of test examples.
+// The parts of the data that evaluations during training use.
 std::string parts_of(const std::vector<NamedCourse>& courses) {
   std::vector<std::string> parts;
   for (const char* part : {kValidationPart, kTestPart}) {
     if (std::any_of(courses.begin(), courses.end(), [part](const NamedCourse& of) {
-          return !of.course->evaluations.points.empty() && part_of(of) == part;
+          return !of.course->evaluations.points.empty() && of.course->evaluations.evaluated_part() == part;
         }))
       parts.emplace_back(part);
   }
@@ -135,7 +129,8 @@ LineChart learning_chart(const std::vector<NamedCourse>& courses, const std::str
   for (const NamedCourse& of : courses)
     add_line(chart, of, ", training", step_points(*of.course, step), false, true);
   for (const NamedCourse& of : courses)
-    add_line(chart, of, ", " + part_of(of), evaluation_points(*of.course, metric, false), true, false);
+    add_line(chart, of, ", " + of.course->evaluations.evaluated_part(),
+             evaluation_points(*of.course, metric, false), true, false);
   for (const NamedCourse& of : courses) add_ring(chart, of, metric);
   return chart;
 }
@@ -154,7 +149,7 @@ LineChart step_chart(const std::vector<NamedCourse>& courses, const std::string&
 
 LineChart metric_over_time(const std::vector<NamedCourse>& courses, const std::string& metric) {
   LineChart chart = report_chart(capitalised(parts_of(courses) + " " + metric + " over time"),
-                             "seconds of training and evaluation");
+                                 "seconds of training and evaluation");
   chart.scale = ChartScale::kFitted;
   for (const NamedCourse& of : courses)
     add_line(chart, of, "", evaluation_points(*of.course, metric, true), true, false);
@@ -188,14 +183,14 @@ StackedChart step_times_over_epochs(const NamedCourse& of) {
                      .layers = {},
                      .columns = {}};
   for (const auto& [kind, title] : step_times()) chart.layers.push_back(title);
-  const std::vector<EpochStepTimes>& epochs = of.course->epochs;
+  const std::vector<EpochEvent>& epochs = of.course->epochs;
   const size_t columns = std::min(kMostColumns, epochs.size());
   for (size_t column = 0; column < columns; ++column) {
     const size_t begin = column * epochs.size() / columns, end = (column + 1) * epochs.size() / columns;
     StepTimes mean;
-    for (size_t i = begin; i < end; ++i) mean.add(epochs[i].milliseconds);
+    for (size_t i = begin; i < end; ++i) mean.add(*epochs[i].phases_ms);
     for (double& value : mean.values) value /= static_cast<double>(end - begin);
-    chart.columns.emplace_back(std::to_string(epochs[begin].epoch), values_of(mean));
+    chart.columns.emplace_back(std::to_string(epochs[begin].epoch.value_or(0)), values_of(mean));
   }
   return chart;
 }
@@ -229,7 +224,8 @@ std::string course_charts(const std::vector<NamedCourse>& courses, bool logarith
   LineChart norm = step_chart(courses, "Gradient norm", &StepPoint::gradient_norm);
   widen(norm);
   const LineChart speed = step_chart(courses, "Speed, examples/s", &StepPoint::examples_per_second);
-  return page_figure(loss) + by_epoch + page_figure(rate) + page_figure(norm) + page_figure(speed) + over_time;
+  return page_figure(loss) + by_epoch + page_figure(rate) + page_figure(norm) + page_figure(speed) +
+         over_time;
 }
 
 std::string machine_charts(const std::vector<MachineEvent>& machine) {

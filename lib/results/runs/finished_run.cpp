@@ -50,8 +50,6 @@ double EvaluationPoint::value(const std::string& metric) const {
   return find_metric(metrics, metric).value_or(std::nan(""));
 }
 
-std::string FinishedRun::evaluated_part() const { return of_validation ? kValidationPart : kTestPart; }
-
 std::optional<double> FinishedRun::test(const std::string& metric) const {
   if (final_test) return find_metric(final_test->metrics, metric);
   return of_validation ? std::nullopt : last(metric);

@@ -30,6 +30,8 @@ struct EvaluationSeries {
   double seconds = 0;  // so far
 
   void take(const Event& event);
+  // What the points are of: "validation" or "test".
+  std::string evaluated_part() const { return of_validation ? kValidationPart : kTestPart; }
   // The best one by this metric, the first of several; nullptr if there is none that is a number.
   const EvaluationPoint* best(const BestCheckpointSpec& by) const;
 };
@@ -46,8 +48,6 @@ struct FinishedRun : EvaluationSeries {
   // Of the weights that the run ended with: those of an earlier evaluation if it went back to its best one.
   MetricValues final_metrics;
 
-  // What the evaluations during training are of: "validation" or "test".
-  std::string evaluated_part() const;
   // The last evaluation of the test examples: the final test, or without data.split the last evaluation.
   std::optional<double> test(const std::string& metric) const;
   using EvaluationSeries::best;

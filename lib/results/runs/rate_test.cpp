@@ -16,17 +16,9 @@ double averaged_steps(const RateTest& test) { return std::max(1.0, static_cast<d
 double rounded(double rate) { return std::stod(fmt::format("{:.2g}", rate)); }
 
 const char* end_name(RateTestEnd end) {
-  switch (end) {
-    case RateTestEnd::kAllSteps:
-      return "all_steps";
-    case RateTestEnd::kRose:
-      return "rose";
-    case RateTestEnd::kNotFinite:
-      return "not_finite";
-    case RateTestEnd::kStopped:
-      break;
-  }
-  return "stopped";
+  static constexpr const char* kNames[] = {"stopped", "all_steps", "rose",
+                                           "not_finite"};  // in the enum's order
+  return kNames[static_cast<size_t>(end)];
 }
 
 size_t lowest_point(const RateTest& test) {

@@ -47,7 +47,7 @@ void take_into_courses(RunHistory& history, const Event& event) {
     course.steps.push_back(point_of(*step, course.start.steps_per_epoch.value_or(1)));
   }
   if (const auto epoch = decode<EpochEvent>(event); epoch && epoch->phases_ms)
-    course_of(history, run).epochs.push_back({epoch->epoch.value_or(0), *epoch->phases_ms});
+    course_of(history, run).epochs.push_back(*epoch);
   if (const auto phase = decode<PhaseEvent>(event)) take_phase(course_of(history, run), *phase);
   if (decode<EpochEvent>(event) || decode<EvalEvent>(event)) course_of(history, run).evaluations.take(event);
 }

@@ -20,19 +20,13 @@ struct StepPoint {
   double examples_per_second = 0;
 };
 
-// Of an `epoch` event.
-struct EpochStepTimes {
-  int64_t epoch = 0;
-  StepTimes milliseconds;  // of a mean step
-};
-
 // The course of the baseline or of the distributed run.
 struct RunCourse {
   std::string run;
   RunStartEvent start;  // has no `run` if there was no such event
   RunEndEvent end;
   std::vector<StepPoint> steps;
-  std::vector<EpochStepTimes> epochs;  // those that have them
+  std::vector<EpochEvent> epochs;  // those that have phases_ms
   EvaluationSeries evaluations;
   std::vector<PhaseEvent> phases;  // the first event of each; empty: the spec has no phases
 };

@@ -13,8 +13,6 @@
 namespace dtrain {
 namespace {
 
-bool has_result(const TuneTrial& trial) { return trial.error.empty() && !trial.scores.empty(); }
-
 // How many trials a rung trains.
 size_t size_of_rung(const Tune& tune, size_t rung) {
   size_t count = tune.trials.size();
@@ -27,7 +25,7 @@ Event trial_event(const Tune& tune, size_t index) {
   Event event = {{"directory", trial_folder(index)}, {"status", status_of(tune, index)}};
   event["values"] = Event::object();
   for (size_t i = 0; i < tune.fields.size(); ++i) event["values"][tune.fields[i]] = trial.values[i];
-  if (has_result(trial)) event[tune.metric] = trial.scores.back();
+  if (trial.has_result()) event[tune.metric] = trial.scores.back();
   event["epochs"] = trial.epochs;
   event["seconds"] = trial.seconds;
   event["scores"] = trial.scores;
@@ -104,7 +102,7 @@ std::vector<size_t> ranking(const Tune& tune) {
   const auto comes_before = [&](size_t a, size_t b) {
     const TuneTrial &one = tune.trials[a], &other = tune.trials[b];
     if (one.error.empty() != other.error.empty()) return one.error.empty();
-    if (!has_result(one) || one.scores.size() != other.scores.size())
+    if (!one.has_result() || one.scores.size() != other.scores.size())
       return one.scores.size() > other.scores.size();
     return is_better(tune.metric, "auto", one.scores.back(), other.scores.back());
   };
@@ -114,7 +112,7 @@ std::vector<size_t> ranking(const Tune& tune) {
 
 std::optional<size_t> best_trial(const Tune& tune) {
   const std::vector<size_t> order = ranking(tune);
-  if (order.empty() || !has_result(tune.trials[order.front()])) return std::nullopt;
+  if (order.empty() || !tune.trials[order.front()].has_result()) return std::nullopt;
   return order.front();
 }
 

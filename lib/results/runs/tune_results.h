@@ -22,6 +22,8 @@ struct TuneTrial {
   std::vector<std::pair<int64_t, double>> course = {};  // epoch and metric of each evaluation
   ExitCode exit_code = ExitCode::kDone;
   std::string error = {};  // one line; empty unless its run failed
+
+  bool has_result() const { return error.empty() && !scores.empty(); }
 };
 
 struct Tune {
