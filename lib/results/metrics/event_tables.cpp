@@ -91,8 +91,7 @@ const EventTable<RunStartEvent> RunStartEvent::table = {
      {FIELD(precision), "", "of forward and backward pass"},
      {FIELD(execution), "",
       "[how a step is computed](training.md#steps): `compiled`, `eager`, `recorded` or, by a "
-      "[plugin](tpu.md), "
-      "`stablehlo`"},
+      "[plugin](tpu.md), `stablehlo`"},
      {FIELD(execution_reason), "",
       "why it is `eager`, or which plugin compiles the `stablehlo` and how many steps a call makes",
       "when it is"},
