@@ -23,17 +23,13 @@ namespace dtrain {
 namespace {
 
 void add_bench_options(CLI::App* command, BenchOptions& bench) {
-  command->add_option("--communication", bench.communication, "Kinds of groups (default: gloo,shared_memory)")
-      ->type_name("LIST");
-  command
-      ->add_option("--sizes", bench.sizes,
-                   "Sizes of the tensor, for instance 8B,1MB or 8B..100MB:4 (default: 100B..100MB, times 10)")
-      ->type_name("SIZES");
-  command
-      ->add_option("--iterations", bench.iterations,
-                   "Timed iterations of each size (default: 10 to 200, by the size)")
-      ->type_name("N");
-  command->add_option("--dtype", bench.dtype, "Type of the elements (default: float32)")->type_name("TYPE");
+  add_value(command, "--communication LIST", bench.communication,
+            "Kinds of groups (default: gloo,shared_memory)");
+  add_value(command, "--sizes SIZES", bench.sizes,
+            "Sizes of the tensor, for instance 8B,1MB or 8B..100MB:4 (default: 100B..100MB, times 10)");
+  add_value(command, "--iterations N", bench.iterations,
+            "Timed iterations of each size (default: 10 to 200, by the size)");
+  add_value(command, "--dtype TYPE", bench.dtype, "Type of the elements (default: float32)");
 }
 
 }  // namespace
@@ -77,7 +73,7 @@ CommandLine::CommandLine() {
 void CommandLine::add_completion() {
   CLI::App* command =
       app.add_subcommand("completion", "Print a completion script: eval \"$(dtrain completion bash)\"");
-  command->add_option("SHELL", shell, join(completion_shells()))->required()->type_name("");
+  add_value(command, "SHELL", shell, join(completion_shells()))->required();
   command->callback([this] {
     action = [this] {
       std::cout << completion_script(app, shell);
@@ -89,9 +85,8 @@ void CommandLine::add_completion() {
 void CommandLine::add_manual() {
   CLI::App* command =
       app.add_subcommand("manual", "Show a manual page, or print it in roff if the output is no terminal");
-  command->add_option("COMMAND", manual.command, "The command (default: dtrain as a whole)")->type_name("");
-  command->add_option("--out", manual.folder, "Write all pages into this folder instead")
-      ->type_name("FOLDER");
+  add_value(command, "COMMAND", manual.command, "The command (default: dtrain as a whole)");
+  add_value(command, "--out FOLDER", manual.folder, "Write all pages into this folder instead");
   command->callback([this] {
     action = [this] {
       if (manual.folder.empty())
@@ -107,8 +102,8 @@ void CommandLine::add_manual() {
 void CommandLine::add_bench() {
   CLI::App* command = app.add_subcommand(
       "bench", "Measure how fast replicas on this machine sum tensors, and check every sum");
-  command->add_option("BENCHMARK", benchmark, "allreduce")->required()->type_name("");
-  command->add_option("--replicas", bench.replicas, "Processes (default: 2)")->type_name("N");
+  add_value(command, "BENCHMARK", benchmark, "allreduce")->required();
+  add_value(command, "--replicas N", bench.replicas, "Processes (default: 2)");
   add_bench_options(command, bench);
   command->add_flag("--json", bench.json, "Print every row as a line of JSON instead");
   command->footer(
@@ -141,19 +136,15 @@ void CommandLine::add_doctor() {
   CLI::App* host = app.add_subcommand("doctor-host", "One host's part; started by dtrain doctor");
   host->group("");  // hidden
   for (CLI::App* one : {command, host}) {
-    one->add_option("--hosts", doctor.hosts,
-                    "Hosts to check by ssh, with the network between them; the first leads")
+    add_value(one, "--hosts A,B,...", doctor.hosts,
+              "Hosts to check by ssh, with the network between them; the first leads")
         ->delimiter(',')
-        ->allow_extra_args(false)
-        ->type_name("A,B,...");
-    one->add_option("--port", doctor.port, "The job's network.port (default: 29400)")
-        ->check(CLI::Range(1, 65535))
-        ->type_name("PORT");
+        ->allow_extra_args(false);
+    add_value(one, "--port PORT", doctor.port, "The job's network.port (default: 29400)")
+        ->check(CLI::Range(1, 65535));
   }
-  command->add_option("--program", doctor.program, "dtrain on the hosts (default: the path of this one)")
-      ->type_name("PATH");
-  command->add_option("--ssh-config", doctor.ssh_configuration, "A configuration for ssh (ssh -F)")
-      ->type_name("FILE");
+  add_value(command, "--program PATH", doctor.program, "dtrain on the hosts (default: the path of this one)");
+  add_value(command, "--ssh-config FILE", doctor.ssh_configuration, "A configuration for ssh (ssh -F)");
   command->add_flag("--json", doctor.json, "Print every finding as a line of JSON instead");
   command->footer(
       exit_code_help({{ExitCode::kDone, "all is well"}, {ExitCode::kUsage, "there is something to fix"}}));

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -73,6 +75,17 @@ struct CommandLine {
   void add_doctor();
   void add_replica();
 };
+
+// An option with a value, or an argument, named as the help shows it: "--port PORT", "SPEC".
+template <class Value>
+CLI::Option* add_value(CLI::App* command, const std::string& shown, Value& value,
+                       const std::string& description) {
+  const size_t end = std::min(shown.find(' '), shown.size());
+  return command->add_option(shown.substr(0, end), value, description)
+      ->type_name(end < shown.size() ? shown.substr(end + 1) : "");
+}
+
+inline CLI::Range whole_numbers(int64_t least, int64_t most) { return {least, most}; }
 
 // --set and --unset.
 void add_overrides(CLI::App* command, Overrides& overrides);

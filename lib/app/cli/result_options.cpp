@@ -11,19 +11,16 @@ namespace dtrain {
 namespace {
 
 void add_checkpoint(CLI::App* command, CheckpointChoice& choice) {
-  command
-      ->add_option("CHECKPOINT", choice.path,
-                   "The folder of a checkpoint, or of a run for its newest good checkpoint")
-      ->required()
-      ->type_name("");
+  add_value(command, "CHECKPOINT", choice.path,
+            "The folder of a checkpoint, or of a run for its newest good checkpoint")
+      ->required();
   CLI::Option* best =
       command->add_flag("--best", choice.best,
                         "Use the run's checkpoint with the best evaluation: by checkpoint.best.metric, else "
                         "by the metric of early stopping, else by the loss");
-  command->add_option("--epoch", choice.epoch, "Use the run's checkpoint from the end of epoch N")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
-      ->excludes(best)
-      ->type_name("N");
+  add_value(command, "--epoch N", choice.epoch, "Use the run's checkpoint from the end of epoch N")
+      ->check(whole_numbers(1, 1'000'000))
+      ->excludes(best);
 }
 
 }  // namespace
@@ -31,9 +28,8 @@ void add_checkpoint(CLI::App* command, CheckpointChoice& choice) {
 void CommandLine::add_inspect() {
   CLI::App* command =
       app.add_subcommand("inspect", "List what is in a checkpoint and verify every bit of it");
-  command->add_option("CHECKPOINT", checkpoint, "Folder of a checkpoint, of several checkpoints, or of a run")
-      ->required()
-      ->type_name("");
+  add_value(command, "CHECKPOINT", checkpoint, "Folder of a checkpoint, of several checkpoints, or of a run")
+      ->required();
   command->add_flag("--json", json, "Print the same as JSON");
   command->footer(
       exit_code_help({{ExitCode::kDone, "everything is as it was saved"},
@@ -49,19 +45,16 @@ void CommandLine::add_eval() {
   for (CLI::App* one : {command, replica}) {
     add_checkpoint(one, eval.checkpoint);
     add_overrides(one, eval.overrides);
-    one->add_option("--split", eval.split, "Which examples: test (default), validation (data.split) or train")
-        ->check(CLI::IsMember({"test", "validation", "train"}))
-        ->type_name("PART");
-    one->add_option(
-           "--mistakes", eval.mistakes,
-           "List the files of at most N examples that the model puts into another class, the worst first")
-        ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
-        ->type_name("N");
+    add_value(one, "--split PART", eval.split,
+              "Which examples: test (default), validation (data.split) or train")
+        ->check(CLI::IsMember({"test", "validation", "train"}));
+    add_value(one, "--mistakes N", eval.mistakes,
+              "List the files of at most N examples that the model puts into another class, the worst first")
+        ->check(whole_numbers(1, 1'000'000));
   }
-  command->add_option("--data", eval.data, "The folder of the dataset (--set data.path)")->type_name("DIR");
-  command->add_option("--replicas", eval.replicas, "Processes that share the examples (default: 1)")
-      ->check(CLI::Range(int64_t{1}, kMaxEvaluationReplicas))
-      ->type_name("N");
+  add_value(command, "--data DIR", eval.data, "The folder of the dataset (--set data.path)");
+  add_value(command, "--replicas N", eval.replicas, "Processes that share the examples (default: 1)")
+      ->check(whole_numbers(1, kMaxEvaluationReplicas));
   command->add_flag("--json", eval.json, "Print the same as JSON");
   command->footer(exit_code_help());
   command->callback([this] { action = [this] { return eval_command(eval); }; });
@@ -72,24 +65,17 @@ void CommandLine::add_predict() {
   CLI::App* command =
       app.add_subcommand("predict", "Predict images or rows of tables with a checkpoint's model");
   add_checkpoint(command, predict.checkpoint);
-  command
-      ->add_option(
-          "FILE", predict.files,
-          "JPEG, PNG, WebP, PGM or PPM pictures, folders of them, IDX files of many; CSV or .npy files "
-          "of numbers")
-      ->required()
-      ->type_name("");
-  command->add_option("--top", predict.top, "How many classes to show, the most probable first (default: 3)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
-      ->type_name("K");
-  command
-      ->add_option(
-          "--threshold", predict.threshold,
-          fmt::format("With {}: the lowest probability that means yes (default: 0.5); tables of several "
-                      "outputs then say 1 or 0",
-                      join(objectives_with(Outputs::kYesNoLogits), " or ")))
-      ->check(CLI::Range(0.0, 1.0))
-      ->type_name("P");
+  add_value(command, "FILE", predict.files,
+            "JPEG, PNG, WebP, PGM or PPM pictures, folders of them, IDX files of many; CSV or .npy files "
+            "of numbers")
+      ->required();
+  add_value(command, "--top K", predict.top, "How many classes to show, the most probable first (default: 3)")
+      ->check(whole_numbers(1, 1'000'000));
+  add_value(command, "--threshold P", predict.threshold,
+            fmt::format("With {}: the lowest probability that means yes (default: 0.5); tables of several "
+                        "outputs then say 1 or 0",
+                        join(objectives_with(Outputs::kYesNoLogits), " or ")))
+      ->check(CLI::Range(0.0, 1.0));
   command->add_flag("--resize", predict.resize, "Scale images to the size that the model takes");
   CLI::Option* csv =
       command->add_flag("--csv", predict.csv,
@@ -105,15 +91,11 @@ void CommandLine::add_predict() {
 void CommandLine::add_export() {
   CLI::App* command = app.add_subcommand("export", "Write a checkpoint's model for other programs");
   add_checkpoint(command, exported.checkpoint);
-  command
-      ->add_option("--format", exported.format,
-                   "safetensors (default), or onnx or torchscript, which take pixels of 0 to 255")
-      ->check(CLI::IsMember({"safetensors", "onnx", "torchscript"}))
-      ->type_name("FORMAT");
-  command
-      ->add_option("--out", exported.out,
-                   "The file (default: NAME.FORMAT in this folder, NAME.pt for torchscript)")
-      ->type_name("FILE");
+  add_value(command, "--format FORMAT", exported.format,
+            "safetensors (default), or onnx or torchscript, which take pixels of 0 to 255")
+      ->check(CLI::IsMember({"safetensors", "onnx", "torchscript"}));
+  add_value(command, "--out FILE", exported.out,
+            "The file (default: NAME.FORMAT in this folder, NAME.pt for torchscript)");
   command->add_flag("--uint8", exported.uint8, "onnx: the model takes pixels as bytes");
   command->add_flag("--softmax", exported.softmax, "onnx, torchscript: the model gives probabilities");
   command->add_flag("--overwrite", exported.overwrite, "Replace the file if it is there");
@@ -124,14 +106,11 @@ void CommandLine::add_export() {
 void CommandLine::add_compare() {
   CLI::App* command = app.add_subcommand(
       "compare", "Compare runs: what differs in their specs, speed, accuracy, time to accuracy");
-  command->add_option("RUN", compare.runs, "The folders of two runs or more; the first is the reference")
-      ->required()
-      ->type_name("");
-  command
-      ->add_option("--max-regression", compare.max_regression,
-                   "Exit with 8 if a run is worse than the first by more than this many percent")
-      ->check(CLI::Range(0.0, 1000.0))
-      ->type_name("PERCENT");
+  add_value(command, "RUN", compare.runs, "The folders of two runs or more; the first is the reference")
+      ->required();
+  add_value(command, "--max-regression PERCENT", compare.max_regression,
+            "Exit with 8 if a run is worse than the first by more than this many percent")
+      ->check(CLI::Range(0.0, 1000.0));
   command->add_flag("--json", compare.json, "Print the same as JSON");
   command->footer(exit_code_help({{ExitCode::kDone, "done"},
                                   {ExitCode::kUsage, "no such run"},
@@ -151,11 +130,8 @@ void CommandLine::add_report() {
   CLI::App* command = app.add_subcommand("report",
                                          "Make one HTML page of runs, or of a sweep or tune: curves, "
                                          "mistakes, where time goes, environment, spec");
-  command->add_option("RUN", report.runs, "The folders of one run or more, or of a sweep or tune")
-      ->required()
-      ->type_name("");
-  command->add_option("--out", report.out, "The file (default: report.html in this folder)")
-      ->type_name("FILE");
+  add_value(command, "RUN", report.runs, "The folders of one run or more, or of a sweep or tune")->required();
+  add_value(command, "--out FILE", report.out, "The file (default: report.html in this folder)");
   command->add_flag("--no-mistakes", report.without_mistakes,
                     "Do not predict the test examples to find the mistakes");
   command->add_flag("--overwrite", report.overwrite,

@@ -36,9 +36,7 @@ void require_at_most_one(const std::vector<const CLI::Option*>& options) {
 }
 
 CLI::Option* add_spec(CLI::App* command, std::string& spec) {
-  return command->add_option("SPEC", spec, "The job spec (YAML); - is the standard input")
-      ->required()
-      ->type_name("");
+  return add_value(command, "SPEC", spec, "The job spec (YAML); - is the standard input")->required();
 }
 
 // For "run --resume PATH": the spec of the run at PATH. In "run --resume job.yaml" the word after the option
@@ -57,16 +55,12 @@ std::string spec_of_resumed_run(RunOptions& run) {
 }  // namespace
 
 void add_overrides(CLI::App* command, Overrides& overrides) {
-  command
-      ->add_option("--set", overrides.set,
-                   "Override a field, for instance --set train.epochs=3; repeatable, the last one wins. A "
-                   "new kind drops fields that it does not have")
-      ->type_name("PATH=VALUE")
+  add_value(command, "--set PATH=VALUE", overrides.set,
+            "Override a field, for instance --set train.epochs=3; repeatable, the last one wins. A "
+            "new kind drops fields that it does not have")
       ->allow_extra_args(false);
-  command
-      ->add_option("--unset", overrides.unset,
-                   "Remove a field or section of the spec, for instance --unset compare; repeatable")
-      ->type_name("PATH")
+  add_value(command, "--unset PATH", overrides.unset,
+            "Remove a field or section of the spec, for instance --unset compare; repeatable")
       ->allow_extra_args(false);
 }
 
@@ -78,23 +72,17 @@ void CommandLine::add_run() {
           ->required(false)
           ->description("The job spec (YAML); with --resume PATH the default is the run's own");
   add_overrides(command, run.spec.overrides);
-  command->add_option("--run-dir", run.run_directory, "Folder of the run (default: runs/<name>-<time>)")
-      ->type_name("DIR");
+  add_value(command, "--run-dir DIR", run.run_directory, "Folder of the run (default: runs/<name>-<time>)");
   CLI::Option* overwrite =
       command->add_flag("--overwrite", run.overwrite, "Replace the run that --run-dir holds");
-  command
-      ->add_option(
-          "--resume", run.resume,
-          "Resume from a checkpoint: auto (the newest good one of --run-dir or of the job's newest run), "
-          "or the folder of a run or of a checkpoint")
+  add_value(command, "--resume [auto|PATH]", run.resume,
+            "Resume from a checkpoint: auto (the newest good one of --run-dir or of the job's newest run), "
+            "or the folder of a run or of a checkpoint")
       ->expected(0, 1)
       ->default_str("auto")
-      ->type_name("[auto|PATH]")
       ->excludes(overwrite);
-  command
-      ->add_option("--inspect-step", run.inspect_step,
-                   "Show update N replica by replica, and check that they agree (--set metrics.inspect_step)")
-      ->type_name("N");
+  add_value(command, "--inspect-step N", run.inspect_step,
+            "Show update N replica by replica, and check that they agree (--set metrics.inspect_step)");
   command->add_flag("--quiet", run.quiet, "Print only the comparison and failures");
   command->add_flag("--json", run.json, "Print every event as a line of JSON instead");
   command->footer(kSignals + exit_code_help());
@@ -113,9 +101,7 @@ void CommandLine::add_run() {
 
 void CommandLine::add_validate() {
   CLI::App* command = app.add_subcommand("validate", "Check specs and list every problem; starts nothing");
-  command->add_option("SPEC", specs, "The job specs (YAML); - is the standard input")
-      ->required()
-      ->type_name("");
+  add_value(command, "SPEC", specs, "The job specs (YAML); - is the standard input")->required();
   add_overrides(command, overrides);
   command->add_flag("--json", json, "Print the problems as JSON");
   command->callback([this] { action = [this] { return validate_command(specs, overrides, json); }; });
@@ -130,20 +116,19 @@ void CommandLine::add_plan() {
   CLI::Option* explain =
       command->add_flag("--explain", plan.explain,
                         "Also compute each layer on this machine: its time, and its share of the peak speed");
-  CLI::Option* plotted = command->add_option(
-      "--plot-lr", plan.plot_learning_rate,
-      "Only draw the learning rate of the distributed run: on the terminal, or to a file (.svg)");
-  plotted->expected(0, 1)->default_str("")->type_name("[FILE]");
-  CLI::Option* written = command->add_option(
-      "--stablehlo", plan.stablehlo,
-      "Only write the distributed run's training step and forward pass as StableHLO, the language "
-      "of compilers for TPUs, into this folder");
-  written->type_name("FOLDER");
-  CLI::Option* compiled = command->add_option("--compile-for", plan.compile_for,
-                                              "Only compile the programs of a job on TPUs or of train.step "
-                                              "xla, for devices that need not be here, such "
-                                              "as v5e:2x2 or h200:1");
-  compiled->type_name("TOPOLOGY");
+  CLI::Option* plotted =
+      add_value(command, "--plot-lr [FILE]", plan.plot_learning_rate,
+                "Only draw the learning rate of the distributed run: on the terminal, or to a file (.svg)")
+          ->expected(0, 1)
+          ->default_str("");
+  CLI::Option* written =
+      add_value(command, "--stablehlo FOLDER", plan.stablehlo,
+                "Only write the distributed run's training step and forward pass as StableHLO, the language "
+                "of compilers for TPUs, into this folder");
+  CLI::Option* compiled = add_value(command, "--compile-for TOPOLOGY", plan.compile_for,
+                                    "Only compile the programs of a job on TPUs or of train.step "
+                                    "xla, for devices that need not be here, such "
+                                    "as v5e:2x2 or h200:1");
   command->callback([=, this] {
     // By hand: CLI11 shows options that exclude each other in the order of their addresses.
     require_at_most_one({explain, plotted, written, compiled});
@@ -164,21 +149,15 @@ void CommandLine::add_plan() {
 void CommandLine::add_init() {
   CLI::App* command = app.add_subcommand(
       "init", "Write a commented spec: for your own data, from a few questions, or from these options");
-  command
-      ->add_option("FILE", init.file, "The new spec (default: job.yaml, or with --from the standard output)")
-      ->type_name("");
+  add_value(command, "FILE", init.file,
+            "The new spec (default: job.yaml, or with --from the standard output)");
   CLI::Option* from =
-      command
-          ->add_option(
-              "--from", init.from,
-              "Look at this data, and write a spec for it: a folder or .tar files of pictures, a CSV file, "
-              "arrays (.npy, .npz, .safetensors), IDX or CIFAR files")
-          ->type_name("PATH");
-  command
-      ->add_option("--target", init.targets,
-                   "With --from: the column of the table to predict, which also decides the loss; "
-                   "repeatable, for several columns of numbers (default: by name, or the last column)")
-      ->type_name("COLUMN")
+      add_value(command, "--from PATH", init.from,
+                "Look at this data, and write a spec for it: a folder or .tar files of pictures, a CSV file, "
+                "arrays (.npy, .npz, .safetensors), IDX or CIFAR files");
+  add_value(command, "--target COLUMN", init.targets,
+            "With --from: the column of the table to predict, which also decides the loss; "
+            "repeatable, for several columns of numbers (default: by name, or the last column)")
       ->allow_extra_args(false)
       ->needs(from);
   for (const FirstQuestion& question : first_questions()) {
@@ -191,8 +170,8 @@ void CommandLine::add_init() {
     if (field.choices) option->check(CLI::IsMember(field.choices->built));
     if (question.path == "data.dataset") option->excludes(from);
   }
-  command->add_option("--set", init.job.set, "Any other field, for instance --set name=mine; repeatable")
-      ->type_name("PATH=VALUE")
+  add_value(command, "--set PATH=VALUE", init.job.set,
+            "Any other field, for instance --set name=mine; repeatable")
       ->allow_extra_args(false);
   command->add_flag("--overwrite", init.overwrite, "Replace the file if it is there");
   command->footer(
@@ -222,17 +201,15 @@ void CommandLine::add_data() {
     one->add_flag("--overwrite", data.overwrite,
                   "Replace any file; an earlier page of dtrain needs no --overwrite");
   }
-  check->add_option("--out", data.out, "Also write a page with the pictures in question")->type_name("FILE");
+  add_value(check, "--out FILE", data.out, "Also write a page with the pictures in question");
   check->add_flag("--json", data.json, "Print the same as JSON, with all findings");
   check->footer(exit_code_help({{ExitCode::kDone, "dtrain can read all examples"},
                                 {ExitCode::kData, "dtrain cannot read some, or there is no such data"}}));
-  show->add_option("--out", data.out, "The page (default: batches.html in this folder)")->type_name("FILE");
-  show->add_option("--epoch", data.epoch, "The epoch, counted from 0 (default: 0)")
-      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
-      ->type_name("N");
-  show->add_option("--batches", data.batches, "The number of batches, from the first (default: 1)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
-      ->type_name("N");
+  add_value(show, "--out FILE", data.out, "The page (default: batches.html in this folder)");
+  add_value(show, "--epoch N", data.epoch, "The epoch, counted from 0 (default: 0)")
+      ->check(whole_numbers(0, 1'000'000));
+  add_value(show, "--batches N", data.batches, "The number of batches, from the first (default: 1)")
+      ->check(whole_numbers(1, 1'000'000));
   show->footer(exit_code_help());
   check->callback([this] { action = [this] { return data_check_command(data); }; });
   show->callback([this] { action = [this] { return data_show_command(data); }; });
@@ -240,9 +217,8 @@ void CommandLine::add_data() {
 
 void CommandLine::add_configs() {
   CLI::App* command = app.add_subcommand("configs", "List the example jobs inside the program, or copy one");
-  command->add_option("NAME", configs.name, "The job to copy")->type_name("");
-  command->add_option("FILE", configs.file, "The new file (default: NAME.yaml in this folder)")
-      ->type_name("");
+  add_value(command, "NAME", configs.name, "The job to copy");
+  add_value(command, "FILE", configs.file, "The new file (default: NAME.yaml in this folder)");
   command->add_flag("--overwrite", configs.overwrite, "Replace the file if it is there");
   command->callback([this] { action = [this] { return configs_command(configs); }; });
 }
@@ -266,27 +242,21 @@ void CommandLine::add_sweep() {
     return command->add_option(name, values, help)
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->check(CLI::Range(int64_t{1}, most))
+        ->check(whole_numbers(1, most))
         ->type_name("N,N,...");
   };
   add_list("--replicas", sweep.replicas, "Numbers of replicas, such as 1,2,4", 1024)->required();
   add_list("--batch", sweep.batches,
            "Batch sizes, per replica (weak) or global (strong); default: the spec's", 1'000'000'000);
-  command
-      ->add_option("--mode", sweep.mode,
-                   "weak: keep the batch of each replica (default); strong: keep the global batch")
-      ->check(CLI::IsMember({"weak", "strong"}))
-      ->type_name("MODE");
-  command->add_option("--repeats", sweep.repeats, "Runs of each point; the median counts (default: 3)")
-      ->check(CLI::Range(1, 1000))
-      ->type_name("N");
-  command->add_option("--steps", sweep.steps, "Timed steps of each run (default: 300)")
-      ->check(CLI::Range(1, 1'000'000'000))
-      ->type_name("N");
-  command
-      ->add_option("--out", sweep.out,
-                   "New or empty folder for the results (default: runs/<name>-sweep-<time>)")
-      ->type_name("DIR");
+  add_value(command, "--mode MODE", sweep.mode,
+            "weak: keep the batch of each replica (default); strong: keep the global batch")
+      ->check(CLI::IsMember({"weak", "strong"}));
+  add_value(command, "--repeats N", sweep.repeats, "Runs of each point; the median counts (default: 3)")
+      ->check(CLI::Range(1, 1000));
+  add_value(command, "--steps N", sweep.steps, "Timed steps of each run (default: 300)")
+      ->check(CLI::Range(1, 1'000'000'000));
+  add_value(command, "--out DIR", sweep.out,
+            "New or empty folder for the results (default: runs/<name>-sweep-<time>)");
   add_overrides(command, sweep.spec.overrides);
   command->add_flag("--quiet", sweep.quiet, "Print only the table");
   command->add_flag("--json", sweep.json, "Print sweep.json instead of the table");
