@@ -1,26 +1,47 @@
 #include "cli/cli.h"
 
 #include <fmt/format.h>
+#include <torch/headeronly/version.h>
 
+#include <filesystem>
 #include <iostream>
 
 #include "cli/command_line.h"
 #include "cli/completion.h"
 #include "cli/manual.h"
 #include "cli/usage_error.h"
-#include "cli/version_text.h"
 #include "commands/report_problems.h"
 #include "core/files.h"
 #include "core/memory.h"
+#include "core/own_program.h"
 #include "core/signals.h"
 #include "core/standard_streams.h"
 #include "core/text.h"
+#include "core/version.h"
 #include "documentation/exit_code_help.h"
 #include "kernels/instructions.h"
 #include "train/describe_exception.h"
 
 namespace dtrain {
 namespace {
+
+constexpr int64_t kMostComponentBytes = 1'000'000;
+
+// "dtrain 0.1.0 (LibTorch 2.11.0)"
+std::string short_version() { return fmt::format("dtrain {} (LibTorch {})", kVersion, TORCH_VERSION); }
+
+// The same with dtrain's licence, and the name, version and licence of every library inside this
+// installation, which cmake/components.cmake has written beside it.
+std::string long_version() {
+  const std::filesystem::path components = own_program().parent_path() / "../share/doc/dtrain/COMPONENTS";
+  std::string inside =
+      "This program is not installed. It uses the libraries of this machine, which docs/dependencies.md "
+      "lists.";
+  if (std::filesystem::exists(components))
+    inside = read_file(components, kMostComponentBytes, ExitCode::kUsage);
+  while (!inside.empty() && inside.back() == '\n') inside.pop_back();
+  return short_version() + "\nLicence: Apache-2.0\n\n" + inside;
+}
 
 void add_bench_options(CLI::App* command, BenchOptions& bench) {
   add_value(command, "--communication LIST", bench.communication,
@@ -211,7 +232,7 @@ int run_command_line(int argc, char** argv) {
   } catch (...) {
     const Failure failure = describe_current_exception();
     code = failure.code;
-    report_failure("dtrain: " + failure.message, std::cerr);
+    report_failure("dtrain: " + failure.message);
     if (code == ExitCode::kBug)
       std::cerr << "This is a bug in dtrain; please report it with the spec." << std::endl;
   }

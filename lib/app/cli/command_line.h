@@ -85,6 +85,9 @@ CLI::Option* add_value(CLI::App* command, const std::string& shown, Value& value
       ->type_name(end < shown.size() ? shown.substr(end + 1) : "");
 }
 
+// Whether help lists it; other commands are started by dtrain itself.
+inline bool is_visible(const CLI::App* command) { return !command->get_group().empty(); }
+
 inline CLI::Range whole_numbers(int64_t least, int64_t most) { return {least, most}; }
 
 // --set and --unset.

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "cli/command_line.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "documentation/configs.h"
@@ -56,8 +57,7 @@ void add_options_of(CLI::App& app, Command& command) {
 
 std::vector<Command> visible_commands(CLI::App& app) {
   std::vector<Command> commands;
-  for (CLI::App* sub :
-       app.get_subcommands([](CLI::App* candidate) { return !candidate->get_group().empty(); })) {
+  for (CLI::App* sub : app.get_subcommands(is_visible)) {
     Command command{sub->get_name(), sub->get_description(), {}};
     add_options_of(*sub, command);
     for (CLI::App* part : sub->get_subcommands([](CLI::App*) { return true; }))

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "core/error.h"
 #include "core/signals.h"
 #include "core/terminal.h"
@@ -47,16 +48,17 @@ std::string paragraphs(const std::string& text) {
   return page;
 }
 
-std::vector<CLI::App*> visible(CLI::App& app) {
-  return app.get_subcommands([](CLI::App* candidate) { return !candidate->get_group().empty(); });
+// "a,b" as "a, b".
+std::string with_blanks(std::string names) {
+  for (size_t comma = names.find(','); comma != std::string::npos; comma = names.find(',', comma + 2))
+    names.replace(comma, 1, ", ");
+  return names;
 }
 
 // An option as man lists it: ".BI "--replicas " N", its description, and which values it takes ("INT in [1 -
 // 8]").
 std::string listed(const CLI::Option& option) {
-  std::string names = option.get_name(false, true);
-  for (size_t comma = names.find(','); comma != std::string::npos; comma = names.find(',', comma + 2))
-    names.replace(comma, 1, ", ");
+  const std::string names = with_blanks(option.get_name(false, true));
   const std::string type = option.get_items_expected_max() > 0 ? option.get_type_name() : "";
   const size_t colon = std::min(type.find(':'), type.size());  // "N:INT in [1 - 8]", "FORMAT:{onnx,...}"
   std::string entry = ".TP\n";
@@ -66,10 +68,7 @@ std::string listed(const CLI::Option& option) {
     entry += ".BI \"" + roff(names) + "\" \" " + roff(type.substr(0, colon)) + "\"\n";
   entry += roff(option.get_description()) + "\n";
   if (colon == type.size()) return entry;
-  std::string values = type.substr(colon + 1);
-  for (size_t comma = values.find(','); comma != std::string::npos; comma = values.find(',', comma + 2))
-    values.replace(comma, 1, ", ");
-  return entry + ".br\n" + roff(values) + "\n";
+  return entry + ".br\n" + roff(with_blanks(type.substr(colon + 1))) + "\n";
 }
 
 std::string options_of(CLI::App& app) {
@@ -88,7 +87,7 @@ std::string usage(CLI::App& app, const std::string& name) {
     if (option->get_items_expected_max() > 1) word += "...";
     line += option->get_required() ? " \\fI" + roff(word) + "\\fR" : " [\\fI" + roff(word) + "\\fR]";
   }
-  return line + (visible(app).empty() ? "\n" : " \\fICOMMAND\\fR ...\n");
+  return line + (app.get_subcommands(is_visible).empty() ? "\n" : " \\fICOMMAND\\fR ...\n");
 }
 
 // The page `name` of the command that is typed as `typed`.
@@ -105,7 +104,7 @@ std::string page_of(CLI::App& app, const std::string& name, const std::string& t
   if (summary.size() < description.size())
     page += heading("DESCRIPTION") + paragraphs(description.substr(summary.size() + 1));
   page += heading("OPTIONS") + options_of(app);
-  const std::vector<CLI::App*> commands = visible(app);
+  const std::vector<CLI::App*> commands = app.get_subcommands(is_visible);
   if (!commands.empty()) page += heading("COMMANDS");
   for (CLI::App* command : commands) {
     page += ".TP\n.B " + roff(command->get_name()) + "\n" + roff(command->get_description()) + "\n";
@@ -130,7 +129,7 @@ bool is_shown_by_man(const std::string& page) {
 std::map<std::string, std::string> manual_pages(CLI::App& app) {
   std::vector<std::string> names;
   std::map<std::string, std::string> pages;
-  for (CLI::App* command : visible(app)) {
+  for (CLI::App* command : app.get_subcommands(is_visible)) {
     const std::string name = "dtrain-" + command->get_name();
     names.push_back(".BR " + roff(name) + " (1)");
     pages[name + ".1"] = page_of(*command, name, "dtrain " + command->get_name(), ".BR dtrain (1)");

@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/command_line.h"
-#include "core/text.h"
 #include "documentation/exit_code_help.h"
-#include "experiments/search_space.h"
 #include "traits/objectives.h"
 
 namespace dtrain {
@@ -20,19 +18,19 @@ void CommandLine::add_tune() {
                 "log(1e-4,1e-1), uniform(0,0.5) or int(1,8)")
           ->allow_extra_args(false);
   CLI::Option* random =
-      add_value(command, "--random N", tune.random, "Try N combinations, drawn at random (default: all)")
+      add_value(command, "--random N", tune.plan.random, "Try N combinations, drawn at random (default: all)")
           ->check(whole_numbers(1, kMostTrials));
-  add_value(command, "--seed S", tune.seed, "Decides what --random draws (default: 1)")
+  add_value(command, "--seed S", tune.plan.seed, "Decides what --random draws (default: 1)")
       ->check(whole_numbers(0, int64_t{1} << 53))
       ->needs(random);
-  add_value(command, "--metric METRIC", tune.metric,
+  add_value(command, "--metric METRIC", tune.plan.metric,
             "The metric that ranks the trials (default: the spec's, or accuracy)")
       ->check(CLI::IsMember(metric_names()));
-  add_value(command, "--halving FACTOR", tune.halving,
+  add_value(command, "--halving FACTOR", tune.plan.halving,
             "Successive halving: train all trials for a part of the epochs, then the best one in "
             "FACTOR for FACTOR times as many, and so on")
       ->check(whole_numbers(2, 100));
-  add_value(command, "--trials-at-once N", tune.trials_at_once, "How many trials run at once (default: 1)")
+  add_value(command, "--trials-at-once N", tune.plan.at_once, "How many trials run at once (default: 1)")
       ->check(whole_numbers(1, 256));
   CLI::Option* out = add_value(command, "--out DIR", tune.out,
                                "New or empty folder for the results (default: runs/<name>-tune-<time>)");
@@ -52,8 +50,8 @@ void CommandLine::add_tune() {
     if (!tune.resume && spec->empty()) throw CLI::RequiredError("SPEC");
     if (!tune.resume && tries->empty()) throw CLI::RequiredError("--try");
     const Overrides& overrides = tune.spec.overrides;
-    const bool has_changes = !overrides.set.empty() || !overrides.unset.empty() || tune.metric ||
-                             tune.halving > 0 || tune.trials_at_once > 1;
+    const bool has_changes = !overrides.set.empty() || !overrides.unset.empty() || tune.plan.metric ||
+                             tune.plan.halving > 0 || tune.plan.at_once > 1;
     if (tune.resume && has_changes)
       throw CLI::ValidationError(
           "--resume continues the tune with the options that it began with; leave out the other options");
@@ -69,9 +67,9 @@ void CommandLine::add_find_lr() {
   const auto add_rate = [&](const std::string& name, double& rate, const std::string& help) {
     command->add_option(name, rate, help)->check(CLI::Range(1e-30, 1e6))->type_name("RATE");
   };
-  add_rate("--from", rates.from, "The rate of the first step (default: 1e-7)");
-  add_rate("--to", rates.to, "The rate of the last step (default: 10)");
-  add_value(command, "--steps N", rates.steps,
+  add_rate("--from", rates.test.from, "The rate of the first step (default: 1e-7)");
+  add_rate("--to", rates.test.to, "The rate of the last step (default: 10)");
+  add_value(command, "--steps N", rates.test.steps,
             "The number of steps; the rate grows by the same factor in each (default: 100)")
       ->check(whole_numbers(10, 10'000));
   add_value(command, "--out FILE.html", rates.out, "Also write a page with a chart");
@@ -81,8 +79,9 @@ void CommandLine::add_find_lr() {
   command->add_flag("--json", rates.json, "Print the result as JSON");
   command->footer(exit_code_help());
   command->callback([this] {
-    if (rates.from >= rates.to)
-      throw CLI::ValidationError(fmt::format("--from {:g} is not below --to {:g}", rates.from, rates.to));
+    if (rates.test.from >= rates.test.to)
+      throw CLI::ValidationError(
+          fmt::format("--from {:g} is not below --to {:g}", rates.test.from, rates.test.to));
     action = [this] { return find_lr_command(rates); };
   });
 }

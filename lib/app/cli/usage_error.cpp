@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "core/text.h"
 #include "spec/fields.h"
 
@@ -63,9 +64,7 @@ std::string left_over(const CLI::App& app) {
 // The names of its commands, without hidden ones.
 std::vector<std::string> commands_of(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (!command->get_group().empty()) names.push_back(command->get_name());
-  }
+  for (const CLI::App* command : app.get_subcommands(is_visible)) names.push_back(command->get_name());
   return names;
 }
 

@@ -12,7 +12,6 @@
 #include "core/version.h"
 #include "diagnostics/all_reduce_bench.h"
 #include "host/cores.h"
-#include "host/hosts.h"
 #include "host/machine.h"
 #include "metrics/event.h"
 
@@ -192,7 +191,7 @@ ExitCode bench_command(const BenchOptions& options) {
   };
   const SuperviseResult result = supervise_all_reduce_bench(bench, program, on_result);
   if (result.code != ExitCode::kDone) {
-    report_failure(result.message, std::cerr);
+    report_failure(result.message);
     return result.code;
   }
   if (!options.json) std::cout << verdict(wrong) << std::endl;

@@ -4,14 +4,15 @@
 
 #include <cstdint>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
 #include "documentation/first_job.h"
+#include "experiments/search_space.h"
 #include "inference/find_checkpoint.h"
 #include "job_file/overrides.h"
+#include "runs/rate_test.h"
 
 namespace dtrain {
 
@@ -109,11 +110,7 @@ struct SweepCommandOptions {
 struct TuneCommandOptions {
   SpecOptions spec;
   std::vector<std::string> tries;  // "PATH=VALUE,..."
-  std::optional<int64_t> random;
-  int64_t seed = 1;
-  std::optional<std::string> metric;
-  int64_t halving = 0;
-  int64_t trials_at_once = 1;
+  TuneOptions plan;                // without its fields, which are in `tries`
   std::optional<std::string> out;
   std::optional<std::string> resume;  // the folder
   bool json = false;
@@ -122,9 +119,7 @@ struct TuneCommandOptions {
 
 struct RateCommandOptions {
   SpecOptions spec;
-  double from = 1e-7;
-  double to = 10;
-  int64_t steps = 100;
+  RateTest test{.name = "", .from = 1e-7, .to = 10, .steps = 100};
   std::optional<std::string> out;  // the page
   bool overwrite = false;
   bool json = false;

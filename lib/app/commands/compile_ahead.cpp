@@ -7,7 +7,6 @@
 #include <iostream>
 #include <regex>
 #include <sstream>
-#include <vector>
 
 #include "core/error.h"
 #include "core/text.h"

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 
 #include "commands/commands.h"
@@ -38,11 +37,8 @@ at::Tensor pixels_of(const at::Tensor& input, const Normalisation& normalisation
   for (int64_t channel = 0; channel < shown.size(0); ++channel)
     shown[channel].mul_(normalisation.standard_deviation_of(channel)).add_(normalisation.mean_of(channel));
   shown = shown.mul_(255).round_().clamp_(0, 255).to(at::kByte);
-  const int64_t side = std::max(shown.size(1), shown.size(2));
-  if (side <= kLargestShown) return shown;
-  const auto scaled = [side](int64_t length) { return std::max<int64_t>(1, length * kLargestShown / side); };
-  return fit_images(shown.unsqueeze(0), {shown.size(0), scaled(shown.size(1)), scaled(shown.size(2))},
-                    Fit::kStretch)[0];
+  return std::max(shown.size(1), shown.size(2)) <= kLargestShown ? shown
+                                                                 : with_longer_side(shown, kLargestShown);
 }
 
 // "2 rose"; of a mixed picture "2 rose 0.70, 4 tulip 0.30"; of numbers the numbers.
@@ -129,7 +125,7 @@ void require_pictures(const DatasetInfo& data) {
 // The spec's job with its data found and prepared; prints the problems and returns nullopt if it has any.
 std::optional<JobPlan> job_of(const SpecOptions& options) {
   const LoadedSpec loaded = load_spec(options.spec, options.overrides);
-  report_notes(loaded.notes, std::cerr);
+  report_notes(loaded.notes);
   PlannedJob planned = plan_job(loaded, find_dataset);
   const JobPlan& job = planned.job;
   if (planned.ok()) {
@@ -137,7 +133,7 @@ std::optional<JobPlan> job_of(const SpecOptions& options) {
     if (prepare_data(job.data, job.spec.data, /*quiet=*/false)) planned = plan_job(loaded, find_dataset);
   }
   if (planned.ok()) return std::move(planned.job);
-  report_problems(planned.problems, std::cerr);
+  report_problems(planned.problems);
   return std::nullopt;
 }
 
@@ -159,11 +155,8 @@ std::vector<Problem> plan_run(DataCheck& check, const LoadedSpec& loaded) {
 ExitCode data_check_command(const DataOptions& options) {
   if (options.out) require_own_page(*options.out, options.overwrite, "dtrain data check");
   const LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
-  report_notes(loaded.notes, std::cerr);
-  if (!loaded.ok()) {
-    report_problems(loaded.problems, std::cerr);
-    return ExitCode::kUsage;
-  }
+  report_notes(loaded.notes);
+  if (!loaded.ok()) return report_problems(loaded.problems);
   DataCheck check = [&] {
     CountingLine line("checking examples");
     return check_data(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed), available_cores(),
@@ -175,7 +168,7 @@ ExitCode data_check_command(const DataOptions& options) {
     write_file_atomically(*options.out, check_page(check), "--out");
     if (!options.json) std::cout << '\n' << printable(*options.out, 1000) << '\n';
   }
-  if (!problems.empty()) report_problems(problems, std::cerr);
+  if (!problems.empty()) report_problems(problems);
   return !check.is_sound() ? ExitCode::kData : problems.empty() ? ExitCode::kDone : ExitCode::kUsage;
 }
 
@@ -184,7 +177,7 @@ ExitCode data_show_command(const DataOptions& options) {
   require_own_page(file, options.overwrite, "dtrain data show");
   std::optional<JobPlan> job = job_of(options.spec);
   if (!job) return ExitCode::kUsage;
-  report_warnings(data_warnings(*job), std::cerr);
+  report_warnings(data_warnings(*job));
   measure_data(job->data, job->spec, /*quiet=*/false);
   const Dataset dataset = load_dataset(job->spec.data, static_cast<uint64_t>(job->spec.seed));
   BatchPages pages(*job, dataset, options.epoch);

@@ -36,14 +36,13 @@ ExitCode eval_command(const EvalOptions& options) {
   if (opened && prepare_data(opened->job.data, opened->job.spec.data, /*quiet=*/options.json))
     opened = open_checkpoint(options.checkpoint, overrides, find_dataset);
   if (!opened) return ExitCode::kUsage;
-  const ResumePoint& point = opened->point;
-  const JobPlan& job = opened->job;
+  const auto& [point, job] = *opened;
   if (options.mistakes > 0 && job.data.classes == 0)
     throw Error(ExitCode::kUsage,
                 "--mistakes is for models of classes, and this one predicts numbers; leave it out");
   EvaluationJob evaluation{point.checkpoint, overrides, options.replicas, options.split, options.mistakes};
   if (options.checkpoint.best) evaluation.best_by = *deciding_metric(job.spec).metric;
-  report_warnings(data_warnings(job), std::cerr);
+  report_warnings(data_warnings(job));
   if (job.data.is_fallback() && job.data.name != point.state.dataset)
     report_warnings(
         {fmt::format("dataset {0} was not found; this evaluates the fallback {1}, and its numbers are not "
@@ -57,7 +56,7 @@ ExitCode eval_command(const EvalOptions& options) {
     const std::string program = own_program().string();
     const SuperviseResult ended = supervise_evaluation(evaluation, program, sums);
     if (ended.code != ExitCode::kDone) {
-      report_failure(ended.message, std::cerr);
+      report_failure(ended.message);
       return ended.code;
     }
   }

@@ -49,8 +49,7 @@ ExitCode export_command(const ExportOptions& options) {
   require_fitting(options);
   const auto opened = open_checkpoint(options.checkpoint, {}, describe_dataset);
   if (!opened) return ExitCode::kUsage;
-  const ResumePoint& point = opened->point;
-  const JobPlan& job = opened->job;
+  const auto& [point, job] = *opened;
   const std::string extension = options.format == "torchscript" ? "pt" : options.format;
   const std::filesystem::path path = options.out.value_or(fmt::format("{}.{}", job.spec.name, extension));
   if (!options.overwrite) require_absent(path, "--out names another");

@@ -21,22 +21,18 @@ ExitCode find_lr_command(const RateCommandOptions& options) {
   leave_write_errors_to_writers();
   catch_requests();
   const LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
-  report_notes(loaded.notes, std::cerr);
+  report_notes(loaded.notes);
   const PlannedJob planned = plan_job(loaded, find_dataset);
-  if (!planned.ok()) {
-    report_problems(planned.problems, std::cerr);
-    return ExitCode::kUsage;
-  }
+  if (!planned.ok()) return report_problems(planned.problems);
   require_alone("a range test", loaded.spec.hosts);
   if (options.out) require_own_page(*options.out, options.overwrite, "dtrain find-lr");
-  RateTest test{.name = loaded.spec.name, .from = options.from, .to = options.to, .steps = options.steps};
-  RunDirectoryOptions directory;
-  directory.name = loaded.spec.name + "-find-lr";
-  const std::filesystem::path folder = make_folder_of_run(directory);
+  RateTest test = options.test;
+  test.name = loaded.spec.name;
+  const std::filesystem::path folder = make_folder_of_run({.name = loaded.spec.name + "-find-lr"});
   if (!options.quiet)
     report_failure(fmt::format("dtrain: {} steps with learning rates from {:g} to {:g}, in {}", test.steps,
                                test.from, test.to, folder.string()),
-                   std::cerr, /*expected=*/true);
+                   /*expected=*/true);
   run_rate_test(loaded.spec, folder, test);
   if (options.out) write_file_atomically(*options.out, rate_page(test), "--out");
   std::cout << (options.json ? event_text(rate_document(test), 2) + "\n" : rate_plot(test)) << std::flush;

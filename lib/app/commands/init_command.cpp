@@ -35,10 +35,6 @@ std::vector<Problem> problems_of_options(const LoadedSpec& loaded, const FirstJo
   return problems;
 }
 
-}  // namespace
-
-namespace {
-
 // The file of the new spec; nullopt: it goes to the standard output.
 std::optional<std::string> file_of(const InitOptions& options) {
   return options.file || options.from ? options.file : "job.yaml";
@@ -68,7 +64,7 @@ StarterNotes add_found(const InitOptions& options, FirstJob& job) {
   job.found = found.fields;
   const std::string path = printable(found.place.string(), 1000);
   std::cerr << fmt::format("dtrain: {}: {}\n", path, found.title);
-  report_warnings(found.warnings, std::cerr);
+  report_warnings(found.warnings);
   if (options.targets.empty() && is_decided(options.job, "data.target"))
     report_notes({"--set data.target chooses no loss for the column; --target does"}, std::cerr);
   StarterNotes notes{.title = fmt::format("For {}: {}", path, found.title), .fields = {}};
@@ -97,7 +93,7 @@ ExitCode init_command(InitOptions options) {
   if (read_first_job(named).ok()) options.job = named;
   LoadedSpec loaded = read_first_job(options.job);
   if (!loaded.ok()) {
-    report_problems(problems_of_options(loaded, options.job), std::cerr);
+    report_problems(problems_of_options(loaded, options.job));
     return ExitCode::kUsage;
   }
   if (options.from && loaded.spec.data.path) loaded.spec.data.path = path_for(*loaded.spec.data.path, file);

@@ -1,6 +1,5 @@
 #include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
@@ -13,7 +12,6 @@ namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
 
 // The checkpoint at `path`, or all checkpoints in it if it is the folder of a run or the run's folder of
 // checkpoints.
@@ -33,7 +31,7 @@ ExitCode inspect_command(const std::string& checkpoint, bool json) {
   ExitCode code = ExitCode::kDone;
   const std::vector<fs::path> paths = checkpoints_at(checkpoint);
   const auto best = best_of_run(fs::canonical(paths.front()).parent_path());
-  ordered_json all = ordered_json::array();
+  Event all = Event::array();
   for (const fs::path& path : paths) {
     const std::string best_by = best && fs::equivalent(best->saved.path, path) ? best->metric : "";
     const CheckpointReport report = inspect_checkpoint(path);
@@ -46,10 +44,7 @@ ExitCode inspect_command(const std::string& checkpoint, bool json) {
       std::cout << checkpoint_line(path, report, best_by);
     }
   }
-  if (json) {
-    const ordered_json document = {{"checkpoints", all}};
-    std::cout << printable_json(document.dump(2, ' ', false, ordered_json::error_handler_t::replace)) << '\n';
-  }
+  if (json) std::cout << event_text(Event{{"checkpoints", all}}, 2) << '\n';
   return code;
 }
 

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
 #include "commands/compile_ahead.h"
@@ -15,6 +14,7 @@
 #include "display/learning_rate_chart.h"
 #include "experiments/fit_batch.h"
 #include "initial_state/obstacles.h"
+#include "metrics/event.h"
 #include "plan/device_programs.h"
 #include "plan/job_plan.h"
 #include "plan/memory_estimate.h"
@@ -26,17 +26,15 @@
 namespace dtrain {
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json memory_json(const MemoryEstimate& memory, int64_t batch) {
+Event memory_json(const MemoryEstimate& memory, int64_t batch) {
   return {{"program", memory.program},         {"data", memory.data},
           {"parameters", memory.parameters},   {"gradients", memory.gradients},
           {"optimizer", memory.optimizer},     {"checkpoint", memory.checkpoint},
           {"per_example", memory.per_example}, {"total", memory.with_batch(batch)}};
 }
 
-ordered_json phase_json(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
-  ordered_json trained = ordered_json::array();
+Event phase_json(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
+  Event trained = Event::array();
   for (size_t i = 0; i < job.model.layers.size(); ++i) {
     if (phase.layers.each[i] && job.model.layers[i].parameters > 0)
       trained.push_back(job.model.layers[i].name);
@@ -58,9 +56,9 @@ ordered_json phase_json(const JobPlan& job, const RunPlan& run, const PhasePlan&
           {"execution_reason", step.reason}};
 }
 
-ordered_json run_json(const JobPlan& job, const RunPlan& run) {
+Event run_json(const JobPlan& job, const RunPlan& run) {
   const LearningRate& learning_rate = run.phases.front().learning_rate;
-  ordered_json phases = ordered_json::array();
+  Event phases = Event::array();
   for (const PhasePlan& phase : run.phases) {
     if (!phase.name.empty()) phases.push_back(phase_json(job, run, phase));
   }
@@ -86,10 +84,10 @@ bool skips_bad_examples(const DataSpec& spec) {
   return is_picture_dataset(spec.dataset) && spec.on_bad_example == "skip";
 }
 
-ordered_json data_json(const DatasetInfo& data, const DataSpec& spec) {
-  ordered_json json = {{"dataset", data.name},    {"requested", data.requested},
-                       {"source", data.source},   {"image_shape", data.example_shape},
-                       {"classes", data.classes}, {"train_examples", data.train_examples}};
+Event data_json(const DatasetInfo& data, const DataSpec& spec) {
+  Event json = {{"dataset", data.name},    {"requested", data.requested},
+                {"source", data.source},   {"image_shape", data.example_shape},
+                {"classes", data.classes}, {"train_examples", data.train_examples}};
   if (data.targets > 0) json["targets"] = data.targets;
   if (data.has_validation()) json["validation_examples"] = data.validation_examples;
   json["test_examples"] = data.test_examples;
@@ -97,20 +95,20 @@ ordered_json data_json(const DatasetInfo& data, const DataSpec& spec) {
   if (const int64_t bytes = prepared_bytes(data, spec); bytes > 0) json["cache_bytes"] = bytes;
   if (skips_bad_examples(spec)) {
     const bool known = data.bad.known && !data.source.empty();
-    json["bad_examples"] = known ? ordered_json(data.bad.count) : ordered_json();
+    json["bad_examples"] = known ? Event(data.bad.count) : Event();
   }
   return json;
 }
 
-ordered_json plan_json(const JobPlan& job) {
-  ordered_json layers = ordered_json::array();
+Event plan_json(const JobPlan& job) {
+  Event layers = Event::array();
   for (const PlacedLayer& layer : job.model.layers) {
     layers.push_back({{"name", layer.name},
                       {"kind", layer.spec.kind},
                       {"output_shape", layer.output_shape},
                       {"parameters", layer.parameters}});
   }
-  ordered_json runs = ordered_json::array();
+  Event runs = Event::array();
   for (const RunPlan& run : job.runs) runs.push_back(run_json(job, run));
   const PlannedStep step = planned_step(job, job.distributed_run());
   return {{"name", job.spec.name},
@@ -118,15 +116,15 @@ ordered_json plan_json(const JobPlan& job) {
           {"data", data_json(job.data, job.spec.data)},
           {"layers", layers},
           {"parameters", job.model.parameters()},
-          {"strategy_fallback", job.fallback.empty() ? ordered_json() : ordered_json(job.fallback)},
+          {"strategy_fallback", job.fallback.empty() ? Event() : Event(job.fallback)},
           {"execution", step.execution},
           {"execution_reason", step.reason},
           {"bytes_per_all_reduce", job.bytes_per_all_reduce(job.distributed_run().phases.front())},
           {"runs", runs}};
 }
 
-ordered_json speed_json(const ModelSpeed& speed) {
-  ordered_json layers = ordered_json::array();
+Event speed_json(const ModelSpeed& speed) {
+  Event layers = Event::array();
   for (const LayerSpeed& layer : speed.layers) {
     layers.push_back({{"name", layer.name},
                       {"operations", layer.operations},
@@ -225,7 +223,7 @@ void print_run(const JobPlan& job, const RunPlan& run) {
 // "flip {probability: 0.1}, rotate {degrees: 15}"
 std::string augmentation_text(const JobSpec& spec) {
   std::vector<std::string> operations;
-  for (ordered_json operation : to_json(*find_field(job_fields(), "data.augment"), spec)) {
+  for (Event operation : to_json(*find_field(job_fields(), "data.augment"), spec)) {
     const std::string kind = operation.at("kind").get<std::string>();
     operation.erase("kind");
     operations.push_back(operation.empty() ? kind : kind + " " + yaml_text(operation));
@@ -338,7 +336,7 @@ void write_programs(const JobPlan& job, const std::filesystem::path& folder) {
 
 ExitCode plan_command(const PlanOptions& options) {
   LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
-  report_notes(loaded.notes, std::cerr);
+  report_notes(loaded.notes);
   if (options.compile_for) expect_topology(loaded.spec, *options.compile_for);
   PlannedJob planned = plan_job(loaded, describe_dataset);
   const JobPlan& job = planned.job;
@@ -349,11 +347,8 @@ ExitCode plan_command(const PlanOptions& options) {
     loaded.spec.batch.per_replica = estimated_fit(job);
     planned = plan_job(loaded, describe_dataset);
   }
-  if (!planned.ok()) {
-    report_problems(planned.problems, std::cerr);
-    return ExitCode::kUsage;
-  }
-  report_warnings(plan_warnings(job), std::cerr);
+  if (!planned.ok()) return report_problems(planned.problems);
+  report_warnings(plan_warnings(job));
   if (options.compile_for) {
     compile_ahead(job, *options.compile_for, options.json);
   } else if (options.stablehlo) {
@@ -361,12 +356,11 @@ ExitCode plan_command(const PlanOptions& options) {
   } else if (options.plot_learning_rate) {
     plot_learning_rate(job, *options.plot_learning_rate);
   } else if (options.json) {
-    ordered_json document = plan_json(job);
+    Event document = plan_json(job);
     if (options.explain) document["measured"] = speed_json(measure_layers(job));
-    std::cout << printable_json(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace))
-              << '\n';
+    std::cout << event_text(document, 2) << '\n';
   } else {
-    report_notes(obstacles(job), std::cerr);
+    report_notes(obstacles(job));
     print_plan(job);
     if (options.explain) print_speed(measure_layers(job));
   }

@@ -37,7 +37,7 @@ ExitCode for_each_file(const std::vector<std::string>& files, const PredictOptio
     } catch (const Error& error) {
       if (error.code() != ExitCode::kData) throw;
       code = ExitCode::kData;
-      report_failure(std::string("dtrain: ") + error.what(), std::cerr);
+      report_failure(std::string("dtrain: ") + error.what());
       if (options.json) std::cout << event_text(Event{{"file", file}, {"error", error.what()}}) << '\n';
     }
   }
@@ -46,7 +46,7 @@ ExitCode for_each_file(const std::vector<std::string>& files, const PredictOptio
 
 // Predicts the rows of tables, and prints a table.
 void predict_rows(const TablePredictor& predictor, const PredictOptions& options, const std::string& file) {
-  const auto warn = [](const std::string& line) { report_warnings({line}, std::cerr); };
+  const auto warn = [](const std::string& line) { report_warnings({line}); };
   predictor.predict_file(file, warn, [&](const RowPrediction& predicted) {
     std::vector<std::string> cells;
     Event line = {{"file", file}, {"row", predicted.row}};
@@ -77,7 +77,7 @@ ExitCode predict_pictures(const Predictor& predictor, const PredictOptions& opti
     if (std::error_code none; std::filesystem::is_directory(file, none)) {
       const PicturesBelow found = pictures_below(file);
       if (!found.left_out.empty())
-        report_warnings({printable(file, 1000) + ": " + left_out_text(found.left_out)}, std::cerr);
+        report_warnings({printable(file, 1000) + ": " + left_out_text(found.left_out)});
       below = std::max(below, predict_pictures(predictor, options, data, found.files));
       return;
     }
@@ -95,8 +95,7 @@ ExitCode predict_pictures(const Predictor& predictor, const PredictOptions& opti
 ExitCode predict_command(const PredictOptions& options) {
   const auto opened = open_checkpoint(options.checkpoint, {}, describe_dataset);
   if (!opened) return ExitCode::kUsage;
-  const ResumePoint& point = opened->point;
-  const JobPlan& job = opened->job;
+  const auto& [point, job] = *opened;
   const std::string& loss = job.spec.train.loss.kind;
   if (options.threshold && objective_info(loss).outputs != Outputs::kYesNoLogits)
     throw Error(ExitCode::kUsage,

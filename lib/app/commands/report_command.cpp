@@ -1,6 +1,4 @@
-#include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <iostream>
 
@@ -30,8 +28,7 @@ std::string page_of(const ReportOptions& options) {
     runs.push_back(read_run_history(folder));
     models.push_back(model_report_of(folder, !options.without_mistakes && options.runs.size() == 1));
     if (!models.back().problem.empty())
-      report_warnings({"the page has no confusion matrix and no mistakes: " + models.back().problem},
-                      std::cerr);
+      report_warnings({"the page has no confusion matrix and no mistakes: " + models.back().problem});
   }
   return report_page(runs, models);
 }

@@ -13,38 +13,35 @@
 namespace dtrain {
 namespace {
 
-void report_lines(const char* begin, const std::vector<std::string>& texts, std::ostream& out) {
-  for (const std::string& text : texts) out << begin << printable_lines(text);
-  out.flush();
+void report_lines(const char* begin, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) std::cerr << begin << printable_lines(text);
+  std::cerr.flush();
 }
 
 }  // namespace
 
-void report_problems(const std::vector<Problem>& problems, std::ostream& out) {
-  for (const Problem& problem : problems) out << printable_lines(problem.to_string());
+ExitCode report_problems(const std::vector<Problem>& problems) {
+  for (const Problem& problem : problems) std::cerr << printable_lines(problem.to_string());
   const bool about_fields = std::any_of(problems.begin(), problems.end(), [](const Problem& problem) {
     return problem.line > 0 || !problem.path.empty();
   });
-  out << fmt::format("{}{}\n", counted(std::ssize(problems), "problem"),
-                     about_fields ? "; docs/spec.md and `dtrain schema` describe every field" : "");
+  std::cerr << fmt::format("{}{}\n", counted(std::ssize(problems), "problem"),
+                           about_fields ? "; docs/spec.md and `dtrain schema` describe every field" : "");
+  return ExitCode::kUsage;
 }
 
-void report_notes(const std::vector<std::string>& notes, std::ostream& out) {
-  report_lines("NOTE: ", notes, out);
-}
+void report_notes(const std::vector<std::string>& notes) { report_lines("NOTE: ", notes); }
 
-void report_warnings(const std::vector<std::string>& warnings, std::ostream& out) {
-  report_lines("WARNING: ", warnings, out);
-}
+void report_warnings(const std::vector<std::string>& warnings) { report_lines("WARNING: ", warnings); }
 
-void report_failure(const std::string& message, std::ostream& out, bool expected) {
-  const bool on_terminal = &out == &std::cerr && is_terminal(STDERR_FILENO);
+void report_failure(const std::string& message, bool expected) {
+  const bool on_terminal = is_terminal(STDERR_FILENO);
   const bool red = on_terminal && !expected && shows_colour(STDERR_FILENO);
   const int width = on_terminal ? terminal_width(STDERR_FILENO) : 0;
   std::istringstream lines(printable_lines(message));
   for (std::string line; std::getline(lines, line);)
-    out << (red ? kRed : "") << wrapped(line, width, 2) << (red ? kPlain : "") << '\n';
-  out.flush();
+    std::cerr << (red ? kRed : "") << wrapped(line, width, 2) << (red ? kPlain : "") << '\n';
+  std::cerr.flush();
 }
 
 }  // namespace dtrain

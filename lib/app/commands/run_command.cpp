@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <iostream>
-#include <utility>
 
 #include "commands/commands.h"
 #include "commands/preparation.h"
@@ -23,7 +22,7 @@
 namespace dtrain {
 namespace {
 
-void say(const std::string& line) { report_failure("dtrain: " + line, std::cerr, /*expected=*/true); }
+void say(const std::string& line) { report_failure("dtrain: " + line, /*expected=*/true); }
 
 OutputOptions output_options(const RunOptions& options) {
   OutputOptions output;
@@ -106,7 +105,7 @@ ExitCode run_command(const RunOptions& options) {
   const Place place = loaded.ok() ? find_place(spec.hosts, spec.network.port,
                                                strategy_traits(spec.strategy.kind).is_synchronous)
                                   : Place{};
-  if (!place.replica || place.replica->rank == 0) report_notes(loaded.notes, std::cerr);
+  if (!place.replica || place.replica->rank == 0) report_notes(loaded.notes);
   PlannedJob planned = plan_job(loaded, find_dataset, launched_by(place));
   JobPlan& job = planned.job;
   if (planned.ok()) {
@@ -122,14 +121,11 @@ ExitCode run_command(const RunOptions& options) {
     if (job.spec.batch.per_replica == kLargestThatFits)
       planned = with_fitting_batch(loaded, job, place, options.quiet);
   }
-  if (!planned.ok()) {
-    report_problems(planned.problems, std::cerr);
-    return ExitCode::kUsage;
-  }
+  if (!planned.ok()) return report_problems(planned.problems);
   const MeetingOptions meeting{job_token(), say, options.resume.has_value()};
   const JobResult result = take_part(job, place, meeting, options);
   if (result.code != ExitCode::kDone)
-    report_failure(result.message, std::cerr, /*expected=*/result.code == ExitCode::kStopped);
+    report_failure(result.message, /*expected=*/result.code == ExitCode::kStopped);
   return result.code;
 }
 

@@ -35,7 +35,7 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
     const LoadedSpec loaded = load_spec(path, overrides);
     std::vector<Problem> problems;
     const std::string name = path == "-" ? "<stdin>" : printable(path, 1000);
-    report_notes(loaded.notes, std::cerr);
+    report_notes(loaded.notes);
     try {
       // Also checks shapes, shares and steps. If the files of a dataset are missing, its published shape is
       // used.
@@ -44,9 +44,9 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
       problems = planned.problems;
       if (planned.ok()) {
         for (const std::string& warning : plan_warnings(job))
-          report_warnings({fmt::format("{}: {}", name, warning)}, std::cerr);
+          report_warnings({fmt::format("{}: {}", name, warning)});
         for (const std::string& obstacle : missing_on_host(job))
-          report_notes({fmt::format("{}: {}", name, obstacle)}, std::cerr);
+          report_notes({fmt::format("{}: {}", name, obstacle)});
         if (const auto problem = weights_problem(job)) {
           problems.push_back(loaded.problem_at("model.weights", *problem));
           if (code == ExitCode::kDone) code = ExitCode::kCheckpoint;
@@ -64,7 +64,7 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
   if (json) {
     std::cout << event_text(Event{{"valid", all.empty()}, {"problems", to_json(all)}}, 2) << '\n';
   } else if (!all.empty()) {
-    report_problems(all, std::cerr);
+    report_problems(all);
   }
   return code;
 }

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,11 +45,8 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
   leave_write_errors_to_writers();
   catch_requests();
   const LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
-  report_notes(loaded.notes, std::cerr);
-  if (!loaded.ok()) {
-    report_problems(loaded.problems, std::cerr);
-    return ExitCode::kUsage;
-  }
+  report_notes(loaded.notes);
+  if (!loaded.ok()) return report_problems(loaded.problems);
   require_alone("a sweep", loaded.spec.hosts);
   JobSpec spec = loaded.spec;
   if (spec.batch.per_replica == kLargestThatFits)

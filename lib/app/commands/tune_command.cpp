@@ -40,7 +40,7 @@ fs::path make_tune_folder(const TuneCommandOptions& options, const std::string& 
 // The folder of the planned tune; nullopt if there are problems, which are printed.
 std::optional<fs::path> begin_tune(const TuneCommandOptions& options) {
   std::vector<Problem> problems;
-  TuneOptions plan;
+  TuneOptions plan = options.plan;
   plan.fields = read_tries(options.tries, problems);
   for (const std::string& set : options.spec.overrides.set) {
     for (const TriedField& field : plan.fields) {
@@ -48,18 +48,13 @@ std::optional<fs::path> begin_tune(const TuneCommandOptions& options) {
         problems.push_back({"--try", 0, 0, field.path, "is set too; leave out one of --try and --set"});
     }
   }
-  plan.random = options.random;
-  plan.seed = options.seed;
-  plan.metric = options.metric;
-  plan.halving = options.halving;
-  plan.at_once = options.trials_at_once;
   if (problems.empty() && options.spec.spec == "-")
     throw Error(ExitCode::kUsage, "a tune reads its spec once for each trial: name a file, not -");
   PlannedTune planned;
   if (problems.empty()) planned = plan_tune(options.spec.spec, options.spec.overrides, plan, problems);
-  report_notes(planned.notes, std::cerr);
+  report_notes(planned.notes);
   if (!problems.empty()) {
-    report_problems(problems, std::cerr);
+    report_problems(problems);
     return std::nullopt;
   }
   const fs::path folder = make_tune_folder(options, planned.tune.name);

@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "data_check/finding_list.h"
 #include "data_check/findings.h"
 #include "display/chart.h"
 #include "images/fit.h"
@@ -44,11 +43,8 @@ class ContactSheet {
     std::string png;
     try {
       const at::Tensor image = read_image(check_.root, check_.files[example]);
-      const int64_t side = std::max(image.size(2), image.size(3));
-      const auto scaled = [side](int64_t length) { return std::max<int64_t>(1, length * kShownSide / side); };
       lines.push_back(fmt::format("{} x {}", image.size(3), image.size(2)));
-      png = png_file(
-          fit_images(image, {image.size(1), scaled(image.size(2)), scaled(image.size(3))}, Fit::kStretch)[0]);
+      png = png_file(with_longer_side(image[0], kShownSide));
     } catch (const Error& error) {  // it has gone, or was changed
       return fmt::format("<li><b>{}</b><span>{}</span></li>\n", markup_text(file), markup_text(error.what()));
     }

@@ -9,7 +9,6 @@
 
 #include "core/checksum.h"
 #include "core/clock.h"
-#include "core/text.h"
 #include "data/picture_dataset.h"
 #include "data_check/check_kinds.h"
 #include "data_check/same_examples.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "data_check/finding_list.h"
 #include "pictures/picture_list.h"
 
 namespace dtrain {
@@ -101,11 +100,10 @@ std::vector<DataFinding> findings_of(const DataCheck& check) {
       "pictures of 16 bits with no value over 4,095, as cameras of 12 bits make them; multiply their values "
       "by 16",
       titles(check.nearly_black));
-  std::vector<std::string> endings;
+  std::vector<std::string> endings, columns;
   for (const auto& [ending, count] : check.left_out) endings.push_back(endings_text({{ending, count}}));
   add("left out", fmt::format("files that are not read; dtrain reads {}", kPictureEndings),
       std::move(endings));
-  std::vector<std::string> columns;
   for (const auto& [column, what] : check.columns) columns.push_back(printable(column, 100) + ": " + what);
   add("columns", "columns with something odd", std::move(columns));
   return findings;
@@ -150,37 +148,36 @@ std::string check_text(const DataCheck& check) {
   return text;
 }
 
-nlohmann::ordered_json check_json(const DataCheck& check) {
-  using nlohmann::ordered_json;
+Event check_json(const DataCheck& check) {
   const auto example = [&](size_t index) {
     const CheckedExample& one = check.examples[index];
-    ordered_json json = {{check.files.empty() ? "example" : "file", check.title_of(index)},
-                         {"part", name_of(one.part)}};
+    Event json = {{check.files.empty() ? "example" : "file", check.title_of(index)},
+                  {"part", name_of(one.part)}};
     if (one.label >= 0) json["class"] = check.classes[static_cast<size_t>(one.label)];
     return json;
   };
   const auto list = [&](const std::vector<size_t>& examples) {
-    ordered_json json = ordered_json::array();
+    Event json = Event::array();
     for (const size_t one : examples) json.push_back(example(one));
     return json;
   };
-  ordered_json json = {{"dataset", check.dataset},
-                       {"source", check.source},
-                       {"sound", check.is_sound()},
-                       {"examples", check.examples.size()}};
+  Event json = {{"dataset", check.dataset},
+                {"source", check.source},
+                {"sound", check.is_sound()},
+                {"examples", check.examples.size()}};
   const auto counts = check.counts();
-  json["parts"] = ordered_json::object();
+  json["parts"] = Event::object();
   for (const size_t part : parts_shown(counts)) {
-    ordered_json& here = json["parts"][name_of(static_cast<DataPart>(part))] = ordered_json::object();
+    Event& here = json["parts"][name_of(static_cast<DataPart>(part))] = Event::object();
     for (size_t label = 0; label < counts[part].size(); ++label)
       here[check.classes.empty() ? "examples" : check.classes[label]] = counts[part][label];
   }
-  json["broken"] = ordered_json::array();
+  json["broken"] = Event::array();
   for (const BrokenExample& one : check.broken) {
     json["broken"].push_back(example(one.example));
     json["broken"].back()["reason"] = one.reason;
   }
-  json["same"] = ordered_json::array();
+  json["same"] = Event::array();
   for (const SameExamples& group : check.same)
     json["same"].push_back({{"exact", group.exact},
                             {"leaked", check.crosses_parts(group)},
@@ -188,18 +185,18 @@ nlohmann::ordered_json check_json(const DataCheck& check) {
                             {"examples", list(group.members)}});
   if (!check.files.empty()) {
     const auto range = [](const SizeRange& sizes) {
-      return ordered_json{{"least", sizes.least}, {"median", sizes.median}, {"most", sizes.most}};
+      return Event{{"least", sizes.least}, {"median", sizes.median}, {"most", sizes.most}};
     };
     json["widths"] = range(check.widths);
     json["heights"] = range(check.heights);
     json["turned"] = list(check.turned);
     json["nearly_black"] = list(check.nearly_black);
     json["left_out"] = check.left_out;
-    json["colours"] = ordered_json::object();
+    json["colours"] = Event::object();
     for (const auto& [colours, pictures] : check.odd_colours) json["colours"][colours] = list(pictures);
   }
   if (check.dataset == "csv") {
-    json["columns"] = ordered_json::array();
+    json["columns"] = Event::array();
     for (const auto& [column, what] : check.columns)
       json["columns"].push_back({{"column", column}, {"finding", what}});
   }

@@ -1,7 +1,6 @@
 #include "data_check/same_examples.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <numeric>
 #include <utility>

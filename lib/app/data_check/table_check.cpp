@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <unordered_map>
 
 #include "core/checksum.h"
@@ -18,6 +17,11 @@ namespace {
 bool is_target(const CsvParts& parts, const RawColumn& column) {
   const auto& targets = parts.format.targets;
   return std::find(targets.begin(), targets.end(), column.name) != targets.end();
+}
+
+const RawColumn& first_target(const CsvParts& parts, const RawTable& table) {
+  return *std::find_if(table.columns.begin(), table.columns.end(),
+                       [&](const RawColumn& column) { return is_target(parts, column); });
 }
 
 int64_t missing_in(const RawColumn& column) {
@@ -61,8 +65,7 @@ bool equals(const RawColumn& column, const RawColumn& target) {
 
 void check_columns(DataCheck& check, const CsvParts& parts, bool fills_missing) {
   const RawTable& table = parts.table;
-  const auto target = std::find_if(table.columns.begin(), table.columns.end(),
-                                   [&](const RawColumn& column) { return is_target(parts, column); });
+  const RawColumn& target = first_target(parts, table);
   for (const RawColumn& column : table.columns) {
     const int64_t missing = missing_in(column);
     if (missing > 0) {
@@ -81,12 +84,12 @@ void check_columns(DataCheck& check, const CsvParts& parts, bool fills_missing) 
     if (is_constant(column)) {
       check.columns.emplace_back(column.name, "the same value in every row: nothing can be learned from it");
     } else if (!is_target(parts, column) && parts.format.targets.size() == 1) {
-      const bool same = parts.format.classes.empty() ? equals(column, *target) : tells(column, *target);
+      const bool same = parts.format.classes.empty() ? equals(column, target) : tells(column, target);
       if (same)
         check.columns.emplace_back(column.name,
                                    fmt::format("says the target '{}' in every row; is it known when "
                                                "something is to be predicted? data.ignore leaves it out",
-                                               printable(target->name, 100)));
+                                               printable(target.name, 100)));
     }
   }
 }
@@ -127,11 +130,9 @@ int64_t label_of(const CsvParts& parts, const RawColumn& target, size_t row) {
 
 void add_rows(DataCheck& check, std::vector<uint64_t>& contents, const CsvParts& parts,
               const RawTable& table) {
-  const auto target = std::find_if(table.columns.begin(), table.columns.end(),
-                                   [&](const RawColumn& column) { return is_target(parts, column); });
+  const RawColumn& target = first_target(parts, table);
   for (int64_t row = 0; row < table.rows; ++row)
-    check.examples.push_back(
-        {DataPart::kUnused, label_of(parts, *target, static_cast<size_t>(row)), row + 1});
+    check.examples.push_back({DataPart::kUnused, label_of(parts, target, static_cast<size_t>(row)), row + 1});
   const std::vector<uint64_t> more = contents_of(parts, table);
   contents.insert(contents.end(), more.begin(), more.end());
 }

@@ -192,6 +192,26 @@ class Collector {
   std::vector<std::deque<Timings>> told_;  // by rank
 };
 
+std::vector<std::string> replica_arguments(const AllReduceBench& bench, const std::string& program) {
+  std::vector<std::string> sizes;
+  for (const int64_t size : bench.sizes) sizes.push_back(std::to_string(size));
+  return {program,   "bench-replica",  "--communication", join(bench.communication, ","),
+          "--sizes", join(sizes, ","), "--iterations",    std::to_string(bench.iterations),
+          "--dtype", bench.dtype};
+}
+
+// Each replica has a tensor, and each group has buffers of about the same size.
+void require_memory(const AllReduceBench& bench) {
+  const int64_t largest = *std::max_element(bench.sizes.begin(), bench.sizes.end());
+  const int64_t half = ::sysconf(_SC_PHYS_PAGES) / 2 * ::sysconf(_SC_PAGESIZE);
+  const int64_t most = half / (2 * bench.replicas);
+  if (largest <= most) return;
+  throw Error(
+      ExitCode::kUsage,
+      fmt::format("a tensor of {} on each of {} replicas is too much for this machine's memory: at most {}",
+                  human_bytes(largest), bench.replicas, human_bytes(most)));
+}
+
 }  // namespace
 
 int64_t AllReduceBench::iterations_for(int64_t bytes) const {
@@ -221,30 +241,6 @@ double AllReduceResult::bus_bandwidth(int64_t replicas) const {
   const auto n = static_cast<double>(replicas);
   return algorithm_bandwidth() * 2 * (n - 1) / n;
 }
-
-namespace {
-
-std::vector<std::string> replica_arguments(const AllReduceBench& bench, const std::string& program) {
-  std::vector<std::string> sizes;
-  for (const int64_t size : bench.sizes) sizes.push_back(std::to_string(size));
-  return {program,   "bench-replica",  "--communication", join(bench.communication, ","),
-          "--sizes", join(sizes, ","), "--iterations",    std::to_string(bench.iterations),
-          "--dtype", bench.dtype};
-}
-
-// Each replica has a tensor, and each group has buffers of about the same size.
-void require_memory(const AllReduceBench& bench) {
-  const int64_t largest = *std::max_element(bench.sizes.begin(), bench.sizes.end());
-  const int64_t half = ::sysconf(_SC_PHYS_PAGES) / 2 * ::sysconf(_SC_PAGESIZE);
-  const int64_t most = half / (2 * bench.replicas);
-  if (largest <= most) return;
-  throw Error(
-      ExitCode::kUsage,
-      fmt::format("a tensor of {} on each of {} replicas is too much for this machine's memory: at most {}",
-                  human_bytes(largest), bench.replicas, human_bytes(most)));
-}
-
-}  // namespace
 
 SuperviseResult supervise_all_reduce_bench(const AllReduceBench& bench, const std::string& program,
                                            const std::function<void(const AllReduceResult&)>& on_result) {

@@ -13,8 +13,8 @@
 #include "compiled/layer_passes.h"
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/text.h"
 #include "kernels/products.h"
+#include "metrics/statistics.h"
 #include "models/layer_kinds.h"
 #include "models/model.h"
 #include "models/shapes.h"
@@ -26,13 +26,6 @@ namespace {
 
 constexpr double kSeconds = 1;  // for all layers together
 constexpr int kFewest = 3;      // measurements of each
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 double seconds_of(const std::function<void()>& work) {
   const double begin = steady_seconds();
@@ -118,8 +111,8 @@ std::vector<LayerSpeed> compiled_layers(const std::vector<PlacedLayer>& layers, 
     const size_t together = match_layers(layers, i).layers;
     LayerSpeed speed{.name = layers[i].name, .operations = operations_of_batch(layers, i, examples)};
     for (size_t next = 1; next < together; ++next) speed.name += " + " + layers[i + next].name;
-    speed.forward_seconds = median(times.forward[layers[i].name]);
-    speed.backward_seconds = median(times.backward[layers[i].name]);
+    speed.forward_seconds = median(times.forward[layers[i].name]).value_or(0);
+    speed.backward_seconds = median(times.backward[layers[i].name]).value_or(0);
     speeds.push_back(std::move(speed));
     i += together;
   }
@@ -155,8 +148,8 @@ LayerSpeed eager_layer(const PlacedLayer& placed, int64_t examples, const at::Te
     forward.push_back(there);
     backward.push_back(back);
   }
-  speed.forward_seconds = median(forward);
-  speed.backward_seconds = median(backward);
+  speed.forward_seconds = median(forward).value_or(0);
+  speed.backward_seconds = median(backward).value_or(0);
   return speed;
 }
 

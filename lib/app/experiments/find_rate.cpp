@@ -1,6 +1,5 @@
 #include "experiments/find_rate.h"
 
-#include <cmath>
 #include <limits>
 
 #include "experiments/first_steps.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <ostream>
 
 #include "runs/rate_test.h"
 #include "spec/spec.h"

@@ -27,6 +27,16 @@ struct TriedField {
   std::optional<ValueRange> range = {};
 };
 
+// What a tune tries, and how.
+struct TuneOptions {
+  std::vector<TriedField> fields = {};
+  std::optional<int64_t> random;      // so many trials; nullopt: the grid
+  int64_t seed = 1;                   // of random
+  std::optional<std::string> metric;  // nullopt: the job's own, see docs/tune.md
+  int64_t halving = 0;                // 0: no successive halving
+  int64_t at_once = 1;
+};
+
 // One value for each of the tried fields, as it is written in a spec.
 using TrialValues = std::vector<std::string>;
 

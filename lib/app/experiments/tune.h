@@ -15,15 +15,6 @@
 
 namespace dtrain {
 
-struct TuneOptions {
-  std::vector<TriedField> fields;
-  std::optional<int64_t> random;      // so many trials; nullopt: the grid
-  int64_t seed = 1;                   // of random
-  std::optional<std::string> metric;  // nullopt: the job's own, see docs/tune.md
-  int64_t halving = 0;                // 0: no successive halving
-  int64_t at_once = 1;
-};
-
 // A tune whose trials have not been started. `specs` has the spec of each as YAML.
 struct PlannedTune {
   Tune tune;  // without its directory

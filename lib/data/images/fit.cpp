@@ -84,4 +84,11 @@ at::Tensor fit_images(const at::Tensor& images, const std::vector<int64_t>& shap
   return fitted.contiguous();
 }
 
+at::Tensor with_longer_side(const at::Tensor& image, int64_t side) {
+  const int64_t longer = std::max(image.size(1), image.size(2));
+  const auto scaled = [&](int64_t length) { return std::max<int64_t>(1, length * side / longer); };
+  return fit_images(image.unsqueeze(0), {image.size(0), scaled(image.size(1)), scaled(image.size(2))},
+                    Fit::kStretch)[0];
+}
+
 }  // namespace dtrain

@@ -25,4 +25,7 @@ Fit fit_of(const std::string& name);
 // The same bits with any number of threads. Throws Error(kData) with the fault, without a file name.
 at::Tensor fit_images(const at::Tensor& images, const std::vector<int64_t>& shape, Fit fit);
 
+// One image, [channels, height, width], in proportion: with `side` pixels on its longer side.
+at::Tensor with_longer_side(const at::Tensor& image, int64_t side);
+
 }  // namespace dtrain

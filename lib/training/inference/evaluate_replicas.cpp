@@ -1,7 +1,6 @@
 #include "inference/evaluate_replicas.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/clock.h"
 #include "host/cores.h"

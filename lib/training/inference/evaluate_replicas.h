@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "inference/evaluation.h"
 #include "processes/supervisor.h"

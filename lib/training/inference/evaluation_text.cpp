@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/text.h"
 #include "display/table_layout.h"
 
@@ -52,14 +50,20 @@ TableRow mean_row(const MetricValues& metrics, size_t columns) {
   return row;
 }
 
+// A class or output: how many examples there are of it, and the shares that are right.
+TableRow counts_row(const std::string& title, const ClassCounts& one) {
+  return {title,
+          with_separators(one.actual),
+          with_separators(one.correct),
+          share_text(one.correct, one.actual),
+          share_text(one.correct, one.predicted),
+          share_text(2 * one.correct, one.predicted + one.actual)};
+}
+
 std::string classes_text(const JobPlan& job, const Evaluation& result, int width) {
   std::vector<TableRow> rows = {{"class", "examples", "correct", "accuracy", "precision", "f1"}};
-  for (size_t label = 0; label < result.classes.size(); ++label) {
-    const ClassCounts& one = result.classes[label];
-    rows.push_back({title_of(job, label), with_separators(one.actual), with_separators(one.correct),
-                    share_text(one.correct, one.actual), share_text(one.correct, one.predicted),
-                    share_text(2 * one.correct, one.predicted + one.actual)});
-  }
+  for (size_t label = 0; label < result.classes.size(); ++label)
+    rows.push_back(counts_row(title_of(job, label), result.classes[label]));
   rows.push_back(mean_row(result.metrics, rows.front().size()));
   return table_of(rows, width);
 }
@@ -68,12 +72,10 @@ std::string outputs_text(const JobPlan& job, const Evaluation& result, int width
   std::vector<TableRow> rows = {{"output", "yes", "found", "recall", "precision", "f1", "auc"}};
   const size_t outputs = result.areas.size();
   for (size_t output = 0; output < outputs; ++output) {
-    const ClassCounts& one = result.classes[result.classes.size() - outputs + output];
     const auto& area = result.areas[output];
-    rows.push_back({title_of_output(job, output), with_separators(one.actual), with_separators(one.correct),
-                    share_text(one.correct, one.actual), share_text(one.correct, one.predicted),
-                    share_text(2 * one.correct, one.predicted + one.actual),
-                    area ? fmt::format("{:.4f}", area->value) : "-"});
+    rows.push_back(
+        counts_row(title_of_output(job, output), result.classes[result.classes.size() - outputs + output]));
+    rows.back().push_back(area ? fmt::format("{:.4f}", area->value) : "-");
   }
   rows.push_back(mean_row(result.metrics, rows.front().size()));
   return table_of(rows, width);

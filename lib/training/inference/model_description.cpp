@@ -13,8 +13,7 @@ namespace {
 // The names of the classes in order; of a dataset without names their numbers.
 Event class_names(const DatasetInfo& data) {
   Event names = Event::array();
-  for (size_t label = 0; label < static_cast<size_t>(data.classes); ++label)
-    names.push_back(data.class_names.empty() ? std::to_string(label) : data.class_names[label]);
+  for (int64_t label = 0; label < data.classes; ++label) names.push_back(class_name(data, label));
   return names;
 }
 

@@ -44,14 +44,9 @@ at::Tensor pixels_of(const ExampleSource& examples, int64_t index) {
 
 // What a page can show: one channel or three, of a small size.
 at::Tensor picture_of(const at::Tensor& image) {
-  const int64_t channels = image.size(0) == 3 ? 3 : 1;
-  const at::Tensor shown = image.narrow(0, 0, channels);
-  const int64_t side = std::max(image.size(1), image.size(2));
-  if (side <= kLargestSide) return shown;
-  return fit_images(shown.unsqueeze(0),
-                    {channels, std::max<int64_t>(1, image.size(1) * kLargestSide / side),
-                     std::max<int64_t>(1, image.size(2) * kLargestSide / side)},
-                    Fit::kStretch)[0];
+  const at::Tensor shown = image.narrow(0, 0, image.size(0) == 3 ? 3 : 1);
+  return std::max(image.size(1), image.size(2)) <= kLargestSide ? shown
+                                                                : with_longer_side(shown, kLargestSide);
 }
 
 std::vector<LayerRow> layers_of(const JobPlan& job) {
