@@ -47,8 +47,7 @@ ExitCode eval_command(const EvalOptions& options) {
     report_warnings(
         {fmt::format("dataset {0} was not found; this evaluates the fallback {1}, and its numbers are not "
                      "those of {0}",
-                     job.data.requested, job.data.name)},
-        std::cerr);
+                     job.data.requested, job.data.name)});
   EvaluationSums sums;
   if (options.replicas == 1) {
     sums = evaluate_alone(evaluation, job);

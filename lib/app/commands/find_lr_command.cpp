@@ -28,7 +28,9 @@ ExitCode find_lr_command(const RateCommandOptions& options) {
   if (options.out) require_own_page(*options.out, options.overwrite, "dtrain find-lr");
   RateTest test = options.test;
   test.name = loaded.spec.name;
-  const std::filesystem::path folder = make_folder_of_run({.name = loaded.spec.name + "-find-lr"});
+  RunDirectoryOptions directory;
+  directory.name = loaded.spec.name + "-find-lr";
+  const std::filesystem::path folder = make_folder_of_run(directory);
   if (!options.quiet)
     report_failure(fmt::format("dtrain: {} steps with learning rates from {:g} to {:g}, in {}", test.steps,
                                test.from, test.to, folder.string()),

@@ -66,7 +66,7 @@ StarterNotes add_found(const InitOptions& options, FirstJob& job) {
   std::cerr << fmt::format("dtrain: {}: {}\n", path, found.title);
   report_warnings(found.warnings);
   if (options.targets.empty() && is_decided(options.job, "data.target"))
-    report_notes({"--set data.target chooses no loss for the column; --target does"}, std::cerr);
+    report_notes({"--set data.target chooses no loss for the column; --target does"});
   StarterNotes notes{.title = fmt::format("For {}: {}", path, found.title), .fields = {}};
   for (const auto& [path, note] : found.notes) {
     if (!is_decided(job, path)) notes.fields[path] = note;

@@ -67,8 +67,8 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
                              : sweep_table(planned.sweep, width_limit(STDOUT_FILENO)))
             << std::flush;
   if (!std::cout)
-    report_failure("dtrain: standard output cannot be written; the numbers are in " + planned.sweep.directory,
-                   std::cerr);
+    report_failure("dtrain: standard output cannot be written; the numbers are in " +
+                   planned.sweep.directory);
   return code;
 }
 

@@ -88,8 +88,7 @@ ExitCode tune_command(const TuneCommandOptions& options) {
                              : tune_table(tune, width_limit(STDOUT_FILENO)))
             << std::flush;
   if (!std::cout)
-    report_failure("dtrain: standard output cannot be written; the results are in " + folder.string(),
-                   std::cerr);
+    report_failure("dtrain: standard output cannot be written; the results are in " + folder.string());
   if (code == ExitCode::kStopped)
     std::cerr << "dtrain: stopped; " << command_on("tune --resume", folder) << " continues it" << std::endl;
   return code;

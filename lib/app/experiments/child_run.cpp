@@ -14,17 +14,15 @@
 namespace dtrain {
 namespace {
 
-std::string line_of_error(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-// Of the last run_end in the metrics, what the job reported; empty if there is none.
+// Of the last run_end in the metrics, the first line of what the job reported; empty if there is none.
 std::string reported_error(const std::filesystem::path& metrics) {
   std::ifstream lines(metrics);
   std::string error;
   for (std::string line; std::getline(lines, line);) {
     const auto end = decode<RunEndEvent>(Event::parse(line, nullptr, /*allow_exceptions=*/false));
-    if (end) error = line_of_error(end->error.value_or(""));
+    if (end) error = end->error.value_or("");
   }
-  return error;
+  return error.substr(0, error.find('\n'));
 }
 
 }  // namespace
