@@ -34,6 +34,16 @@ def load(folder, part):
     return torch.from_numpy(images).unsqueeze(1).cuda(), torch.from_numpy(labels).cuda()
 
 
+def batches(count, batch, steps):
+    """Step after step, its number from 1 and the rows of its examples: a new order in each epoch, of whole batches."""
+    step = 0
+    while step < steps:
+        order = torch.randperm(count, device="cuda")
+        for rows in order[: count // batch * batch].split(batch)[: steps - step]:
+            step += 1
+            yield step, rows
+
+
 def accuracy_of(model, folder):
     images, labels = load(folder, "t10k")
     model.eval()
@@ -63,22 +73,16 @@ def main():
         optimizer = torch.optim.Adam(parallel.parameters(), lr=peer.LEARNING_RATE, fused=True)
         loss_of = nn.CrossEntropyLoss()
         total = torch.zeros((), device="cuda")
-        step = 0
-        while step < chosen.steps:
-            permutation = torch.randperm(len(images), device="cuda")
-            for rows in permutation[: len(images) // chosen.batch * chosen.batch].split(chosen.batch):
-                if step == chosen.steps:
-                    break
-                step += 1
-                optimizer.zero_grad(set_to_none=True)
-                with torch.autocast("cuda", torch.bfloat16, enabled=chosen.bf16):
-                    loss = loss_of(forward(images[rows]), labels[rows])
-                loss.backward()
-                optimizer.step()
-                total += loss.detach()
-                if step % chosen.window == 0:
-                    peer.report(step, total / chosen.window)
-                    total.zero_()
+        for step, rows in batches(len(images), chosen.batch, chosen.steps):
+            optimizer.zero_grad(set_to_none=True)
+            with torch.autocast("cuda", torch.bfloat16, enabled=chosen.bf16):
+                loss = loss_of(forward(images[rows]), labels[rows])
+            loss.backward()
+            optimizer.step()
+            total += loss.detach()
+            if step % chosen.window == 0:
+                peer.report(step, total / chosen.window)
+                total.zero_()
         if chosen.evaluate:
             peer.report_accuracy(accuracy_of(model, chosen.data))
         dist.destroy_process_group()

@@ -9,6 +9,7 @@ from torch import nn
 
 import peer
 import torch_models
+from torch_gpu import batches, load
 
 WARM_UP = 11  # eager steps before the capture, as dtrain's
 
@@ -22,11 +23,6 @@ def options():
     parser.add_argument("--window", type=int, required=True, help="report every so many steps")
     parser.add_argument("--compile", action="store_true", help="the model by torch.compile, inside the graph")
     return parser.parse_args()
-
-
-def load(folder):
-    images, labels = peer.load_data(folder)
-    return torch.from_numpy(images).unsqueeze(1).cuda(), torch.from_numpy(labels).cuda()
 
 
 def captured(step):
@@ -48,7 +44,7 @@ def main():
     torch.manual_seed(42)
     torch.backends.cudnn.benchmark = True
     torch.set_float32_matmul_precision("high")  # as torch_gpu.py
-    images, labels = load(chosen.data)
+    images, labels = load(chosen.data, "train")
     model = torch_models.make_model(chosen.model).cuda()
     forward = torch.compile(model) if chosen.compile else model
     optimizer = torch.optim.Adam(model.parameters(), lr=peer.LEARNING_RATE, fused=True, capturable=True)
@@ -65,18 +61,12 @@ def main():
 
     graph = captured(train_step)
     total.zero_()
-    step = 0
-    while step < chosen.steps:
-        permutation = torch.randperm(len(images), device="cuda")
-        for batch in permutation[: len(images) // chosen.batch * chosen.batch].split(chosen.batch):
-            if step == chosen.steps:
-                break
-            step += 1
-            rows.copy_(batch)
-            graph.replay()
-            if step % chosen.window == 0:
-                peer.report(step, total / chosen.window)
-                total.zero_()
+    for step, of_step in batches(len(images), chosen.batch, chosen.steps):
+        rows.copy_(of_step)
+        graph.replay()
+        if step % chosen.window == 0:
+            peer.report(step, total / chosen.window)
+            total.zero_()
 
 
 if __name__ == "__main__":

@@ -96,9 +96,9 @@ Fields<JobSpec> first_fields() {
           .when = kTpu),
       JOB(strategy.quick_compile, .doc = "ask the compiler for little effort: programs are ready sooner and may run "
           "slower", .when = kPlugin),
-      JOB(strategy.steps_per_execution, .doc = "steps that one call of the devices' program makes at most; auto: up to 32, "
-          "or 1 where each step is sent its examples (`cuda.data`) and for convolutions on processors. A call makes "
-          "fewer where a window ends (`metrics.every_steps`), or they would take longer than a quarter of a second",
+      JOB(strategy.steps_per_execution, .doc = "steps that one call of the devices' program makes at most; auto: up to "
+          "32, or 1 where each step is sent its examples (`cuda.data`) and for convolutions on processors. A call "
+          "makes fewer where a window ends (`metrics.every_steps`), or they would take longer than a quarter of a second",
           .unit = "steps", .bounds = between(1, 1000), .word = "auto", .when = kPlugin),
   };
   // clang-format on

@@ -21,8 +21,10 @@ PlannedStep planned_step(const JobPlan& job, const RunPlan& run, const PhasePlan
     if (plugin.empty()) return {"stablehlo", "no plugin was found"};
     const int64_t steps = steps_per_execution(job);
     return {"stablehlo",
-            fmt::format("compiled by {}, {}", plugin,
-                        steps == 1 ? "a step in a call" : fmt::format("up to {} steps in a call", steps))};
+            fmt::format("compiled by {}, {}{}", plugin,
+                        steps == 1 ? "a step in a call" : fmt::format("up to {} steps in a call", steps),
+                        // XLA may find other kernels to be the fastest there.
+                        spec.uses_xla() ? "; other machines may compute other bits" : "")};
   }
   if (job.device_of(0) != "cpu") {
     if (!spec.cuda.graphs) return {"eager", "cuda.graphs: false"};

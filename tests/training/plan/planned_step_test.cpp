@@ -49,6 +49,9 @@ TEST_CASE("a plugin compiles the steps of TPUs, several in a call") {
   CHECK(text() == "stablehlo: compiled by libtpu.so, up to 2 steps in a call");  // as many as a window has
   job.spec.callbacks.terminate_on_nan = true;
   CHECK(text() == "stablehlo: compiled by libtpu.so, a step in a call");
+  job.spec.train.step = "xla";
+  CHECK(text() ==
+        "stablehlo: compiled by libtpu.so, a step in a call; other machines may compute other bits");
 }
 
 }  // namespace
