@@ -11,8 +11,8 @@ endfunction()
 #
 # One static library dtrain_NAME from lib/WING/NAME/*.cpp; the include directory is the wing's. TORCH links LibTorch and
 # shares one precompiled header of its narrow includes: without it each file spends 10 to 20 s on LibTorch's headers.
-# COMPUTES is for rooms with loops over examples, pixels, cells or variables. The others are compiled with -O1 instead
-# of -O3, which takes a quarter less time (docs/building.md).
+# COMPUTES is for rooms with loops over examples, pixels, cells or variables. The others are compiled with
+# DTRAIN_QUICK_TO_COMPILE.
 function(dtrain_room name)
   cmake_parse_arguments(ROOM "TORCH;COMPUTES" "" "LINK;PRIVATE" ${ARGN})
   set(target dtrain_${name})
@@ -20,7 +20,7 @@ function(dtrain_room name)
   add_library(${target} STATIC ${sources})
   dtrain_compile_together(${target} 8)
   if(NOT ROOM_COMPUTES)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+    target_compile_options(${target} PRIVATE ${DTRAIN_QUICK_TO_COMPILE})
   endif()
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/lib/${DTRAIN_WING}")
   target_link_libraries(${target} PUBLIC ${ROOM_LINK} PRIVATE ${ROOM_PRIVATE})

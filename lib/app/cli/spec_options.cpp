@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <regex>
 #include <utility>
 #include <vector>
 
 #include "cli/command_line.h"
+#include "core/patterns.h"
 #include "core/text.h"
 #include "documentation/exit_code_help.h"
 #include "initial_state/resume.h"
@@ -20,9 +20,9 @@ constexpr const char* kSignals =
 
 // A field's description without the links of docs/spec.md: "[layers](x.md#y)" becomes "layers (docs/x.md)".
 std::string without_links(const std::string& text) {
-  static const std::regex within(R"(\]\(#)");
-  static const std::regex link(R"(\[([^\]]*)\]\(([^)#]*)(#[^)]*)?\))");
-  return std::regex_replace(std::regex_replace(text, within, "](spec.md#"), link, "$1 (docs/$2)");
+  static const Pattern within(R"(\]\(#)");
+  static const Pattern link(R"(\[([^\]]*)\]\(([^)#]*)(#[^)]*)?\))");
+  return link.replace(within.replace(text, "](spec.md#"), "$1 (docs/$2)");
 }
 
 // Throws if more than one of these is given.

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
-#include <regex>
 #include <sstream>
 
 #include "core/error.h"
+#include "core/patterns.h"
 #include "core/text.h"
 #include "device/plugins.h"
 #include "metrics/event.h"
@@ -21,11 +21,11 @@ constexpr int64_t kMostDevices = 1024;
 
 // The product of the numbers after the colon, "2x2"; nullopt if they are none.
 std::optional<int64_t> devices_in(const std::string& topology) {
-  static const std::regex numbers("[^:]*:([1-9][0-9]{0,3})((x[1-9][0-9]{0,3})*)");
-  std::smatch found;
-  if (!std::regex_match(topology, found, numbers)) return std::nullopt;
+  static const Pattern numbers("[^:]*:([1-9][0-9]{0,3})((x[1-9][0-9]{0,3})*)");
+  const auto found = numbers.match(topology);
+  if (!found) return std::nullopt;
   int64_t devices = 1;
-  std::istringstream sizes(found[1].str() + found[2].str());
+  std::istringstream sizes((*found)[1].text + (*found)[2].text);
   for (std::string size; std::getline(sizes, size, 'x') && devices <= kMostDevices;)
     devices *= std::stoll(size);
   return devices <= kMostDevices ? std::optional(devices) : std::nullopt;

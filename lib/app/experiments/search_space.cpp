@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <regex>
 #include <set>
 
 #include "core/error.h"
+#include "core/patterns.h"
 #include "core/random.h"
 #include "core/text.h"
 
@@ -46,17 +46,18 @@ std::vector<std::string> divided_by_commas(const std::string& text) {
 
 // nullopt if the text is none.
 std::optional<ValueRange> range_in(const std::string& text, std::string& problem) {
-  static const std::regex kRange(R"((log|uniform|int)\(([^,()]*),([^,()]*)\))");
-  std::smatch match;
-  if (text.size() > 200 || !std::regex_match(text, match, kRange)) return std::nullopt;
-  ValueRange range{.kind = match[1]};
+  static const Pattern kRange(R"((log|uniform|int)\(([^,()]*),([^,()]*)\))");
+  if (text.size() > 200) return std::nullopt;
+  const auto found = kRange.match(text);
+  if (!found) return std::nullopt;
+  ValueRange range{.kind = (*found)[1].text};
   const auto read = [&](const std::string& number, double& value) {
     char* end = nullptr;
     const std::string digits = trimmed(number);
     value = std::strtod(digits.c_str(), &end);
     return !digits.empty() && *end == '\0' && std::isfinite(value);
   };
-  if (!read(match[2], range.from) || !read(match[3], range.to)) {
+  if (!read((*found)[2].text, range.from) || !read((*found)[3].text, range.to)) {
     problem = fmt::format("{} is not a range of two numbers, such as log(1e-4,1e-1)", printable(text, 60));
   } else if (!(range.from < range.to)) {
     problem = fmt::format("{} does not ascend", printable(text, 60));

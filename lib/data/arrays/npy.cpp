@@ -5,9 +5,9 @@
 
 #include <charconv>
 #include <cstring>
-#include <regex>
 
 #include "core/error.h"
+#include "core/patterns.h"
 #include "core/text.h"
 
 namespace dtrain {
@@ -78,16 +78,15 @@ NpyHeader parse_npy_header(std::string_view start) {
   if (begin + length > start.size() || begin + length > kMostNpyHeaderBytes)
     refuse_npy("its header is cut off, or longer than that of any array of numbers");
   const std::string text(start.substr(begin, length));
-  static const std::regex kType("'descr': *'([^']{1,16})'"), kOrder("'fortran_order': *(True|False)"),
+  static const Pattern kType("'descr': *'([^']{1,16})'"), kOrder("'fortran_order': *(True|False)"),
       kShape("'shape': *\\(([0-9L, ]*)\\)");
-  std::smatch type, order, shape;
-  if (!std::regex_search(text, type, kType) || !std::regex_search(text, order, kOrder) ||
-      !std::regex_search(text, shape, kShape))
+  const auto type = kType.search(text), order = kOrder.search(text), shape = kShape.search(text);
+  if (!type || !order || !shape)
     refuse_npy("its header does not describe an array of numbers (of records, perhaps)");
-  if (order[1] == "True") refuse_npy("is in Fortran's order; save numpy.ascontiguousarray(array)");
+  if ((*order)[1].text == "True") refuse_npy("is in Fortran's order; save numpy.ascontiguousarray(array)");
   NpyHeader header;
-  header.type = type[1];
-  header.shape = shape_from(shape[1]);
+  header.type = (*type)[1].text;
+  header.shape = shape_from((*shape)[1].text);
   header.item_bytes = static_cast<int64_t>(at::elementSize(type_named(header.type).stored));
   header.data_begin = static_cast<int64_t>(begin + length);
   double numbers = 1;  // in floating point, where a product of such sizes cannot overflow

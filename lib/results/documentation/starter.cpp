@@ -1,9 +1,9 @@
 #include "documentation/starter.h"
 
 #include <algorithm>
-#include <regex>
 #include <sstream>
 
+#include "core/patterns.h"
 #include "core/text.h"
 #include "spec/fields.h"
 #include "spec/print.h"
@@ -43,8 +43,8 @@ const std::vector<std::string> kFirstFields = {"name",
                                                "checkpoint.every_epochs"};
 
 std::string without_markdown(const std::string& text) {
-  static const std::regex kLink(R"(\[([^\]]*)\]\([^)]*\))");
-  return std::regex_replace(text, kLink, "$1");
+  static const Pattern kLink(R"(\[([^\]]*)\]\([^)]*\))");
+  return kLink.replace(text, "$1");
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

@@ -8,13 +8,13 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <regex>
 #include <system_error>
 #include <vector>
 
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/patterns.h"
 #include "job_file/load.h"
 
 namespace dtrain {
@@ -122,9 +122,9 @@ bool is_surely_a_run(const fs::path& path) {
 
 // "distributed-rank0.log", "baseline-worker1.attempt2.restart1.log"
 bool is_log_of_a_replica(const std::string& name) {
-  static const std::regex kLog(
+  static const Pattern kLog(
       R"((baseline|overhead|distributed)-(rank|worker|server)\d+(\.attempt\d+)?(\.restart\d+)?\.log)");
-  return std::regex_match(name, kLog);
+  return kLog.match(name).has_value();
 }
 
 void remove_run(const RunDirectory& run) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
-#include <regex>
 
+#include "core/patterns.h"
 #include "core/text.h"
 #include "spec/fields.h"
 #include "yaml/word_sections.h"
@@ -96,11 +96,11 @@ struct EntryFieldPath {
 };
 
 std::optional<EntryFieldPath> entry_field_path(const std::string& path) {
-  static const std::regex kEntryField(
-      R"((model\.layers|model\.head|data\.augment|phases)\[(\d{1,4})\]\.(\w+))");
-  std::smatch match;
-  if (path.size() > kMaxPathBytes || !std::regex_match(path, match, kEntryField)) return std::nullopt;
-  return EntryFieldPath{match[1], std::stoul(match[2]), match[3]};
+  static const Pattern kEntryField(R"((model\.layers|model\.head|data\.augment|phases)\[(\d{1,4})\]\.(\w+))");
+  if (path.size() > kMaxPathBytes) return std::nullopt;
+  const auto found = kEntryField.match(path);
+  if (!found) return std::nullopt;
+  return EntryFieldPath{(*found)[1].text, std::stoul((*found)[2].text), (*found)[3].text};
 }
 
 template <class Entry>

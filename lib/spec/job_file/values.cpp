@@ -7,8 +7,8 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <regex>
 
+#include "core/patterns.h"
 #include "core/text.h"
 #include "yaml/environment.h"
 
@@ -25,8 +25,8 @@ bool is_one_of(const std::vector<std::string>& words, const std::string& word) {
 
 // Whether all of the text matches. Making an automaton of a pattern takes far longer than using it.
 bool matches(const std::string& text, const std::string& pattern) {
-  thread_local std::map<std::string, std::regex> made;
-  return std::regex_match(text, made.try_emplace(pattern, pattern).first->second);
+  thread_local std::map<std::string, Pattern> made;
+  return made.try_emplace(pattern, pattern).first->second.match(text).has_value();
 }
 
 // Reads the whole text as a number. `overflow` distinguishes a number that is too large from text that is not

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <regex>
 #include <sstream>
 #include <vector>
 
+#include "core/patterns.h"
 #include "core/text.h"
 
 namespace dtrain {
@@ -119,26 +119,26 @@ class Delimiters {
 
 // A fault that a line shows by itself.
 std::optional<Fault> fault_in(const std::string& line, int number) {
-  static const std::regex kNoSpace(R"(^\s*(?:- +)?([A-Za-z_]\w*):([^\s:/\\].*)$)");
-  static const std::regex kNoColon(R"(^\s*([A-Za-z_]\w*)(\s+[^\s:=]+)?\s*(#.*)?$)");
-  static const std::regex kEquals(R"(^\s*(?:- +)?([A-Za-z_]\w*)\s*=.*$)");
-  static const std::regex kTwoColons(R"(^\s*(?:- +)?\w+: +([^"'\[{#]*: .*)$)");
-  static const std::regex kAfterQuote(R"(^\s*(?:- +)?\w+: +("[^"]*"|'[^']*') *[^#\s].*$)");
+  static const Pattern kNoSpace(R"(^\s*(?:- +)?([A-Za-z_]\w*):([^\s:/\\].*)$)");
+  static const Pattern kNoColon(R"(^\s*([A-Za-z_]\w*)(\s+[^\s:=]+)?\s*(#.*)?$)");
+  static const Pattern kEquals(R"(^\s*(?:- +)?([A-Za-z_]\w*)\s*=.*$)");
+  static const Pattern kTwoColons(R"(^\s*(?:- +)?\w+: +([^"'\[{#]*: .*)$)");
+  static const Pattern kAfterQuote(R"(^\s*(?:- +)?\w+: +("[^"]*"|'[^']*') *[^#\s].*$)");
   if (line.size() > kMostLineBytes) return std::nullopt;
-  std::smatch match;
-  const auto at = [&](int group, const std::string& text) {
-    return Fault{number, static_cast<int>(match.position(static_cast<size_t>(group))) + 1, text};
+  std::optional<std::vector<FoundGroup>> found;
+  const auto at_first_group = [&](const std::string& text) {
+    return Fault{number, static_cast<int>((*found)[1].begin) + 1, text};
   };
-  if (std::regex_match(line, match, kNoSpace))
-    return at(1, fmt::format("a space is missing after '{}:'", match[1].str()));
-  if (std::regex_match(line, match, kEquals))
-    return at(1, fmt::format("write a colon and a space after '{}', not =", match[1].str()));
-  if (std::regex_match(line, match, kNoColon))
-    return at(1, fmt::format("a colon is missing after '{}'", match[1].str()));
-  if (std::regex_match(line, match, kTwoColons))
-    return at(1,
-              "a value with a colon and a space in it needs quotes; a section starts on a line of its own");
-  if (std::regex_match(line, match, kAfterQuote)) return at(1, "there is more text after the closing quote");
+  if ((found = kNoSpace.match(line)))
+    return at_first_group(fmt::format("a space is missing after '{}:'", (*found)[1].text));
+  if ((found = kEquals.match(line)))
+    return at_first_group(fmt::format("write a colon and a space after '{}', not =", (*found)[1].text));
+  if ((found = kNoColon.match(line)))
+    return at_first_group(fmt::format("a colon is missing after '{}'", (*found)[1].text));
+  if ((found = kTwoColons.match(line)))
+    return at_first_group(
+        "a value with a colon and a space in it needs quotes; a section starts on a line of its own");
+  if ((found = kAfterQuote.match(line))) return at_first_group("there is more text after the closing quote");
   return std::nullopt;
 }
 
