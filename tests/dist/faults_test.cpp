@@ -107,7 +107,8 @@ TEST_CASE("a signal stops the job") {
   for (int i = 0; i < times; ++i) program.send(signal);
   const Finished end = program.wait(3);
   CHECK(end.exit_code == 75);
-  CHECK(end.errors == std::string("stopped by ") + (signal == SIGINT ? "SIGINT" : "SIGTERM") + "\n");
+  CHECK(end.errors == std::string("stopped by ") + (signal == SIGINT ? "SIGINT" : "SIGTERM") +
+                          "; no checkpoint was saved, so it cannot resume\n");
   CHECK(job.is_gone(0));
   CHECK(job.events().back().at("event") == "run_end");
   CHECK(job.events().back().at("status") == "stopped");

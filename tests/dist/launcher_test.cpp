@@ -147,7 +147,8 @@ TEST_CASE("a launcher that stops its processes leaves a run that says so") {
   ranks[0]->send(SIGTERM);
   const Finished first = ranks[0]->wait(5);
   CHECK(first.exit_code == 75);
-  CHECK(last_line(first.errors) == "dtrain: rank 0: stopped by SIGTERM");
+  CHECK(last_line(first.errors) ==
+        "dtrain: rank 0: stopped by SIGTERM; no checkpoint was saved, so it cannot resume");
   CHECK(ranks[1]->wait(5).exit_code == (all ? 128 + SIGTERM : 4));
   CHECK(job.event("run_end", "distributed").at("status") == "stopped");
 }

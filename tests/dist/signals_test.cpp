@@ -180,7 +180,8 @@ TEST_CASE("a stop on one of two hosts names the signal and the host, on both") {
     const auto verdict = std::find_if(lines.begin(), lines.end(),
                                       [](const std::string& line) { return line.rfind("stopped", 0) == 0; });
     REQUIRE(verdict != lines.end());
-    const std::string wanted = by + (saves ? " after step " : "");
+    const std::string wanted =
+        by + (saves ? " after step " : "; no checkpoint was saved, so it cannot resume");
     CHECK((saves ? verdict->substr(0, wanted.size()) : *verdict) == wanted);
     CHECK(end.errors.find("failed") == std::string::npos);
   }

@@ -93,6 +93,7 @@ void choose_model(FoundData& found, const DatasetInfo& data) {
             fmt::format("passes over the {}; more may be better, as long as the test's loss falls",
                         counted(examples, "training example")));
   found.say("train.optimizer.kind", "adam");
+  if (found.notes.contains("train.optimizer.learning_rate")) return;  // the targets decide it
   found.say("train.optimizer.learning_rate", pictures ? 1e-3 : 3e-3,
             "lower it if the loss jumps or rises, raise it if it hardly falls");
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
+#include <cstdlib>
 #include <map>
 #include <system_error>
 
@@ -252,6 +254,38 @@ std::string say_loss(FoundData& found, const Columns& targets, const Dataset& da
                      class_counts_text(data.info.class_names, counts));
 }
 
+// The rate of choose_model is for targets of about 1. Adam's steps are as long as the rate, so that large
+// ones would take far more steps than a first job has.
+void say_rate(FoundData& found, const Columns& targets) {
+  double largest = 0;
+  for (const ColumnSummary* target : targets)
+    largest = std::max({largest, std::abs(target->least), std::abs(target->most)});
+  if (largest > 1e3)
+    found.say("train.optimizer.learning_rate", largest > 1e6 ? 0.1 : 0.03,
+              fmt::format(
+                  "high, to reach {} as large as {:g} soon; with targets divided to about 1, 3e-3 is better",
+                  targets.size() == 1 ? "a target" : "targets", largest));
+}
+
+// A table without names of columns has numbers in its first row, and so loses this row. Numbers that count
+// the columns are names.
+void warn_of_missing_names(FoundData& found, const CsvSummary& summary) {
+  size_t numbers = 0;
+  for (size_t i = 0; i < summary.columns.size(); ++i) {
+    const std::string& name = summary.columns[i].name;
+    char* end = nullptr;
+    const double number = std::strtod(name.c_str(), &end);
+    const auto place = static_cast<double>(i);
+    if (!name.empty() && *end == '\0' && number != place && number != place + 1) ++numbers;
+  }
+  if (2 * numbers > summary.columns.size())
+    found.warnings.push_back(
+        fmt::format("the first row holds numbers ({}), and dtrain takes it for the names of the columns: if "
+                    "it is the first "
+                    "example, put a row of names above it",
+                    names_of(summary)));
+}
+
 // The file of the training part, and that of the test, if there is one; both empty: `place` has no table.
 struct TableFiles {
   fs::path train, test;
@@ -295,6 +329,7 @@ std::optional<FoundData> find_table(const fs::path& place, const std::vector<std
     if (!test.empty() && !has_column(test, name)) test.clear();
   }
   FoundData found;
+  warn_of_missing_names(found, summary);
   found.place = test.empty() ? file : place;
   spec.path = found.place.string();
   const bool classes = targets.size() == 1 && names_classes(*targets.front(), summary.rows);
@@ -317,6 +352,7 @@ std::optional<FoundData> find_table(const fs::path& place, const std::vector<std
   }
   const Dataset data = load_dataset(spec, 0);
   found.warnings.insert(found.warnings.end(), data.info.warnings.begin(), data.info.warnings.end());
+  if (!classes) say_rate(found, targets);
   choose_model(found, data.info);
   found.title = fmt::format("a table of {} and {}; {}", counted(summary.rows, "row"),
                             counted(std::ssize(summary.columns), "column"), say_loss(found, targets, data));

@@ -301,7 +301,7 @@ std::string resume_message(const RunOutput& output) {
 }
 
 std::string stopped_message(const std::string& reason, const RunOutput& output, bool saved) {
-  if (output.checkpoint_step() < 0) return reason;
+  if (output.checkpoint_step() < 0) return reason + "; no checkpoint was saved, so it cannot resume";
   const bool at_the_stop = saved && !output.last_is_suspect();
   return fmt::format("{}{} step {}\nto resume: {}", reason,
                      at_the_stop ? " after" : "; the last checkpoint is of",

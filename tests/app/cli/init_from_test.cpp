@@ -138,6 +138,8 @@ TEST_CASE("init --from a table guesses its target and says how to take another")
   CHECK_THAT(kind, ContainsSubstring("\n  target: [kind]\n") && ContainsSubstring("kind: cross_entropy\n") &&
                        ContainsSubstring("kind of 2 classes: no (150), yes (50)") &&
                        !ContainsSubstring("missing"));
+  CHECK_THAT(price, ContainsSubstring("learning_rate: 0.003"));
+  CHECK_THAT(newcomer.spec_from("houses.csv", {"--target", "id"}), ContainsSubstring("learning_rate: 0.003"));
   // Rows to predict, without their answers, are no test part.
   newcomer.write("contest/train.csv", houses);
   newcomer.write("contest/test.csv", "id,town,age,garden\n1,Ulm,3,1\n");
@@ -148,6 +150,27 @@ TEST_CASE("init --from a table guesses its target and says how to take another")
              ContainsSubstring("path: contest\n") && !ContainsSubstring("split"));
   newcomer.write("ragged.csv", "a,b\n1,2\n3\n");
   CHECK_THAT(newcomer.refused("ragged.csv"), ContainsSubstring("row 2 has 1 cell, the header 2"));
+}
+
+TEST_CASE("init --from a table raises the rate for large targets, and warns of a table without names") {
+  const Newcomer newcomer;
+  std::string prices = "rooms,price,tax\n", bare, counted = "0,1,label\n";
+  for (int row = 0; row < 80; ++row) {
+    const std::string rooms = std::to_string(row % 9) + ".5";
+    prices += rooms + "," + std::to_string(90000 + row * 100) + ".5,-2500000." + std::to_string(row) + "\n";
+    bare += rooms + "," + std::to_string(row % 4) + ".25," + (row % 2 == 0 ? "yes" : "no") + "\n";
+    counted += rooms + ",1,0." + std::to_string(row) + "\n";
+  }
+  newcomer.write("prices.csv", prices);
+  newcomer.write("bare.csv", bare);
+  newcomer.write("counted.csv", counted);
+  CHECK_THAT(newcomer.spec_from("prices.csv", {"--target", "price"}),
+             ContainsSubstring("learning_rate: 0.03\n") && ContainsSubstring("a target as large as 97900.5"));
+  CHECK_THAT(newcomer.spec_from("prices.csv", {"--target", "price", "--target", "tax"}),
+             ContainsSubstring("learning_rate: 0.1\n") && ContainsSubstring("targets as large as 2.5e+06"));
+  CHECK_THAT(newcomer.run({"init", "--from", "bare.csv"}).errors,
+             ContainsSubstring("the first row holds numbers (0.5, 0.25, yes)"));
+  CHECK(newcomer.run({"init", "--from", "counted.csv"}).errors.find("first row") == std::string::npos);
 }
 
 TEST_CASE("init --from a table settles how its columns are read, and says so") {
