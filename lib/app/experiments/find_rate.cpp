@@ -3,17 +3,16 @@
 #include <limits>
 
 #include "experiments/first_steps.h"
+#include "spec/schedule_kinds.h"
 
 namespace dtrain {
 
 JobSpec rate_test_job(const JobSpec& job, const RateTest& test) {
   JobSpec tested = first_steps(job, test.steps);
   tested.train.learning_rate_scaling.warmup_steps = 0;
-  ScheduleSpec schedule;
-  schedule.kind = "piecewise";
-  schedule.unit = "steps";
-  schedule.values = rates_of(test);
-  for (int64_t step = 1; step < test.steps; ++step) schedule.boundaries.push_back(step);
+  PiecewiseFields rates{.unit = "steps", .values = rates_of(test)};
+  for (int64_t step = 1; step < test.steps; ++step) rates.boundaries.push_back(step);
+  const ScheduleSpec schedule{.kind = "piecewise", .own = rates};
   if (tested.phases.empty()) {
     tested.train.schedule = schedule;
   } else {

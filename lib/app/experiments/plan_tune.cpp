@@ -95,8 +95,10 @@ JobSpec spec_of_trial(const JobPlan& job, const JobSpec& given, int64_t at_once,
     spec.strategy.threads_per_replica =
         std::max<int64_t>(1, available_cores() / (job.distributed_run().replicas * at_once));
   ScheduleSpec& schedule = spec.train.schedule;
-  if (halves && schedule_uses(schedule.kind, "over") && !schedule.over)
-    schedule.over = schedule.unit == "epochs" ? spec.train.epochs : job.distributed_run().total_steps;
+  auto* const over = schedule_value<std::optional<int64_t>>(schedule, "over");
+  if (halves && over != nullptr && !*over)
+    *over = *schedule_value<std::string>(schedule, "unit") == "epochs" ? spec.train.epochs
+                                                                       : job.distributed_run().total_steps;
   return spec;
 }
 

@@ -4,13 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
-#include "augment/mixing.h"
 #include "augment/operations.h"
-#include "augment/picture.h"
 #include "spec/spec.h"
 
 namespace dtrain {
@@ -31,23 +28,24 @@ class Augmenter {
   void change(const Showing& showing, uint8_t* pixels) const;
 
   // Whether pictures are mixed after that.
-  bool mixes() const { return !mixing_.empty(); }
+  bool mixes() const { return !mixtures_.empty(); }
   // With which other example of its global batch of `batch` examples that example is mixed, and how. nullopt:
   // with none.
   std::optional<Mixture> mixture(const Showing& showing, int64_t batch) const;
 
  private:
+  template <class Work>
   struct Step {
     double probability;
-    std::unique_ptr<Operation> operation;
+    Work work;
   };
 
   RandomGenerator random_of(const Showing& showing, size_t position) const;
 
   PictureShape shape_;
   uint64_t seed_;
-  std::vector<Step> steps_;
-  std::vector<AugmentSpec> mixing_;
+  std::vector<Step<PictureChange>> changes_;
+  std::vector<Step<MixtureDraw>> mixtures_;  // one of which is chosen, each as often as another
 };
 
 }  // namespace dtrain

@@ -1,26 +1,138 @@
-// The operations of data.augment that change one picture by itself.
+// The operations of data.augment. A file of this room has all that one of them does, and the table in
+// operations.cpp lists all.
 #pragma once
 
-#include <memory>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "augment/picture.h"
 #include "core/random.h"
-#include "spec/spec.h"
+#include "spec/kind_fields.h"
 
 namespace dtrain {
 
-class Operation {
- public:
-  virtual ~Operation() = default;
-  // Changes the picture as `random` decides. Any number of threads may call this at once.
-  virtual void apply(Picture& picture, RandomGenerator& random) const = 0;
+struct PictureShape {
+  int64_t channels = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+
+  int64_t plane() const { return height * width; }
+  int64_t bytes() const { return channels * plane(); }
 };
 
-// Makes the operation that `spec` describes. Throws Error(kBug) if there is none of that kind: specs are
-// checked earlier.
-std::unique_ptr<Operation> make_operation(const AugmentSpec& spec);
+// A rectangle of pixels.
+struct Box {
+  int64_t top = 0;
+  int64_t left = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+  friend bool operator==(const Box&, const Box&) = default;
+};
 
-// The share of the examples that such an operation is done to: that of the spec, or else of its kind.
-double probability_of(const AugmentSpec& spec);
+// uint8 [channels, height, width], contiguous, and memory for another one: what cannot be done in place is
+// written there, and the two are swapped.
+struct Picture {
+  uint8_t* pixels = nullptr;
+  uint8_t* spare = nullptr;
+  PictureShape shape;
+
+  void swap() { std::swap(pixels, spare); }
+};
+
+// The pixel nearest to a value from 0 to 255. std::lround() would be exact below 0 too, and is a call for
+// each pixel, which compilers do not vectorise.
+inline uint8_t nearest_pixel(float value) {
+  return static_cast<uint8_t>(value + 0.5F);  // NOLINT(bugprone-incorrect-roundings)
+}
+
+// Changes a picture by itself, as `random` decides. Any number of threads may call one at once.
+using PictureChange = std::function<void(Picture& picture, RandomGenerator& random)>;
+
+// How a picture becomes a mixture of itself and a partner, another one of its global batch. It has the
+// classes of both.
+struct Mixture {
+  int64_t partner = 0;          // its place in the global batch
+  double share = 1;             // of the picture itself, 0 to 1; the rest is the partner's
+  std::optional<Box> box = {};  // what is the partner's, if it is a box
+  // Writes the mixture of `picture` and `partner` to `mixed`. nullptr: the picture stays as it is.
+  void (*mix)(const Mixture& mixture, const PictureShape& shape, const uint8_t* picture,
+              const uint8_t* partner, uint8_t* mixed) = nullptr;
+};
+
+// Draws all of a mixture but the partner.
+using MixtureDraw = std::function<Mixture(RandomGenerator& random, const PictureShape& shape)>;
+
+// One of the two functions makes it.
+struct OperationMethod {
+  std::string name;
+  PictureChange (*change)(const KindFields& own) = nullptr;
+  MixtureDraw (*mixture)(const KindFields& own) = nullptr;
+};
+
+// Each has a file of its own, and its fields in spec/augment_kinds.h.
+PictureChange make_flip(const KindFields& own);
+PictureChange make_random_crop(const KindFields& own);
+PictureChange make_random_resized_crop(const KindFields& own);
+PictureChange make_rotate(const KindFields& own);
+PictureChange make_color_jitter(const KindFields& own);
+PictureChange make_random_erasing(const KindFields& own);
+MixtureDraw make_mixup(const KindFields& own);
+MixtureDraw make_cutmix(const KindFields& own);
+
+// Throws Error(kBug) for an unknown name: specs are checked earlier.
+const OperationMethod& operation_method(const std::string& name);
+
+// A least and a largest value.
+using Interval = std::array<double, 2>;
+Interval interval_of(const std::vector<double>& numbers, const Interval& otherwise);
+
+// A number between the two, each with the same probability.
+double draw_between(RandomGenerator& random, const Interval& interval);
+
+// A box whose area is a part of the picture's within `scale`, and whose width is within `ratio` of its
+// height, evenly on a logarithmic scale. It leaves at least `margin` rows and columns. nullopt: ten attempts
+// gave none that fits.
+std::optional<Box> draw_box(RandomGenerator& random, const PictureShape& shape, const Interval& scale,
+                            const Interval& ratio, int64_t margin = 0);
+
+// The largest box in the middle of the picture with a ratio within `ratio`.
+Box middle_box(const PictureShape& shape, const Interval& ratio);
+
+// What the operations do to a picture when all is drawn. Those that move pixels:
+
+// Left and right, or top and bottom, change places.
+void flip_horizontally(Picture& picture);
+void flip_vertically(Picture& picture);
+
+enum class Border { kZero, kReflect };
+
+// The window of the picture's size whose corner is at row `down` and column `right` of the picture, which may
+// be negative. What lies outside is zero, or the picture reflected without repeating its edge; that takes
+// |down| < height and |right| < width.
+void shift(Picture& picture, int64_t down, int64_t right, Border border);
+
+// `box` of the picture, scaled to the whole size: bilinear, with pixels as areas. A box is never larger than
+// the picture, so this is also what antialiased scaling does.
+void scale_box_up(Picture& picture, const Box& box);
+
+// Turns the picture around its middle by `degrees`, counter-clockwise: bilinear. Pixels outside of it have
+// the value `fill`.
+void rotate(Picture& picture, double degrees, uint8_t fill);
+
+// Those that change colours, by the formulas of torchvision's functional.adjust_*, of which each result is
+// cut off to whole numbers. Pictures have one channel (grey) or three (red, green, blue).
+
+// Multiplies every pixel by `factor`, 0 or more.
+void adjust_brightness(Picture& picture, double factor);
+// Multiplies every pixel's distance from the mean of the grey picture by `factor`, 0 or more.
+void adjust_contrast(Picture& picture, double factor);
+// Multiplies every pixel's distance from its own grey by `factor`, 0 or more. Grey pictures stay as they are.
+void adjust_saturation(Picture& picture, double factor);
+// Turns every colour around the circle of colours by `turns`, -0.5 to 0.5. Grey pictures stay as they are.
+void adjust_hue(Picture& picture, double turns);
 
 }  // namespace dtrain

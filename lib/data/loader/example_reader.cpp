@@ -146,7 +146,11 @@ Batch ExampleReader::read_mixed(const ExamplePlace& place) const {
   for_each(count, [&](int64_t row) {
     const Mixture mixture = partners.mixtures[static_cast<size_t>(row)].value_or(Mixture());
     const int64_t partner = partners.rows[static_cast<size_t>(row)];
-    mix(mixture, shape, row_of(all.inputs, row), row_of(all.inputs, partner), row_of(mixed.inputs, row));
+    const uint8_t* const picture = row_of(all.inputs, row);
+    if (mixture.mix != nullptr)
+      mixture.mix(mixture, shape, picture, row_of(all.inputs, partner), row_of(mixed.inputs, row));
+    else
+      std::copy_n(picture, shape.bytes(), row_of(mixed.inputs, row));
     normalise(mixed.inputs, row, batch.inputs);
     const bool heavier = mixture.share >= 0.5;
     targets[row] = labels[heavier ? row : partner];

@@ -1,6 +1,4 @@
 // Adam (Kingma and Ba 2015) and, with decoupled weight decay, AdamW (Loshchilov and Hutter 2019).
-#include "spec/optimizers/adam.h"
-
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "optim/list_optimizer.h"
 #include "optim/update_lowering.h"
 #include "parallel/parallel_blocks.h"
+#include "spec/optimizer_kinds.h"
 
 namespace dtrain {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "spec/schedule_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -19,8 +18,6 @@ std::string derivation_of(const LearningRate& rate, const std::string& rule, int
   return fmt::format("{:g} x {} ({}) = {:g}", rate.base, rule == "sqrt" ? "sqrt(" + fraction + ")" : fraction,
                      rule, rate.scaled);
 }
-
-bool watches(const ScheduleSpec& schedule) { return schedule_uses(schedule.kind, "metric"); }
 
 }  // namespace
 
@@ -34,8 +31,8 @@ LearningRate resolve_learning_rate(const TrainSpec& spec, int64_t global_batch, 
   const LearningRateScalingSpec& scaling = spec.learning_rate_scaling;
   LearningRate rate;
   rate.curve = ScheduleCurve(spec.schedule, steps);
-  rate.base = schedule_uses(spec.schedule.kind, "values") ? spec.schedule.values.front()
-                                                          : spec.optimizer.learning_rate;
+  const auto* const values = schedule_value<std::vector<double>>(spec.schedule, "values");
+  rate.base = values != nullptr ? values->front() : spec.optimizer.learning_rate;
   rate.warmup_steps = scaling.warmup_steps;
   const int64_t reference = scaling.reference_batch.value_or(global_batch);
   const double ratio = static_cast<double>(global_batch) / static_cast<double>(reference);
@@ -48,14 +45,17 @@ LearningRate resolve_learning_rate(const TrainSpec& spec, int64_t global_batch, 
   return rate;
 }
 
+LearningRateSchedule::LearningRateSchedule(const LearningRate& plan) : plan_(plan) {
+  if (schedule_uses(plan.curve.spec().kind, "metric")) plateau_.emplace(plan.curve.own<PlateauFields>());
+}
+
 void LearningRateSchedule::on_evaluation(const MetricValues& metrics) {
-  const ScheduleSpec& schedule = plan_.curve.spec();
-  if (watches(schedule)) plateau_.observe(find_metric(metrics, schedule.metric).value_or(std::nan("")));
+  if (plateau_) plateau_->observe(find_metric(metrics, plateau_->metric()).value_or(std::nan("")));
 }
 
 nlohmann::ordered_json LearningRateSchedule::state() const {
   nlohmann::ordered_json state = {{"kind", plan_.curve.spec().kind}};
-  if (watches(plan_.curve.spec())) state["plateau"] = plateau_.state();
+  if (plateau_) state["plateau"] = plateau_->state();
   return state;
 }
 
@@ -69,7 +69,7 @@ void LearningRateSchedule::restore(const nlohmann::ordered_json& state) {
                     "schedule that it was saved with",
                     schedule.kind, kind == state.end() ? "none" : printable(kind->dump())));
   }
-  if (watches(schedule)) plateau_.restore(state.value("plateau", nlohmann::ordered_json::object()));
+  if (plateau_) plateau_->restore(state.value("plateau", nlohmann::ordered_json::object()));
 }
 
 }  // namespace dtrain

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "optim/plateau.h"
 #include "optim/schedule.h"
-#include "spec/spec.h"
 #include "traits/objectives.h"
 
 namespace dtrain {
@@ -33,9 +33,9 @@ LearningRate resolve_learning_rate(const TrainSpec& spec, int64_t global_batch, 
 // The learning rate during a run: the planned rate, and how evaluations have changed it.
 class LearningRateSchedule {
  public:
-  explicit LearningRateSchedule(const LearningRate& plan) : plan_(plan), plateau_(plan.curve.spec()) {}
+  explicit LearningRateSchedule(const LearningRate& plan);
 
-  double at(int64_t step) const { return plan_.at(step) * plateau_.factor(); }
+  double at(int64_t step) const { return plan_.at(step) * (plateau_ ? plateau_->factor() : 1.0); }
   // Call after each evaluation, with the same numbers on every replica.
   void on_evaluation(const MetricValues& metrics);
 
@@ -46,7 +46,7 @@ class LearningRateSchedule {
 
  private:
   LearningRate plan_;
-  PlateauWatch plateau_;  // active only if the schedule is reduce_on_plateau
+  std::optional<PlateauWatch> plateau_;  // of a schedule that goes by evaluations
 };
 
 }  // namespace dtrain

@@ -1,9 +1,8 @@
-#include "spec/optimizers/lion.h"
-
 #include <ATen/ATen.h>
 
 #include "optim/list_optimizer.h"
 #include "optim/update_lowering.h"
+#include "spec/optimizer_kinds.h"
 
 namespace dtrain {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 
-#include "spec/spec.h"
+#include "spec/schedule_kinds.h"
 
 namespace dtrain {
 
@@ -17,9 +17,9 @@ namespace dtrain {
 // all of them, so nothing has to be sent.
 class PlateauWatch {
  public:
-  PlateauWatch() = default;
-  explicit PlateauWatch(const ScheduleSpec& spec) : spec_(spec) {}
+  explicit PlateauWatch(const PlateauFields& spec) : spec_(spec) {}
 
+  const std::string& metric() const { return spec_.metric; }
   // A metric that is not finite is not an improvement.
   void observe(double metric);
   // The current factor of the rate.
@@ -33,7 +33,7 @@ class PlateauWatch {
  private:
   bool improves(double metric) const;
 
-  ScheduleSpec spec_;
+  PlateauFields spec_;
   bool observed_ = false;
   double best_ = 0;  // meaningless before the first observation
   int64_t waited_ = 0;

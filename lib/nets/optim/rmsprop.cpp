@@ -1,11 +1,10 @@
-#include "spec/optimizers/rmsprop.h"
-
 #include <ATen/ATen.h>
 
 #include <cmath>
 
 #include "optim/list_optimizer.h"
 #include "optim/update_lowering.h"
+#include "spec/optimizer_kinds.h"
 
 namespace dtrain {
 namespace {

@@ -4,17 +4,18 @@
 
 #include "core/named.h"
 #include "core/text.h"
-#include "optim/schedules/constant.h"
-#include "optim/schedules/cosine.h"
-#include "optim/schedules/exponential.h"
-#include "optim/schedules/one_cycle.h"
+#include "optim/schedules/curves.h"
+#include "optim/schedules/decays.h"
 #include "optim/schedules/piecewise.h"
-#include "optim/schedules/polynomial.h"
 #include "optim/schedules/reduce_on_plateau.h"
-#include "optim/schedules/step.h"
 
 namespace dtrain {
 namespace {
+
+ScheduleMethod constant_schedule() {
+  return {"constant", [](const ScheduleCurve&, int64_t, double rate) { return rate; },
+          [](const ScheduleCurve&, double, double) { return std::string(); }};
+}
 
 const std::vector<ScheduleMethod>& schedule_methods() {
   static const std::vector<ScheduleMethod> methods = {
@@ -22,12 +23,6 @@ const std::vector<ScheduleMethod>& schedule_methods() {
       cosine_schedule(),   polynomial_schedule(), one_cycle_schedule(), plateau_schedule(),
   };
   return methods;
-}
-
-// `count` times `unit`, or the largest number if that overflows: it is then beyond the end of any run.
-int64_t in_steps(int64_t count, int64_t unit) {
-  int64_t steps = 0;
-  return __builtin_mul_overflow(count, unit, &steps) ? INT64_MAX : steps;
 }
 
 }  // namespace
@@ -41,13 +36,17 @@ const ScheduleMethod& schedule_method(const std::string& name) {
 }
 
 ScheduleCurve::ScheduleCurve(const ScheduleSpec& spec, const RunSteps& steps)
-    : method_(&schedule_method(spec.kind)),
-      spec_(spec),
-      unit_(spec.unit == "epochs" ? steps.per_epoch : 1),
-      total_(steps.total) {
-  for (const int64_t boundary : spec.boundaries) boundaries_.push_back(in_steps(boundary, unit_));
-  every_ = in_steps(spec.every, unit_);
-  over_ = spec.over ? in_steps(*spec.over, unit_) : steps.total;
+    : method_(&schedule_method(spec.kind)), spec_(spec), run_(steps), over_(steps.total) {
+  const auto* const unit = schedule_value<std::string>(spec_, "unit");
+  in_epochs_ = unit != nullptr && *unit == "epochs";
+  const auto* const over = schedule_value<std::optional<int64_t>>(spec_, "over");
+  if (over != nullptr && *over) over_ = this->steps(**over);
+}
+
+// Or the largest number if that overflows: it is then beyond the end of any run.
+int64_t ScheduleCurve::steps(int64_t units) const {
+  int64_t steps = 0;
+  return __builtin_mul_overflow(units, in_epochs_ ? run_.per_epoch : 1, &steps) ? INT64_MAX : steps;
 }
 
 double ScheduleCurve::progress(int64_t step) const {
@@ -55,14 +54,13 @@ double ScheduleCurve::progress(int64_t step) const {
 }
 
 std::string ScheduleCurve::length_text(int64_t units) const {
-  const int64_t steps = in_steps(units, unit_);
-  const std::string text = counted(steps, "step");
-  if (spec_.unit == "steps") return text;
-  return fmt::format("{} ({})", counted(units, "epoch"), text);
+  const std::string text = counted(steps(units), "step");
+  return in_epochs_ ? fmt::format("{} ({})", counted(units, "epoch"), text) : text;
 }
 
 std::string ScheduleCurve::over_text() const {
-  return spec_.over ? length_text(*spec_.over) : "all " + counted(over_, "step");
+  const auto& over = *schedule_value<std::optional<int64_t>>(spec_, "over");
+  return over ? length_text(*over) : "all " + counted(over_, "step");
 }
 
 const std::vector<std::string>& schedule_names() {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/spec.h"
+#include "spec/schedule_kinds.h"
 
 namespace dtrain {
 
@@ -21,7 +21,7 @@ struct RunSteps {
 
 class ScheduleCurve;
 
-// What a kind of schedule computes; each has a file in schedules/.
+// What a kind of schedule computes. The files in schedules/ have one each, or a few that are alike.
 struct ScheduleMethod {
   std::string name;
   // As ScheduleCurve::at() and description().
@@ -50,10 +50,14 @@ class ScheduleCurve {
   }
 
   // For the methods. Lengths are in steps.
-  const std::vector<int64_t>& boundaries() const { return boundaries_; }
-  int64_t every() const { return every_; }
+  template <class Own>
+  const Own& own() const {
+    return spec_.own.get<Own>();
+  }
+  // So many epochs, or steps, as the spec counts.
+  int64_t steps(int64_t units) const;
   int64_t over() const { return over_; }
-  int64_t total() const { return total_; }  // of the run
+  int64_t total() const { return run_.total; }
   // How much of the curve is over at `step`, from 0 to 1.
   double progress(int64_t step) const;
   // "10 epochs (4,690 steps)", "500 steps"
@@ -63,11 +67,9 @@ class ScheduleCurve {
  private:
   const ScheduleMethod* method_ = &schedule_method("constant");
   ScheduleSpec spec_;
-  int64_t unit_ = 1;   // steps
-  int64_t total_ = 1;  // all in steps
-  std::vector<int64_t> boundaries_;
-  int64_t every_ = 1;
-  int64_t over_ = 1;
+  RunSteps run_;
+  bool in_epochs_ = false;
+  int64_t over_ = 1;  // steps
 };
 
 // Half a cosine from `start` at 0 to `end` at 1.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "spec/fields.h"
+
 namespace dtrain {
 
 RuleBase::RuleBase(LoadedSpec& loaded) : loaded_(loaded), spec_(loaded.spec) {
@@ -21,6 +23,14 @@ bool RuleBase::has_problem(const std::string& path) const {
 bool RuleBase::any_faulty_in(const std::string& section) const {
   return std::any_of(faulty_.begin(), faulty_.end(),
                      [&](const std::string& path) { return path.rfind(section + ".", 0) == 0; });
+}
+
+void RuleBase::check_own(const std::string& section, Contradictions contradictions, const KindFields& own) {
+  if (contradictions == nullptr) return;
+  for (const Contradiction& found : contradictions(own)) {
+    const std::string path = found.field.empty() ? section : path_in(section, found.field);
+    if (usable(path) && !has_problem(path_in(section, found.other))) add(path, found.text);
+  }
 }
 
 }  // namespace dtrain

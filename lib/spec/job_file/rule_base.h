@@ -23,6 +23,8 @@ class RuleBase {
   void add(const std::string& path, const std::string& text) {
     loaded_.problems.push_back(loaded_.problem_at(path, text));
   }
+  // Reports the contradictions within what a kind, if it has any, has of its own in `section`.
+  void check_own(const std::string& section, Contradictions contradictions, const KindFields& own);
 
   LoadedSpec& loaded_;
   const JobSpec& spec_;

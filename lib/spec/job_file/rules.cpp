@@ -14,6 +14,7 @@
 #include "job_file/plugin_rules.h"
 #include "job_file/rule_base.h"
 #include "job_file/training_rules.h"
+#include "spec/augment_kinds.h"
 #include "spec/fields.h"
 #include "spec/schedule_kinds.h"
 #include "traits/models.h"
@@ -70,7 +71,14 @@ class Rules : private RuleBase {
       const bool holds = applies(fields, field, spec);
       if (!holds && is_written(path)) add(path, does_not_apply(fields, field, spec));
       if (holds && field.required && !is_written(path) && !has_problem(path)) add(path, missing(field, spec));
+      if (holds && field.is_range && usable(path)) check_range(path, to_json(field, spec));
     }
+  }
+
+  void check_range(const std::string& path, const nlohmann::ordered_json& range) {
+    if (!range.is_array() || range.front() <= range.back()) return;
+    add(path, fmt::format("begins with {} and ends with {}; write the lesser number first",
+                          number_text(range.front()), number_text(range.back())));
   }
 
   std::string does_not_apply(const Fields<JobSpec>& fields, const FieldInfo& field,
@@ -396,29 +404,14 @@ class Rules : private RuleBase {
       add("data.split.test", "leaves, with data.split.validation, nothing to train on");
   }
 
-  // `path` is a list of a least and a largest number.
-  void check_range(const std::string& path, const std::vector<double>& range) {
-    if (!usable(path) || range.front() <= range.back()) return;
-    add(path, fmt::format("begins with {} and ends with {}; write the lesser number first",
-                          number_text(range.front()), number_text(range.back())));
-  }
-
   void check_augment() {
     const std::vector<AugmentSpec>& operations = spec_.data.augment;
     for (size_t i = 0; i < operations.size(); ++i) {
       const AugmentSpec& operation = operations[i];
       const std::string base = fmt::format("data.augment[{}]", i);
-      check_range(base + ".scale", operation.scale);
-      check_range(base + ".ratio", operation.ratio);
-      check_range(base + ".degrees", operation.degrees);
-      if (usable(base + ".degrees") && operation.degrees.size() == 1 && operation.degrees[0] < 0)
-        add(base + ".degrees",
-            fmt::format("{} is not how far; write {}, or a list with the least and the most",
-                        number_text(operation.degrees[0]), number_text(-operation.degrees[0])));
-      if (operation.kind == "color_jitter" && !any_faulty_in(base) && operation.brightness == 0 &&
-          operation.contrast == 0 && operation.saturation == 0 && operation.hue == 0)
-        add(base, "changes nothing; give brightness, contrast, saturation or hue, such as brightness: 0.4");
-      if (i > 0 && operations[i - 1].mixes() && !operation.kind.empty() && !operation.mixes())
+      if (operation.kind.empty()) continue;
+      check_own(base, augment_kind(operation.kind).contradictions, operation.own);
+      if (i > 0 && operations[i - 1].mixes() && !operation.mixes())
         add(base, fmt::format("{} is done to single pictures; write it before {}", operation.kind,
                               operations[i - 1].kind));
     }

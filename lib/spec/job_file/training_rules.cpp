@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -11,26 +10,9 @@
 #include "core/text.h"
 #include "spec/fields.h"
 #include "spec/optimizer_kinds.h"
-#include "spec/schedule_kinds.h"
 #include "traits/objectives.h"
 
 namespace dtrain {
-
-void TrainingRules::check_schedule(const std::string& section, const ScheduleSpec& schedule) {
-  if (!schedule_uses(schedule.kind, "boundaries") || !usable(section + ".boundaries")) return;
-  const std::vector<int64_t>& boundaries = schedule.boundaries;
-  const auto descent = std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>());
-  if (descent != boundaries.end()) {
-    add(fmt::format("{}.boundaries[{}]", section, descent + 1 - boundaries.begin()),
-        fmt::format("{} does not come after {}; boundaries ascend", *(descent + 1), *descent));
-  }
-  if (usable(section + ".values") && schedule.values.size() != boundaries.size() + 1) {
-    add(section + ".values",
-        fmt::format("has {} entries for {} boundaries; there is one value before the first boundary and one "
-                    "after each, so {}",
-                    schedule.values.size(), boundaries.size(), boundaries.size() + 1));
-  }
-}
 
 void TrainingRules::check_phases() {
   if (spec_.phases.empty()) return;
@@ -70,7 +52,8 @@ void TrainingRules::check_metrics() {
        {"checkpoint.best.metric", "callbacks.early_stopping.metric", "train.schedule.metric"})
     check(path, to_json(*find_field(job_fields(), path), spec_).get<std::string>());
   for (size_t i = 0; i < spec_.phases.size(); ++i)
-    check(fmt::format("phases[{}].metric", i), spec_.phases[i].schedule.metric);
+    check(fmt::format("phases[{}].metric", i),
+          to_json(*find_field(phase_fields(), "metric"), spec_.phases[i]).get<std::string>());
 }
 
 void TrainingRules::check_loss() {
@@ -82,23 +65,14 @@ void TrainingRules::check_loss() {
         fmt::format("has {} entries; {} takes two, for the targets 0 and 1", weights, loss.kind));
 }
 
-void TrainingRules::check_optimizer() {
-  const std::string section = "train.optimizer";
-  const OptimizerSpec& optimizer = spec_.train.optimizer;
-  const auto contradiction = optimizer_kind(optimizer.kind).contradiction;
-  if (contradiction == nullptr || has_problem(path_in(section, "kind"))) return;
-  const auto found = contradiction(optimizer.own);
-  if (found && usable(path_in(section, found->field)) && !has_problem(path_in(section, found->other)))
-    add(path_in(section, found->field), found->text);
-}
-
 void TrainingRules::check() {
   check_metrics();
   check_loss();
   check_schedule("train.schedule", spec_.train.schedule);
   check_phases();
   check_precision();
-  check_optimizer();
+  const OptimizerSpec& optimizer = spec_.train.optimizer;
+  check_own("train.optimizer", optimizer_kind(optimizer.kind).contradictions, optimizer.own);
 }
 
 }  // namespace dtrain

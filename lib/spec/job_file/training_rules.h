@@ -2,6 +2,7 @@
 #pragma once
 
 #include "job_file/rule_base.h"
+#include "spec/schedule_kinds.h"
 
 namespace dtrain {
 
@@ -12,13 +13,14 @@ class TrainingRules : private RuleBase {
 
  private:
   // `section`: where the schedule is written.
-  void check_schedule(const std::string& section, const ScheduleSpec& schedule);
+  void check_schedule(const std::string& section, const ScheduleSpec& schedule) {
+    check_own(section, schedule_kind(schedule.kind).contradictions, schedule.own);
+  }
   void check_phases();
   void check_precision();
   // Reports metrics that the loss does not have.
   void check_metrics();
   void check_loss();
-  void check_optimizer();
 };
 
 }  // namespace dtrain

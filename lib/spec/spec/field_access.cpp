@@ -57,17 +57,21 @@ const Fields<Spec>& fields_of() {
 }
 
 template <class Entry>
-ordered_json entries_json(const std::vector<Entry>& entries) {
-  ordered_json list = ordered_json::array();
-  for (const Entry& entry : entries) {
-    ordered_json object = ordered_json::object();
-    for (const Field<Entry>& field : entry_list<Entry>().fields) {
-      const ordered_json value = to_json(field, entry);
-      if (applies(entry_list<Entry>().fields, field, entry) && !value.is_null()) object[field.path] = value;
+ordered_json value_json(const FieldInfo&, const std::vector<Entry>& entries) {
+  if constexpr (std::is_integral_v<Entry>) {
+    return entries;
+  } else {
+    ordered_json list = ordered_json::array();
+    for (const Entry& entry : entries) {
+      ordered_json object = ordered_json::object();
+      for (const Field<Entry>& field : entry_list<Entry>().fields) {
+        const ordered_json value = to_json(field, entry);
+        if (applies(entry_list<Entry>().fields, field, entry) && !value.is_null()) object[field.path] = value;
+      }
+      list.push_back(object);
     }
-    list.push_back(object);
+    return list;
   }
-  return list;
 }
 
 ordered_json value_json(const FieldInfo&, const ClassWeights& weights) {
@@ -76,18 +80,6 @@ ordered_json value_json(const FieldInfo&, const ClassWeights& weights) {
   ordered_json by_name = ordered_json::object();
   for (size_t i = 0; i < weights.names.size(); ++i) by_name[weights.names[i]] = weights.weights[i];
   return by_name;
-}
-
-ordered_json value_json(const FieldInfo&, const std::vector<LayerSpec>& layers) {
-  return entries_json(layers);
-}
-
-ordered_json value_json(const FieldInfo&, const std::vector<AugmentSpec>& operations) {
-  return entries_json(operations);
-}
-
-ordered_json value_json(const FieldInfo&, const std::vector<PhaseSpec>& phases) {
-  return entries_json(phases);
 }
 
 ordered_json value_json(const FieldInfo&, const TrainableSpec& trainable) {
@@ -154,13 +146,6 @@ bool Bounds::contain(double value) const {
   return !maximum || (open_maximum ? value < *maximum : value <= *maximum);
 }
 
-template <class Spec>
-const Field<Spec>* find_field(const Fields<Spec>& fields, const std::string& path) {
-  const auto at = std::find_if(fields.begin(), fields.end(),
-                               [&](const Field<Spec>& field) { return field.path == path; });
-  return at == fields.end() ? nullptr : &*at;
-}
-
 namespace {
 
 // A spec of the first kind that has the field.
@@ -196,11 +181,6 @@ bool applies(const Fields<Spec>& fields, const FieldInfo& field, const Spec& spe
   });
 }
 
-template const Field<JobSpec>* find_field(const Fields<JobSpec>&, const std::string&);
-template const Field<LayerSpec>* find_field(const Fields<LayerSpec>&, const std::string&);
-template const Field<AugmentSpec>* find_field(const Fields<AugmentSpec>&, const std::string&);
-template const Field<PhaseSpec>* find_field(const Fields<PhaseSpec>&, const std::string&);
-template const Field<KindFields>* find_field(const Fields<KindFields>&, const std::string&);
 template ordered_json to_json(const Field<JobSpec>&, const JobSpec&);
 template ordered_json to_json(const Field<LayerSpec>&, const LayerSpec&);
 template ordered_json to_json(const Field<AugmentSpec>&, const AugmentSpec&);

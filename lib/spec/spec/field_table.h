@@ -32,13 +32,16 @@ Accessor<Spec> member_of(const Place& place) {
         member_of<KindFields>([](auto& own) { return &own.template get<Own>().member; }) \
   }
 
-// A field applies to the schedules that use it. `path`: of the schedule's kind.
-Condition of_schedules(const std::string& field, const std::string& path = "train.schedule.kind");
+template <class Spec>
+Fields<Spec> joined(const std::vector<Fields<Spec>>& parts) {
+  Fields<Spec> all;
+  for (const Fields<Spec>& part : parts) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
 
 // The fields of one section of a job's, in the order in which they are documented.
 Fields<JobSpec> data_fields();
 Fields<JobSpec> train_fields();  // and the list of phases
-void append(Fields<JobSpec>& fields, Fields<JobSpec> more);
 
 const Choices& evaluated_metrics();
 

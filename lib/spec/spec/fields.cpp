@@ -301,19 +301,9 @@ const Choices& evaluated_metrics() {
   return choices;
 }
 
-void append(Fields<JobSpec>& fields, Fields<JobSpec> more) {
-  std::move(more.begin(), more.end(), std::back_inserter(fields));
-}
-
 const Fields<JobSpec>& job_fields() {
-  static const Fields<JobSpec> fields = [] {
-    Fields<JobSpec> all = first_fields();
-    append(all, data_fields());
-    append(all, batch_and_model_fields());
-    append(all, train_fields());
-    append(all, running_fields());
-    return all;
-  }();
+  static const Fields<JobSpec> fields = joined<JobSpec>(
+      {first_fields(), data_fields(), batch_and_model_fields(), train_fields(), running_fields()});
   return fields;
 }
 

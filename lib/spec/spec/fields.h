@@ -57,6 +57,7 @@ struct Condition {
 struct FieldInfo {
   std::string path;  // "train.optimizer.kind"; for a field of a layer or an operation, just its name
   std::string doc;
+  std::string doc_in_phases = {};  // for a field of a schedule: in its place, where a phase's is documented
   std::string unit = {};
   Bounds bounds = {};
   const Choices* choices = nullptr;
@@ -68,6 +69,7 @@ struct FieldInfo {
   std::optional<int64_t> word_number = {};
   // For lists of numbers or texts: a single one may be written in place of a list with one entry.
   bool one_or_more = false;
+  bool is_range = false;  // for lists of numbers: the last is no less than the first
   std::map<std::string, ChannelNumbers> named = {};  // for numbers of channels: words for some of them
   std::string otherwise = {};  // for optional fields without a word: what applies if not given
   Condition when = {};
@@ -137,7 +139,12 @@ const EntryList<Entry>& entry_list();
 
 // The field at `path`, or nullptr if there is none.
 template <class Spec>
-const Field<Spec>* find_field(const Fields<Spec>& fields, const std::string& path);
+const Field<Spec>* find_field(const Fields<Spec>& fields, const std::string& path) {
+  for (const Field<Spec>& field : fields) {
+    if (field.path == path) return &field;
+  }
+  return nullptr;
+}
 
 // The field's value as JSON. What the field's word stands for becomes the word, and nullopt without a word
 // null. A field that the spec's kind does not have has the default of the first kind that has it.

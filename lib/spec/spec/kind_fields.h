@@ -3,7 +3,9 @@
 
 #include <any>
 #include <concepts>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
 
@@ -37,5 +39,13 @@ class KindFields {
 
   std::any own_;
 };
+
+// What is wrong with fields that are each right by themselves.
+struct Contradiction {
+  std::string field;  // that the problem is reported of; "": of all together
+  std::string other;
+  std::string text;
+};
+using Contradictions = std::vector<Contradiction> (*)(const KindFields& own);
 
 }  // namespace dtrain

@@ -1,19 +1,55 @@
 #include "spec/optimizer_kinds.h"
 
 #include "core/named.h"
-#include "spec/optimizers/adam.h"
-#include "spec/optimizers/lion.h"
-#include "spec/optimizers/rmsprop.h"
-#include "spec/optimizers/sgd.h"
 
 namespace dtrain {
+namespace {
+
+// clang-format off
+template <class Own>
+Field<KindFields> momentum_field() {
+  return KIND_FIELD(Own, momentum, .doc = "the share of the last update that is kept", .bounds = zero_to_below_one());
+}
+template <class Own>
+Field<KindFields> epsilon_field() {
+  return KIND_FIELD(Own, epsilon, .doc = "added to the divisor of an update", .bounds = above_zero_to(1));
+}
+
+Fields<KindFields> adam_fields() {
+  return {KIND_FIELD(AdamFields, beta1, .doc = "decay of the mean of the gradients", .bounds = zero_to_below_one()),
+          KIND_FIELD(AdamFields, beta2, .doc = "decay of the mean of the squared gradients",
+                     .bounds = zero_to_below_one()),
+          epsilon_field<AdamFields>()};
+}
+
+std::vector<Contradiction> sgd_contradictions(const KindFields& own) {
+  const auto& [momentum, nesterov] = own.get<SgdFields>();
+  if (!nesterov || momentum != 0) return {};
+  return {{"nesterov", "momentum", "needs train.optimizer.momentum above 0, such as 0.9"}};
+}
+
+}  // namespace
 
 const std::vector<OptimizerKind>& all_optimizers() {
   static const std::vector<OptimizerKind> kinds = {
-      sgd_kind(), rmsprop_kind(), adam_kind(), adamw_kind(), lion_kind(),
+      {"sgd", {momentum_field<SgdFields>(), KIND_FIELD(SgdFields, nesterov, .doc = "Nesterov's momentum")},
+       sgd_contradictions},
+      {"rmsprop",
+       {momentum_field<RmspropFields>(),
+        KIND_FIELD(RmspropFields, decay, .doc = "decay of the mean of the squared gradients",
+                   .bounds = zero_to_below_one()),
+        epsilon_field<RmspropFields>()}},
+      {"adam", adam_fields()},
+      {.name = "adamw", .fields = adam_fields(), .decouples_decay = true},
+      {.name = "lion", .fields = {
+        KIND_FIELD(LionFields, beta1, .doc = "the weight of the mean of the gradients against the last gradient, where "
+                   "the sign of both together is what moves a weight", .bounds = zero_to_below_one()),
+        KIND_FIELD(LionFields, beta2, .doc = "decay of the mean of the gradients", .bounds = zero_to_below_one()),
+      }, .decouples_decay = true},
   };
   return kinds;
 }
+// clang-format on
 
 const OptimizerKind& optimizer_kind(const std::string& name) {
   return row_named(all_optimizers(), name, "optimizer");

@@ -1,7 +1,6 @@
 // The optimizers as a spec has them; room `optim` computes them.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,18 +8,25 @@
 
 namespace dtrain {
 
-// What is wrong with fields that are each right by themselves.
-struct Contradiction {
-  std::string field;  // that the problem is reported of
-  std::string other;
-  std::string text;
+struct SgdFields {
+  double momentum = 0;
+  bool nesterov = false;
+};
+struct RmspropFields {
+  double momentum = 0, decay = 0.99, epsilon = 1e-8;
+};
+struct AdamFields {  // adam, adamw
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+};
+struct LionFields {
+  double beta1 = 0.9, beta2 = 0.99;
 };
 
 struct OptimizerKind {
   std::string name;
-  bool decouples_decay = false;  // weight_decay shrinks the weights, and is no part of the gradient
   Fields<KindFields> fields = {};
-  std::optional<Contradiction> (*contradiction)(const KindFields& own) = nullptr;
+  Contradictions contradictions = nullptr;
+  bool decouples_decay = false;  // weight_decay shrinks the weights, and is no part of the gradient
 };
 
 const std::vector<OptimizerKind>& all_optimizers();

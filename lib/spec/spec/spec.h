@@ -66,26 +66,14 @@ struct ImageSpec {
   ChannelNumbers standard_deviation;  // the same
 };
 
-// One operation on pictures. Only the fields that its kind uses may be written; augment_fields() in fields.h
-// lists them.
+// One operation on pictures.
 struct AugmentSpec {
   std::string kind;
-  std::optional<double> probability;     // nullopt: flip, random_erasing: 0.5; others: 1
-  std::string direction = "horizontal";  // flip: horizontal | vertical
-  int64_t padding = 4;                   // random_crop
-  std::string padding_mode = "zero";     // random_crop: zero | reflect
-  std::vector<double> scale;             // random_resized_crop, random_erasing; empty: that of the kind
-  std::vector<double> ratio;             // the same
-  std::vector<double> degrees;           // rotate: one, for both directions, or the least and the most
-  int64_t fill = 0;                      // rotate, random_erasing
-  double brightness = 0;                 // color_jitter, like the next three
-  double contrast = 0;
-  double saturation = 0;
-  double hue = 0;
-  std::optional<double> alpha;  // mixup, cutmix; nullopt: mixup: 0.2; cutmix: 1
+  std::optional<double> probability = {};  // nullopt: that of the kind
+  KindFields own = {};                     // those of the kind (spec/augment_kinds.h)
 
   // Whether it mixes examples, and with them their targets.
-  bool mixes() const { return kind == "mixup" || kind == "cutmix"; }
+  bool mixes() const;
 };
 
 struct DataSpec {
@@ -186,7 +174,7 @@ struct OptimizerSpec {
   double learning_rate = 1e-3;
   double weight_decay = 0;
   std::string weight_decay_exclude = "biases_and_norms";  // or none
-  KindFields own = {};                                    // those of the kind (spec/optimizers)
+  KindFields own = {};                                    // those of the kind (spec/optimizer_kinds.h)
 };
 
 struct LearningRateScalingSpec {
@@ -195,23 +183,10 @@ struct LearningRateScalingSpec {
   int64_t warmup_steps = 0;
 };
 
-// How the learning rate changes from the optimizer's. Only the fields that its kind uses may be written.
+// How the learning rate changes from the optimizer's.
 struct ScheduleSpec {
   std::string kind = "constant";
-  std::string unit = "epochs";      // of boundaries, every and over: epochs | steps
-  std::vector<int64_t> boundaries;  // piecewise
-  std::vector<double> values;       // piecewise: one more than boundaries
-  int64_t every = 1;                // step, exponential
-  double factor = 0.1;              // step, exponential, reduce_on_plateau
-  std::optional<int64_t> over;      // cosine, polynomial, one_cycle; nullopt: the whole training
-  double power = 1;                 // polynomial
-  double initial_factor = 0.04;     // one_cycle
-  double peak_at = 0.3;             // one_cycle: a part of `over`
-  double final_factor = 0;          // cosine, polynomial, one_cycle, reduce_on_plateau
-  std::string metric = "loss";      // reduce_on_plateau: one of the loss's metrics
-  int64_t patience = 10;            // reduce_on_plateau
-  int64_t cooldown = 0;             // reduce_on_plateau
-  double min_delta = 1e-4;          // reduce_on_plateau
+  KindFields own = {};  // those of the kind (spec/schedule_kinds.h)
 };
 
 // An exponential moving average of the weights.
@@ -226,11 +201,15 @@ struct ClassWeights {
   std::vector<std::string> names = {};  // as many as weights, or none; a class that is not named weighs 1
 };
 
+struct HuberFields {
+  double delta = 1;
+};
+
 // What training minimises. In a spec, a plain word is the kind.
 struct LossSpec {
   std::string kind = "cross_entropy";  // a name in the table of traits/objectives.h
-  double delta = 1;                    // huber
-  ClassWeights class_weights;          // cross_entropy, binary_cross_entropy
+  KindFields own = {};                 // HuberFields
+  ClassWeights class_weights = {};     // cross_entropy, binary_cross_entropy
 };
 
 struct TrainSpec {

@@ -3,21 +3,26 @@
 #include "spec/field_table.h"
 #include "spec/kind_table.h"
 #include "spec/optimizer_kinds.h"
+#include "spec/schedule_kinds.h"
 #include "traits/objectives.h"
 
 namespace dtrain {
 namespace {
 
-const Condition kHuber{{"train.loss.kind"}, {"huber"}};
 const Condition kOfClasses{{"train.loss.kind"}, objectives_of_classes()};
 const Condition kScaled{{"train.learning_rate_scaling.rule"}, {"linear", "sqrt"}};
 
 const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};
-const Choices kScheduleUnits{"unit", {"epochs", "steps"}};
 const Choices kLosses{"loss", objective_names()};
 const Choices kDecayExclusions{"exclusion", {"biases_and_norms", "none"}};
 const Choices kSteps{"way", {"auto", "compiled", "eager", "xla"}};
 const Choices kPrecisions{"precision", {"float32", "bf16_mixed", "fp16_mixed"}};
+
+// A loss as fields_of_kinds() takes it.
+struct LossFields {
+  std::string name;
+  Fields<KindFields> fields;
+};
 
 // "sgd, adam: the L2 penalty; adamw: decoupled decay"
 std::string meaning_of_decay() {
@@ -27,11 +32,22 @@ std::string meaning_of_decay() {
   return join(penalised) + ": the L2 penalty; " + join(decoupled) + ": decoupled decay";
 }
 
+// Those of the kinds. Phases have their own.
+Fields<JobSpec> schedule_fields() {
+  Fields<JobSpec> fields = fields_of_kinds<JobSpec>(
+      all_schedules(), "train.schedule", [](auto& spec) -> auto& { return spec.train.schedule; });
+  for (Field<JobSpec>& field : fields) field.without_phases = true;
+  return fields;
+}
+
 }  // namespace
 
 Fields<JobSpec> train_fields() {
   // clang-format off
-  Fields<JobSpec> fields = {
+  const std::vector<LossFields> losses = {
+      {"huber", {KIND_FIELD(HuberFields, delta, .doc = "the error from which on the loss grows linearly and no longer "
+                            "with its square", .bounds = above_zero_to(1e9))}}};
+  return joined<JobSpec>({{
       JOB(train.epochs, .doc = "passes over the training examples", .unit = "epochs", .bounds = between(1, 1e6),
           .common = true, .without_phases = true),
       JOB(train.max_steps, .doc = "stop after this many updates, whatever `epochs` is; 0: only evaluate and "
@@ -40,20 +56,17 @@ Fields<JobSpec> train_fields() {
       JOB(train.optimizer.kind, .doc = "how gradients change the weights", .choices = &optimizer_kinds(),
           .common = true),
       JOB(train.optimizer.learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
-          .when = of_schedules("learning_rate"), .common = true),
-  };
-  append(fields, fields_of_kinds<JobSpec>(all_optimizers(), "train.optimizer", [](auto& spec) -> auto& {
-           return spec.train.optimizer;
-         }));
-  append(fields, {
+          .when = {{"train.schedule.kind"}, schedules_of_the_rate()}, .common = true),
+  }, fields_of_kinds<JobSpec>(all_optimizers(), "train.optimizer", [](auto& spec) -> auto& {
+       return spec.train.optimizer;
+     }), {
       JOB(train.optimizer.weight_decay, .doc = meaning_of_decay(), .bounds = between(0, 1000)),
       JOB(train.optimizer.weight_decay_exclude, .doc = "what does not decay: the biases, and the scales of "
           "`batch_norm` and `layer_norm`", .choices = &kDecayExclusions),
       JOB(train.loss.kind, .doc = "what training minimises ([losses](training.md#losses)); `loss: huber` is short for "
           "`loss: {kind: huber}`",
           .choices = &kLosses),
-      JOB(train.loss.delta, .doc = "the error from which on the loss grows linearly and no longer with its square",
-          .bounds = above_zero_to(1e9), .when = kHuber),
+  }, fields_of_kinds<JobSpec>(losses, "train.loss", [](auto& spec) -> auto& { return spec.train.loss; }), {
       JOB(train.loss.class_weights, .doc = "what the losses of each class's examples are multiplied by in training: a "
           "list for the classes in order (of binary_cross_entropy for the targets 0 and 1), numbers by the classes' "
           "names (those left out weigh 1), or balanced: training examples / (classes * those of the class)",
@@ -86,46 +99,11 @@ Fields<JobSpec> train_fields() {
           "up to that of the schedule", .unit = "steps", .bounds = between(0, 1e9)),
       JOB(train.schedule.kind, .doc = "how the learning rate changes while training; [schedules](schedules.md) has the "
           "formulas", .choices = &schedule_kinds(), .without_phases = true),
-      JOB(train.schedule.unit, .doc = "what `boundaries`, `every` and `over` count: passes over the training "
-          "examples, or updates", .choices = &kScheduleUnits, .when = of_schedules("unit"), .without_phases = true),
-      JOB(train.schedule.boundaries, .doc = "after how many epochs (or steps) each next one of `values` begins; "
-          "ascending",
-          .bounds = between(1, 1e12), .length = {1, 10000}, .when = of_schedules("boundaries"), .required = true,
-          .without_phases = true),
-      JOB(train.schedule.values, .doc = "the learning rates, before scaling and warmup; one more than `boundaries`",
-          .bounds = above_zero_to(1e6), .length = {2, 10001}, .when = of_schedules("values"), .required = true,
-          .without_phases = true),
-      JOB(train.schedule.every, .doc = "epochs (or steps) between multiplications of the rate by `factor`; "
-          "`exponential` multiplies it gradually", .bounds = between(1, 1e12), .when = of_schedules("every"),
-          .without_phases = true),
-      JOB(train.schedule.factor, .doc = "multiplies the learning rate", .bounds = {0.0, 1.0, true, true},
-          .when = of_schedules("factor"), .without_phases = true),
-      JOB(train.schedule.over, .doc = "epochs (or steps) until the curve ends; the rate then stays; all: the whole "
-          "training", .bounds = between(1, 1e12), .word = "all", .when = of_schedules("over"), .without_phases = true),
-      JOB(train.schedule.power, .doc = "the power of the polynomial; 1 is a straight line",
-          .bounds = above_zero_to(100),
-          .when = of_schedules("power"), .without_phases = true),
-      JOB(train.schedule.initial_factor, .doc = "the first rate, as a part of `learning_rate`",
-          .bounds = {0.0, 1.0, true, false}, .when = of_schedules("initial_factor"), .without_phases = true),
-      JOB(train.schedule.peak_at, .doc = "where the rate is at its highest, as a part of `over`",
-          .bounds = {0.0, 1.0, true, true}, .when = of_schedules("peak_at"), .without_phases = true),
-      JOB(train.schedule.final_factor, .doc = "the lowest rate, at the end, as a part of `learning_rate`",
-          .bounds = {0.0, 1.0, false, true}, .when = of_schedules("final_factor"), .without_phases = true),
-      JOB(train.schedule.metric, .doc = "the metric of the evaluations that should improve",
-          .choices = &evaluated_metrics(),
-          .when = of_schedules("metric"), .without_phases = true),
-      JOB(train.schedule.patience, .doc = "reduce the rate after this many evaluations in a row without improvement",
-          .unit = "evaluations", .bounds = between(1, 1e6), .when = of_schedules("patience"), .without_phases = true),
-      JOB(train.schedule.cooldown, .doc = "how many evaluations after a reduction do not count", .unit = "evaluations",
-          .bounds = between(0, 1e6), .when = of_schedules("cooldown"), .without_phases = true),
-      JOB(train.schedule.min_delta, .doc = "the smallest change of the metric that is an improvement",
-          .bounds = between(0, 1e6), .when = of_schedules("min_delta"), .without_phases = true),
-
+  }, schedule_fields(), {
       JOB(phases, .doc = "parts of the training, each with layers and a learning rate of its own ([phases](#phases)); "
           "without any, all layers are trained for `train.epochs`", .length = {0, 100}),
-  });
+  }});
   // clang-format on
-  return fields;
 }
 
 }  // namespace dtrain

@@ -15,6 +15,7 @@
 #include "plan/class_weights.h"
 #include "plan/device_programs.h"
 #include "plan/devices.h"
+#include "spec/augment_kinds.h"
 #include "spec/field_error.h"
 #include "spec/fields.h"
 #include "spec/schedule_kinds.h"
@@ -209,11 +210,12 @@ void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
   }
   for (size_t i = 0; i < operations.size(); ++i) {
     const AugmentSpec& operation = operations[i];
+    const auto* const shift = operation.kind == "random_crop" ? &operation.own.get<ShiftFields>() : nullptr;
     const int64_t side = std::min(data.example_shape[1], data.example_shape[2]);
-    if (operation.kind == "random_crop" && operation.padding_mode == "reflect" && operation.padding >= side)
+    if (shift != nullptr && shift->padding_mode == "reflect" && shift->padding >= side)
       add(i, "padding",
           fmt::format("{} is more than a picture with a side of {} has to reflect; at most {}",
-                      operation.padding, counted(side, "pixel"), side - 1));
+                      shift->padding, counted(side, "pixel"), side - 1));
     const int64_t channels = data.example_shape[0];
     if (operation.kind == "color_jitter" && channels != 1 && channels != 3)
       add(i, "kind",

@@ -379,10 +379,10 @@ void Trainer::evaluate(int64_t epochs) {
 
 void Trainer::require_watched(const MetricValues& metrics) const {
   const JobSpec& spec = job_.spec;
-  const ScheduleSpec& schedule = phase_->learning_rate.curve.spec();
+  const auto* watched = schedule_value<std::string>(phase_->learning_rate.curve.spec(), "metric");
   for (const std::optional<std::string>& metric :
        {spec.checkpoint.best.metric, spec.callbacks.early_stopping.metric,
-        schedule_uses(schedule.kind, "metric") ? std::optional(schedule.metric) : std::nullopt}) {
+        watched == nullptr ? std::nullopt : std::optional(*watched)}) {
     if (metric && !find_metric(metrics, *metric))
       throw Error(
           ExitCode::kData,

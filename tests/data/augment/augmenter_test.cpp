@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "augment/geometry.h"
 #include "augment/pictures.h"
 #include "catch.h"
-#include "spec/fields.h"
+#include "spec/augment_kinds.h"
 
 using namespace dtrain;
 using namespace dtrain::test;
@@ -16,10 +15,9 @@ namespace {
 const PictureShape kShape{3, 12, 10};
 
 AugmentSpec operation(const std::string& kind) {
-  AugmentSpec spec;
-  spec.kind = kind;
-  if (kind == "rotate") spec.degrees = {20};
-  spec.brightness = spec.contrast = spec.saturation = spec.hue = 0.4;  // of color_jitter alone
+  AugmentSpec spec{.kind = kind};
+  if (kind == "rotate") spec.own = RotateFields{.degrees = {20}};
+  if (kind == "color_jitter") spec.own = ColourFields{0.4, 0.4, 0.4, 0.4};
   return spec;
 }
 
@@ -41,7 +39,7 @@ int64_t changed_by(const AugmentSpec& spec) {
 TEST_CASE("a flip is done to half of the examples, or to as many as its probability says") {
   AugmentSpec flip = operation("flip");
   CHECK(changed_by(flip) == Approx(5000).margin(150));  // three standard deviations
-  flip.direction = "vertical";
+  flip.own = FlipFields{.direction = "vertical"};
   CHECK(changed_by(flip) == Approx(5000).margin(150));
   flip.probability = 0.1;
   CHECK(changed_by(flip) == Approx(1000).margin(90));
@@ -53,7 +51,7 @@ TEST_CASE("a flip is done to half of the examples, or to as many as its probabil
 
 TEST_CASE("a random crop moves the picture by each of its distances as often as by another") {
   AugmentSpec crop = operation("random_crop");
-  crop.padding = 2;
+  crop.own = ShiftFields{.padding = 2};
   const Augmenter augmenter({crop}, kShape, 3);
   // A picture with one bright pixel in the middle shows where it went.
   const auto bright = picture_of(
@@ -105,7 +103,7 @@ TEST_CASE("seed, epoch, example and position decide what is done, and nothing el
 TEST_CASE("operations are done in the order of the list") {
   AugmentSpec flip = operation("flip"), crop = operation("random_crop");
   flip.probability = 1;
-  crop.padding = 5;
+  crop.own = ShiftFields{.padding = 5};
   const Augmenter crop_last({flip, crop}, kShape, 3);
   for (int64_t example = 0; example < 20; ++example) {
     // The crop of position 1 draws the same, whatever comes before it.
@@ -120,10 +118,10 @@ TEST_CASE("operations are done in the order of the list") {
 
 TEST_CASE("random erasing leaves everything but one box, which has the fill's value") {
   AugmentSpec erasing = operation("random_erasing");
-  erasing.fill = 9;
+  erasing.own = BoxFields{.fill = 9};
   CHECK(changed_by(erasing) == Approx(5000).margin(150));
   erasing.probability = 1;
-  erasing.scale = {0.1, 0.4};
+  erasing.own.get<BoxFields>().scale = {0.1, 0.4};
   const PictureShape shape{2, 30, 40};
   const Augmenter augmenter({erasing}, shape, 3);
   const std::vector<uint8_t> before = picture_of(shape, [](int64_t, int64_t, int64_t) { return 100; });
@@ -150,9 +148,7 @@ TEST_CASE("random erasing leaves everything but one box, which has the fill's va
 
 TEST_CASE("rotations and changes of colour are spread over their bounds") {
   // The colour of a picture of one grey, multiplied by 0.6 to 1.4.
-  AugmentSpec jitter;
-  jitter.kind = "color_jitter";
-  jitter.brightness = 0.4;
+  const AugmentSpec jitter{.kind = "color_jitter", .own = ColourFields{.brightness = 0.4}};
   const Augmenter brighter({jitter}, kShape, 3);
   const auto grey = picture_of(kShape, [](int64_t, int64_t, int64_t) { return 100; });
   double sum = 0;
@@ -174,9 +170,7 @@ TEST_CASE("rotations and changes of colour are spread over their bounds") {
     return std::abs(row - 10) <= 1 && column >= 17 && column <= 19 ? 255 : 0;
   });
   for (const auto& [degrees, up] : {std::pair(std::vector<double>{20, 40}, true), {{-40, -20}, false}}) {
-    AugmentSpec turn;
-    turn.kind = "rotate";
-    turn.degrees = degrees;
+    const AugmentSpec turn{.kind = "rotate", .own = RotateFields{.degrees = degrees}};
     const Augmenter turning({turn}, square, 3);
     for (int64_t example = 0; example < 50; ++example) {
       const std::vector<uint8_t> after = changed(turning, 0, example, bright);
@@ -193,6 +187,7 @@ TEST_CASE("every operation that a spec can name exists, and keeps within a pictu
     INFO(kind);
     const PictureShape dot{3, 1, 1};
     const Augmenter augmenter({operation(kind)}, dot, 1);
+    CHECK(augmenter.mixes() == operation(kind).mixes());
     for (int64_t example = 0; example < 20; ++example) {
       std::vector<uint8_t> pixels = {10, 20, 30, 77};
       augmenter.change({0, example}, pixels.data());

@@ -1,8 +1,7 @@
-#include "augment/geometry.h"
-
 #include <algorithm>
 #include <cmath>
 
+#include "augment/operations.h"
 #include "augment/pictures.h"
 #include "catch.h"
 

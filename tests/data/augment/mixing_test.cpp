@@ -1,5 +1,3 @@
-#include "augment/mixing.h"
-
 #include <cmath>
 
 #include "augment/augmenter.h"
@@ -13,17 +11,24 @@ namespace {
 
 const PictureShape kMixed{2, 10, 8};
 
-AugmentSpec mixing(const std::string& kind) {
-  AugmentSpec spec;
-  spec.kind = kind;
-  return spec;
+AugmentSpec mixing(const std::string& kind) { return {.kind = kind}; }
+
+// A mixture of the kind as it is drawn, and then of that share and box.
+std::vector<uint8_t> mixed_by(const std::string& kind, double share, const std::optional<Box>& box = {}) {
+  Mixture mixture = Augmenter({mixing(kind)}, kMixed, 5).mixture({}, 12).value();
+  CHECK(mixture.box.has_value() == box.has_value());
+  mixture.share = share;
+  mixture.box = box;
+  const std::vector<uint8_t> one = noise(kMixed, 1), other = noise(kMixed, 2);
+  std::vector<uint8_t> mixed(one.size());
+  mixture.mix(mixture, kMixed, one.data(), other.data(), mixed.data());
+  return mixed;
 }
 
 TEST_CASE("mixup is the sum of both pictures by their shares, rounded") {
   const std::vector<uint8_t> one = noise(kMixed, 1), other = noise(kMixed, 2);
   for (const double share : {0.0, 0.25, 0.7, 1.0}) {
-    std::vector<uint8_t> mixed(one.size());
-    mix({.partner = 3, .share = share, .box = {}}, kMixed, one.data(), other.data(), mixed.data());
+    const std::vector<uint8_t> mixed = mixed_by("mixup", share);
     for (size_t i = 0; i < one.size(); ++i) {
       const double exact = share * one[i] + (1 - share) * other[i];
       REQUIRE(std::abs(mixed[i] - exact) <= 0.5001);
@@ -33,21 +38,19 @@ TEST_CASE("mixup is the sum of both pictures by their shares, rounded") {
 
 TEST_CASE("cutmix puts a box of the partner into the picture") {
   const std::vector<uint8_t> one = noise(kMixed, 1), other = noise(kMixed, 2);
-  std::vector<uint8_t> mixed(one.size());
-  mix({.partner = 3, .share = 0.9, .box = Box{2, 5, 4, 3}}, kMixed, one.data(), other.data(), mixed.data());
-  CHECK(mixed == picture_of(kMixed, [&](int64_t channel, int64_t row, int64_t column) {
+  CHECK(mixed_by("cutmix", 0.9, Box{2, 5, 4, 3}) ==
+        picture_of(kMixed, [&](int64_t channel, int64_t row, int64_t column) {
           const bool in_box = row >= 2 && row < 6 && column >= 5;
           return (in_box ? other : one)[static_cast<size_t>((channel * 10 + row) * 8 + column)];
         }));
 }
 
 TEST_CASE("the share of cutmix is that of the pixels which stay, and its boxes are anywhere") {
-  const std::vector<AugmentSpec> list = {mixing("cutmix")};
-  RandomGenerator random(5);
+  const Augmenter augmenter({mixing("cutmix")}, kMixed, 5);
   double shares = 0;
   std::vector<int64_t> covered(80);
-  for (int i = 0; i < 5000; ++i) {
-    const auto mixture = draw_mixture(random, list, kMixed, 12);
+  for (int64_t example = 0; example < 5000; ++example) {
+    const auto mixture = augmenter.mixture({0, example}, 12);
     REQUIRE((mixture && mixture->box));
     const Box& box = *mixture->box;
     REQUIRE((box.top >= 0 && box.top + box.height <= 10 && box.left >= 0 && box.left + box.width <= 8));
@@ -65,13 +68,12 @@ TEST_CASE("the share of cutmix is that of the pixels which stay, and its boxes a
 TEST_CASE("partners are drawn from the whole batch, and of several ways each as often as another") {
   AugmentSpec mixup = mixing("mixup");
   mixup.probability = 0.8;
-  const std::vector<AugmentSpec> list = {mixup, mixing("cutmix")};
-  RandomGenerator random(5);
+  const Augmenter augmenter({mixup, mixing("cutmix")}, kMixed, 5);
   std::vector<int64_t> partners(10);
   int64_t none = 0, cut = 0;
   double variance = 0;
-  for (int i = 0; i < 10000; ++i) {
-    const auto mixture = draw_mixture(random, list, kMixed, 10);
+  for (int64_t example = 0; example < 10000; ++example) {
+    const auto mixture = augmenter.mixture({0, example}, 10);
     if (!mixture) {
       ++none;
       continue;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "augment/picture.h"
+#include "augment/operations.h"
 #include "core/random.h"
 
 namespace dtrain::test {

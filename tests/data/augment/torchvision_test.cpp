@@ -3,8 +3,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "augment/colour.h"
-#include "augment/geometry.h"
+#include "augment/operations.h"
 #include "augment/pictures.h"
 #include "augment/torchvision_values.h"
 #include "catch.h"

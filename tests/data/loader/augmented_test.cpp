@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "augment/augmenter.h"
-#include "augment/geometry.h"
 #include "catch.h"
 #include "data/data_files.h"
 #include "data/memory_source.h"
@@ -26,11 +25,7 @@ StoredExamples noisy_pictures() {
   return {at::randint(0, 256, {kExamples, 3, 96, 80}, at::kByte), at::arange(kExamples, at::kLong)};
 }
 
-AugmentSpec augmentation(const std::string& kind) {
-  AugmentSpec spec;
-  spec.kind = kind;
-  return spec;
-}
+AugmentSpec augmentation(const std::string& kind) { return {.kind = kind}; }
 
 // Global batches of 10, so that the last one of an epoch has 7 examples.
 LoaderOptions augmenting_options(int64_t replicas = 1, int64_t rank = 0, int64_t accumulate_steps = 1) {

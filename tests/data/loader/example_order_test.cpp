@@ -13,6 +13,7 @@
 #include "data/memory_source.h"
 #include "data/number_source.h"
 #include "loader/batches.h"
+#include "spec/augment_kinds.h"
 
 using namespace dtrain;
 using namespace dtrain::test;
@@ -129,9 +130,8 @@ std::vector<at::Tensor> inputs_of_epoch(const LoaderOptions& options, int64_t fi
 }
 
 AugmentSpec operation_of(const std::string& kind) {
-  AugmentSpec spec;
-  spec.kind = kind;
-  spec.alpha = 1;
+  AugmentSpec spec{.kind = kind};
+  if (kind == "mixup") spec.own = MixingFields{.alpha = 1};
   return spec;
 }
 
@@ -168,7 +168,7 @@ TEST_CASE("balanced examples are the same for any replicas and threads, and afte
 TEST_CASE("an example that comes again in an epoch is augmented anew, the first time as ever") {
   LoaderOptions options = balanced_options();
   options.augment = {operation_of("random_crop")};
-  options.augment[0].padding = 5;
+  options.augment[0].own = ShiftFields{.padding = 5};
   const at::Tensor all = at::cat(inputs_of_epoch(options)).mul(255).round().to(at::kByte);
   const EpochOrder order = ExampleOrder(*uneven_pictures(), options).of(2);
   const Augmenter augmenter(options.augment, {1, 6, 5}, options.seed);

@@ -49,9 +49,9 @@ TEST_CASE("losses of numbers are means over an example's outputs") {
   CHECK(loss_of(with_loss("mean_absolute_error"), values, targets) == about(1.0333333333333334));
   TrainSpec huber = with_loss("huber");
   CHECK(loss_of(huber, values, targets) == about(0.7116666666666666));
-  huber.loss.delta = 0.4;
+  huber.loss.own = HuberFields{.delta = 0.4};
   CHECK(loss_of(huber, values, targets) == about(0.3499999999999999));
-  huber.loss.delta = 1e6;  // no error is beyond it
+  huber.loss.own = HuberFields{.delta = 1e6};  // no error is beyond it
   CHECK(loss_of(huber, values, targets) == about(2.1733333333333333 / 2));
   CHECK(loss_of(with_loss("log_cosh"), values, targets) == about(0.647872236935818));
 }
@@ -194,7 +194,7 @@ TEST_CASE("class weights multiply the losses of their examples in training") {
 TEST_CASE("gradients are the slopes of the losses") {
   const std::string loss = GENERATE(from_range(objective_names()));
   TrainSpec train = with_loss(loss);
-  train.loss.delta = 0.7;
+  if (loss == "huber") train.loss.own = HuberFields{.delta = 0.7};
   train.loss.class_weights.weights = {0.5, 3};  // losses of numbers have none
   const auto objective = make_objective(train);
   const at::Tensor targets = targets_of(loss), at_point = outputs_of(loss);

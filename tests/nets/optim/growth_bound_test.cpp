@@ -10,7 +10,7 @@
 #include "catch.h"
 #include "optim/optimizer.h"
 #include "optim/optimizer_specs.h"
-#include "spec/optimizers/adam.h"
+#include "spec/optimizer_kinds.h"
 
 namespace dtrain {
 namespace {

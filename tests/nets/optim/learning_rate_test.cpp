@@ -46,9 +46,8 @@ TEST_CASE("scaling and warmup apply to every schedule") {
   for (const std::string& kind : schedule_names()) {
     TrainSpec spec = spec_with("linear", 64, 8);
     spec.schedule.kind = kind;
-    spec.schedule.boundaries = {1};
-    spec.schedule.values = {1e-3, 1e-4};
-    spec.schedule.every = 2;
+    if (kind == "piecewise") spec.schedule.own = PiecewiseFields{.boundaries = {1}, .values = {1e-3, 1e-4}};
+    if (schedule_uses(kind, "every")) spec.schedule.own = StepFields{.every = 2};
     const LearningRate rate = resolve(spec, 128);
     for (const int64_t step : {0, 3, 7, 8, 25, 39}) {
       INFO(kind << " at step " << step);
@@ -61,9 +60,7 @@ TEST_CASE("scaling and warmup apply to every schedule") {
 TEST_CASE("a piecewise schedule's rates take the place of the optimizer's") {
   TrainSpec spec = spec_with("linear", 64);
   spec.optimizer.learning_rate = 5;
-  spec.schedule.kind = "piecewise";
-  spec.schedule.boundaries = {3};
-  spec.schedule.values = {1e-3, 1e-4};
+  spec.schedule = {.kind = "piecewise", .own = PiecewiseFields{.boundaries = {3}, .values = {1e-3, 1e-4}}};
   const LearningRate rate = resolve(spec, 128);
   CHECK(rate.scaled == 2e-3);
   CHECK(rate.at(29) == 2e-3);
@@ -74,15 +71,16 @@ TEST_CASE("a piecewise schedule's rates take the place of the optimizer's") {
 TEST_CASE("evaluations change the rate of reduce_on_plateau alone, by its metric") {
   TrainSpec spec = spec_with("none", 64, 2);
   spec.schedule.kind = GENERATE("reduce_on_plateau", "cosine");
-  spec.schedule.metric = GENERATE("loss", "accuracy");
-  spec.schedule.patience = 1;
+  const std::string metric = GENERATE("loss", "accuracy");
+  if (schedule_uses(spec.schedule.kind, "metric"))
+    spec.schedule.own = PlateauFields{.metric = metric, .patience = 1};
   const LearningRate plan = resolve(spec, 64);
   LearningRateSchedule schedule(plan);
   CHECK(schedule.at(1) == plan.at(1));
   schedule.on_evaluation({{"loss", 1.0}, {"accuracy", 0.5}});
   CHECK(schedule.at(20) == plan.at(20));
   schedule.on_evaluation({{"loss", 0.9}, {"accuracy", 0.5}});  // a better loss, the same accuracy
-  const bool reduced = spec.schedule.kind == "reduce_on_plateau" && spec.schedule.metric == "accuracy";
+  const bool reduced = spec.schedule.kind == "reduce_on_plateau" && metric == "accuracy";
   CHECK(schedule.at(20) == Approx(plan.at(20) * (reduced ? 0.1 : 1.0)).epsilon(1e-14));
 
   LearningRateSchedule restored(plan);

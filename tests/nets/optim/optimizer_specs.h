@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include "spec/optimizers/rmsprop.h"
-#include "spec/optimizers/sgd.h"
+#include "spec/optimizer_kinds.h"
 
 namespace dtrain {
 

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "optim/list_optimizer.h"
 #include "optim/optimizer_specs.h"
-#include "spec/optimizers/lion.h"
+#include "spec/optimizer_kinds.h"
 
 namespace dtrain {
 namespace {

@@ -13,14 +13,9 @@ namespace {
 const std::vector<double> kLosses = {1.0,  0.9,  0.9,  0.89995, 0.9,  0.7, 0.71, 0.72,
                                      0.73, 0.74, 0.75, 0.76,    0.77, 0.5, 0.6,  0.6};
 
-ScheduleSpec spec_of(double factor, int64_t cooldown, double final_factor) {
-  ScheduleSpec spec;
-  spec.kind = "reduce_on_plateau";
-  spec.factor = factor;
-  spec.patience = 2;  // PyTorch's 1
-  spec.cooldown = cooldown;
-  spec.final_factor = final_factor;
-  return spec;
+PlateauFields spec_of(double factor, int64_t cooldown, double final_factor) {
+  return {
+      .factor = factor, .final_factor = final_factor, .patience = 2 /* PyTorch's 1 */, .cooldown = cooldown};
 }
 
 TEST_CASE("it reduces when PyTorch's ReduceLROnPlateau does") {
@@ -40,7 +35,7 @@ TEST_CASE("accuracy has to rise, and the floor holds") {
   // torch 2.11: mode='max' of the negated losses, factor=0.1, patience=1, cooldown=0, min_lr=0.004
   const std::vector<double> expected = {0.1,   0.1,   0.1,   0.01,  0.01,  0.01,  0.01,  0.004,
                                         0.004, 0.004, 0.004, 0.004, 0.004, 0.004, 0.004, 0.004};
-  ScheduleSpec spec = spec_of(0.1, 0, 0.04);
+  PlateauFields spec = spec_of(0.1, 0, 0.04);
   spec.metric = "accuracy";
   PlateauWatch watch(spec);
   for (size_t i = 0; i < kLosses.size(); ++i) {

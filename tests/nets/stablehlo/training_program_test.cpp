@@ -14,8 +14,7 @@
 #include "models/model.h"
 #include "models/variables.h"
 #include "optim/optimizer.h"
-#include "spec/optimizers/rmsprop.h"
-#include "spec/optimizers/sgd.h"
+#include "spec/optimizer_kinds.h"
 #include "traits/objectives.h"
 
 namespace dtrain {
@@ -119,10 +118,9 @@ TEST_CASE("the text of silu") {
 TEST_CASE("the text of a loss of numbers") {
   TrainSpec train;
   train.optimizer.kind = "sgd";
-  train.loss.kind = "huber";
-  train.loss.delta = 0.5;
+  train.loss = {.kind = "huber", .own = HuberFields{.delta = 0.5}};
   check_golden("huber_sgd", lower_training_step(planned({dense(2)}, {3}), train, {.rows = 2, .targets = 2}));
-  train.loss.kind = "log_cosh";
+  train.loss = {.kind = "log_cosh"};
   check_golden("log_cosh_sgd",
                lower_training_step(planned({dense(2)}, {3}), train, {.rows = 2, .targets = 2}));
 }

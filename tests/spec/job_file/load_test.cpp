@@ -6,7 +6,7 @@
 
 #include "catch.h"
 #include "files.h"
-#include "spec/optimizers/sgd.h"
+#include "spec/optimizer_kinds.h"
 #include "spec/print.h"
 #include "spec/spec_cases.h"
 

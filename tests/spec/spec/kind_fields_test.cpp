@@ -5,9 +5,7 @@
 #include "catch.h"
 #include "job_file/load.h"
 #include "spec/kind_table.h"
-#include "spec/optimizers/adam.h"
-#include "spec/optimizers/rmsprop.h"
-#include "spec/optimizers/sgd.h"
+#include "spec/optimizer_kinds.h"
 
 namespace dtrain {
 namespace {

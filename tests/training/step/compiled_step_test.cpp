@@ -14,6 +14,7 @@
 #include "models/layer_specs.h"
 #include "models/variables.h"
 #include "optim/optimizer_specs.h"
+#include "spec/augment_kinds.h"
 #include "strategy/replicas.h"
 
 namespace dtrain {
@@ -165,10 +166,7 @@ TEST_CASE("what a step does besides is the same in a compiled one") {
   if (what == "averages") spec.train.ema.decay = 0.9;
   if (what == "activations") spec.model.activation = GENERATE("gelu", "silu", "tanh", "sigmoid");
   if (what == "dropout") spec.model.dropout = 0.3;
-  if (what == "mixup") {
-    spec.data.augment.emplace_back().kind = "mixup";
-    spec.data.augment[0].alpha = 0.4;
-  }
+  if (what == "mixup") spec.data.augment = {{.kind = "mixup", .own = MixingFields{.alpha = 0.4}}};
   const Dataset dataset = load_dataset(spec.data, 1);
   at::manual_seed(3);
   const auto compiled = train_with_threads(spec, dataset, 1, 60);

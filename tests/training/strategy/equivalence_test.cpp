@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "optim/optimizer_specs.h"
+#include "spec/augment_kinds.h"
 #include "strategy/replicas.h"
 
 namespace dtrain {
@@ -218,8 +219,8 @@ JobSpec augmented_spec() {
   for (const char* kind : {"random_resized_crop", "flip", "random_crop", "rotate", "color_jitter",
                            "random_erasing", "mixup", "cutmix"})
     spec.data.augment.emplace_back().kind = kind;
-  spec.data.augment[3].degrees = {20};
-  spec.data.augment[4].brightness = spec.data.augment[4].contrast = 0.3;
+  spec.data.augment[3].own = RotateFields{.degrees = {20}};
+  spec.data.augment[4].own = ColourFields{.brightness = 0.3, .contrast = 0.3};
   return spec;
 }
 

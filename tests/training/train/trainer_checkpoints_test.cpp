@@ -158,10 +158,7 @@ void divide_into_phases(RunPlan& run) {
   first.learning_rate = resolve_learning_rate(train, 4, {5, 7});
   train.optimizer.learning_rate = 0.25;
   train.learning_rate_scaling.warmup_steps = 0;
-  train.schedule.kind = "step";
-  train.schedule.unit = "steps";
-  train.schedule.every = 3;
-  train.schedule.factor = 0.5;
+  train.schedule = {.kind = "step", .own = StepFields{.unit = "steps", .every = 3, .factor = 0.5}};
   second.index = 1;
   second.first_step = 7;
   second.steps = run.total_steps - 7;

@@ -9,9 +9,9 @@ namespace dtrain {
 inline ScheduleMethod plateau_schedule() {
   return {"reduce_on_plateau", [](const ScheduleCurve&, int64_t, double rate) { return rate; },
           [](const ScheduleCurve& curve, double scaled, double) {
-            const ScheduleSpec& spec = curve.spec();
-            return fmt::format("times {:g} after {} without better {}, down to {:g}", spec.factor,
-                               counted(spec.patience, "evaluation"), spec.metric, scaled * spec.final_factor);
+            const auto& own = curve.own<PlateauFields>();
+            return fmt::format("times {:g} after {} without better {}, down to {:g}", own.factor,
+                               counted(own.patience, "evaluation"), own.metric, scaled * own.final_factor);
           }};
 }
 

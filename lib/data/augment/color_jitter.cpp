@@ -1,7 +1,9 @@
-#include "augment/colour.h"
-
 #include <algorithm>
 #include <array>
+#include <utility>
+
+#include "augment/operations.h"
+#include "spec/augment_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -41,6 +43,13 @@ float channel_of(float hue, float begin) {
   at -= at >= 6 ? 6.0F : 0.0F;
   return std::min(std::max(std::min(at, 4 - at), 0.0F), 1.0F);
 }
+
+struct Change {
+  void (*change)(Picture& picture, double factor);
+  Interval factor;
+};
+
+Interval around_one(double distance) { return {std::max(0.0, 1 - distance), 1 + distance}; }
 
 }  // namespace
 
@@ -91,6 +100,24 @@ void adjust_hue(Picture& picture, double turns) {
     green[i] = static_cast<uint8_t>((most - range * channel_of(hue, 3)) * kLevels);
     blue[i] = static_cast<uint8_t>((most - range * channel_of(hue, 1)) * kLevels);
   }
+}
+
+// The four changes in an order that is drawn, too.
+PictureChange make_color_jitter(const KindFields& own) {
+  const auto& [brightness, contrast, saturation, hue] = own.get<ColourFields>();
+  const std::array<Change, 4> changes = {{{adjust_brightness, around_one(brightness)},
+                                          {adjust_contrast, around_one(contrast)},
+                                          {adjust_saturation, around_one(saturation)},
+                                          {adjust_hue, {-hue, hue}}}};
+  return [changes](Picture& picture, RandomGenerator& random) {
+    std::array<size_t, 4> order = {0, 1, 2, 3};
+    for (size_t last = 3; last > 0; --last) std::swap(order[last], order[random.below(last + 1)]);
+    for (const size_t index : order) {
+      const auto& [change, bounds] = changes[index];
+      const double factor = draw_between(random, bounds);
+      if (bounds[0] < bounds[1]) change(picture, factor);
+    }
+  };
 }
 
 }  // namespace dtrain
