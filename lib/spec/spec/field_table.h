@@ -1,6 +1,8 @@
 // What the tables of fields are written with.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <type_traits>
 
 #include "spec/fields.h"
@@ -38,7 +40,11 @@ Condition of_schedules(const std::string& field, const std::string& path = "trai
 // The fields of one section of a job's, in the order in which they are documented.
 Fields<JobSpec> data_fields();
 Fields<JobSpec> train_fields();  // and the list of phases
-void append(Fields<JobSpec>& fields, Fields<JobSpec> more);
+
+template <class Spec>
+void append(Fields<Spec>& fields, Fields<Spec> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(fields));
+}
 
 const Choices& evaluated_metrics();
 

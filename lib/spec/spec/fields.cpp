@@ -3,9 +3,6 @@
 // there.
 #include "spec/fields.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "spec/field_table.h"
 #include "traits/models.h"
 #include "traits/objectives.h"
@@ -284,11 +281,6 @@ const Choices& model_kinds() {
   return choices;
 }
 
-const Choices& activation_kinds() {
-  static const Choices choices{"activation", {"relu", "relu6", "gelu", "silu", "tanh", "sigmoid"}};
-  return choices;
-}
-
 const Choices& initializer_kinds() {
   static const Choices choices{
       "initializer",
@@ -299,10 +291,6 @@ const Choices& initializer_kinds() {
 const Choices& evaluated_metrics() {
   static const Choices choices{"metric", metric_names()};
   return choices;
-}
-
-void append(Fields<JobSpec>& fields, Fields<JobSpec> more) {
-  std::move(more.begin(), more.end(), std::back_inserter(fields));
 }
 
 const Fields<JobSpec>& job_fields() {
