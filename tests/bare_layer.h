@@ -13,9 +13,7 @@ inline const LayerKind kBare = {
 // For the rest of this program.
 inline LayerSpec bare_layer() {
   if (find_layer_kind(kBare.name) == nullptr) add_layer_kinds({&kBare});
-  LayerSpec layer;
-  layer.kind = kBare.name;
-  return layer;
+  return {.kind = kBare.name};
 }
 
 }  // namespace dtrain

@@ -15,8 +15,8 @@
 #include "job_file/load.h"
 #include "pictures/archives.h"
 #include "safetensors/safetensors.h"
-#include "spec/field_error.h"
 #include "tables/csv_table.h"
+#include "yaml/problem.h"
 
 namespace dtrain {
 namespace {

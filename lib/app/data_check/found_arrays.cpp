@@ -9,7 +9,7 @@
 #include "data/cifar.h"
 #include "data/mnist.h"
 #include "data_check/found_kinds.h"
-#include "spec/field_error.h"
+#include "yaml/problem.h"
 
 namespace dtrain {
 namespace {

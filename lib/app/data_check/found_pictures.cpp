@@ -11,7 +11,7 @@
 #include "images/image_set.h"
 #include "pictures/archives.h"
 #include "pictures/image_folder.h"
-#include "spec/field_error.h"
+#include "yaml/problem.h"
 
 namespace dtrain {
 namespace {

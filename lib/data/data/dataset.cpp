@@ -16,7 +16,7 @@
 #include "data/split.h"
 #include "data/synthetic.h"
 #include "data/table_dataset.h"
-#include "spec/field_error.h"
+#include "yaml/problem.h"
 
 namespace dtrain {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/random.h"
 #include "core/text.h"
 #include "data/memory_source.h"
-#include "spec/field_error.h"
+#include "yaml/problem.h"
 
 namespace dtrain {
 namespace {

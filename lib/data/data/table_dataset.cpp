@@ -24,9 +24,9 @@
 #include "data/number_source.h"
 #include "data/shared_table.h"
 #include "data/split.h"
-#include "spec/field_error.h"
 #include "spec/print.h"
 #include "tables/csv_table.h"
+#include "yaml/problem.h"
 
 namespace dtrain {
 namespace {

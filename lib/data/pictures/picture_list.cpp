@@ -14,7 +14,7 @@
 #include "core/random.h"
 #include "core/text.h"
 #include "pictures/packed_archive.h"
-#include "spec/field_error.h"
+#include "yaml/problem.h"
 
 namespace dtrain {
 namespace {

@@ -6,18 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "spec/spec.h"
+#include "spec/layers/conv.h"
 
 namespace dtrain {
-
-// A square kernel over symmetrically padded images.
-struct ConvolutionOptions {
-  int64_t filters = 0;
-  int64_t size = 3;
-  int64_t stride = 1;
-  int64_t groups = 1;
-  std::optional<std::string> from = {};  // the layer whose output it reads; nullopt: the one before
-};
 
 // `torchvision` is torchvision's name of the layer; it stays empty where there is none.
 class LayerList {
@@ -33,7 +24,9 @@ class LayerList {
   void add_sum(const std::string& with);
   void add_dense(int64_t units, const std::string& torchvision = "");
   void add_dropout();  // with the model's rate, if it has one
-  void add_convolution(const ConvolutionOptions& options, bool use_bias, const std::string& torchvision = "");
+  // Over symmetrically padded images, with the model's initializer. `from`: the layer whose output it reads.
+  void add_convolution(ConvFields own, const std::string& torchvision = "",
+                       const std::optional<std::string>& from = std::nullopt);
   // With torchvision's numbers, which are ResNet's of 2016.
   void add_batch_norm(const std::string& torchvision = "");
 

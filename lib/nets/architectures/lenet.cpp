@@ -5,13 +5,11 @@ namespace dtrain {
 namespace {
 
 void lenet_block(LayerList& list, int64_t filters, const std::string& padding) {
-  LayerSpec convolution;
-  convolution.kind = "conv2d";
-  convolution.filters = filters;
-  convolution.kernel_size = 5;
-  convolution.padding = padding;
-  convolution.initializer = list.model().initializer;
-  list.add(convolution);
+  list.add({.kind = "conv2d",
+            .own = ConvFields{.filters = filters,
+                              .kernel_size = 5,
+                              .padding = padding,
+                              .initializer = list.model().initializer}});
   list.add("tanh");
   list.add("avg_pool2d");
 }

@@ -30,7 +30,7 @@ class MobileNet {
     for (const InvertedResiduals& row : kRows) {
       for (int64_t i = 0; i < row.blocks; ++i) block(row, i == 0 ? row.stride : 1);
     }
-    activated({.filters = last_filters, .size = 1}, fmt::format("features.{}", block_ + 1));
+    activated({.filters = last_filters, .kernel_size = 1}, fmt::format("features.{}", block_ + 1));
     list_.name_last("features");
   }
 
@@ -42,9 +42,10 @@ class MobileNet {
     const std::string name = fmt::format("block{}", block_);
     const int64_t inner = channels_ * row.expansion;
     int64_t part = 0;
-    if (row.expansion != 1) activated({.filters = inner, .size = 1}, torchvision + std::to_string(part++));
+    if (row.expansion != 1)
+      activated({.filters = inner, .kernel_size = 1}, torchvision + std::to_string(part++));
     activated({.filters = inner, .stride = stride, .groups = inner}, torchvision + std::to_string(part++));
-    list_.add_convolution({.filters = row.outputs, .size = 1}, /*use_bias=*/false,
+    list_.add_convolution({.filters = row.outputs, .kernel_size = 1, .use_bias = false},
                           torchvision + std::to_string(part));
     list_.add_batch_norm(torchvision + std::to_string(part + 1));
     if (stride == 1 && channels_ == row.outputs) list_.add_sum(last_);
@@ -53,8 +54,9 @@ class MobileNet {
   }
 
   // A convolution, its normalisation and relu6; torchvision numbers the three.
-  void activated(const ConvolutionOptions& options, const std::string& torchvision) {
-    list_.add_convolution(options, /*use_bias=*/false, torchvision + ".0");
+  void activated(ConvFields own, const std::string& torchvision) {
+    own.use_bias = false;
+    list_.add_convolution(own, torchvision + ".0");
     list_.add_batch_norm(torchvision + ".1");
     list_.add("relu6");
   }

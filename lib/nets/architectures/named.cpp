@@ -23,12 +23,9 @@ void mlp_base(LayerList& list) {
 void cnn_base(LayerList& list) {
   const ModelSpec& model = list.model();
   for (const int64_t filters : model.filters) {
-    LayerSpec convolution;
-    convolution.kind = "conv2d";
-    convolution.filters = filters;
-    convolution.kernel_size = model.kernel_size;
-    convolution.initializer = model.initializer;
-    list.add(convolution);
+    list.add({.kind = "conv2d",
+              .own = ConvFields{
+                  .filters = filters, .kernel_size = model.kernel_size, .initializer = model.initializer}});
     list.add(model.activation);
     list.add("max_pool2d");
   }

@@ -38,8 +38,8 @@ class ResidualNetwork {
  private:
   void stem() {
     const bool large = design_.large_stem;
-    convolution({.filters = design_.stem_filters, .size = large ? 7 : 3, .stride = large ? 2 : 1}, "conv1",
-                "bn1");
+    convolution({.filters = design_.stem_filters, .kernel_size = large ? 7 : 3, .stride = large ? 2 : 1},
+                "conv1", "bn1");
     list_.add("relu");
     list_.name_last(last_ = "stem");
     if (!large) return;
@@ -54,11 +54,11 @@ class ResidualNetwork {
     if (design_.bottleneck) {
       const int64_t inner = filters * design_.widening;
       const int64_t first = design_.stride_in_middle ? 1 : stride;
-      convolution({.filters = inner, .size = 1, .stride = first}, "conv1", "bn1");
+      convolution({.filters = inner, .kernel_size = 1, .stride = first}, "conv1", "bn1");
       list_.add("relu");
       convolution({.filters = inner, .stride = stride / first}, "conv2", "bn2");
       list_.add("relu");
-      convolution({.filters = outputs, .size = 1}, "conv3", "bn3");
+      convolution({.filters = outputs, .kernel_size = 1}, "conv3", "bn3");
     } else {
       convolution({.filters = filters, .stride = stride}, "conv1", "bn1");
       list_.add("relu");
@@ -67,8 +67,8 @@ class ResidualNetwork {
     std::string around = input;
     if (stride != 1 || channels_ != outputs) {
       list_.name_last(around = name + "_body");
-      convolution({.filters = outputs, .size = 1, .stride = stride, .from = input}, "downsample.0",
-                  "downsample.1");
+      convolution({.filters = outputs, .kernel_size = 1, .stride = stride}, "downsample.0", "downsample.1",
+                  input);
     }
     list_.add_sum(around);
     list_.add("relu");
@@ -77,11 +77,13 @@ class ResidualNetwork {
   }
 
   // Without a bias: the normalisation after it would cancel one.
-  void convolution(const ConvolutionOptions& options, const char* name, const char* norm_name) {
+  void convolution(ConvFields own, const char* name, const char* norm_name,
+                   const std::optional<std::string>& from = std::nullopt) {
+    own.use_bias = false;
     const auto torchvision = [&](const char* own) {
       return design_.has_torchvision_names ? torchvision_ + own : "";
     };
-    list_.add_convolution(options, /*use_bias=*/false, torchvision(name));
+    list_.add_convolution(own, torchvision(name), from);
     list_.add_batch_norm(torchvision(norm_name));
   }
 

@@ -31,7 +31,7 @@ void vgg_base(LayerList& list) {
   for (size_t stage = 0; stage < convolutions.size(); ++stage) {
     const int64_t filters = std::min<int64_t>(int64_t{64} << stage, 512);
     for (int64_t i = 0; i < convolutions[stage]; ++i) {
-      list.add_convolution({.filters = filters}, /*use_bias=*/true, next());
+      list.add_convolution({.filters = filters}, next());
       if (model.batch_norm) list.add_batch_norm(next());
       list.add("relu");
       ++number;
@@ -43,10 +43,7 @@ void vgg_base(LayerList& list) {
 
 // For images of 224x224 the feature maps are 7x7, and the pooling leaves them as they are.
 void vgg_top(LayerList& list, int64_t outputs) {
-  LayerSpec pool;
-  pool.kind = "adaptive_avg_pool2d";
-  pool.output_size = 7;
-  list.add(pool);
+  list.add({.kind = "adaptive_avg_pool2d", .own = AdaptivePoolFields{7}});
   list.add("flatten");
   for (const char* name : {"classifier.0", "classifier.3"}) {
     list.add_dense(4096, name);

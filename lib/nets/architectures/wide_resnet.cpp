@@ -20,7 +20,7 @@ class WideNetwork {
   explicit WideNetwork(LayerList& list) : list_(list) {}
 
   void write() {
-    list_.add_convolution({.filters = kFilters}, /*use_bias=*/false);
+    list_.add_convolution({.filters = kFilters, .use_bias = false});
     list_.name_last(last_ = "stem");
     const int64_t blocks = (list_.depth() - 4) / 6;
     for (int64_t group = 0; group < kGroups; ++group) {
@@ -40,14 +40,14 @@ class WideNetwork {
     const bool projects = stride != 1 || channels_ != filters;
     const std::string activated = name + "_input", body = name + "_body";
     activate(activated);
-    list_.add_convolution({.filters = filters, .stride = stride}, /*use_bias=*/false);
+    list_.add_convolution({.filters = filters, .stride = stride, .use_bias = false});
     activate(name + "_middle");
     list_.add_dropout();
-    list_.add_convolution({.filters = filters}, /*use_bias=*/false);
+    list_.add_convolution({.filters = filters, .use_bias = false});
     if (projects) {
       list_.name_last(body);
-      list_.add_convolution({.filters = filters, .size = 1, .stride = stride, .from = activated},
-                            /*use_bias=*/false);
+      list_.add_convolution({.filters = filters, .kernel_size = 1, .stride = stride, .use_bias = false},
+                            /*torchvision=*/"", activated);
     }
     list_.add_sum(projects ? body : last_);
     list_.name_last(last_ = name);

@@ -93,9 +93,9 @@ std::string OnnxGraph::variable(const PlacedLayer& layer, const char* name) {
   return constant(full, found->second);
 }
 
-std::vector<std::string> OnnxGraph::weights(const PlacedLayer& layer) {
+std::vector<std::string> OnnxGraph::weights(const PlacedLayer& layer, bool has_bias) {
   std::vector<std::string> names = {variable(layer, "weight")};
-  if (layer.spec.use_bias) names.push_back(variable(layer, "bias"));
+  if (has_bias) names.push_back(variable(layer, "bias"));
   return names;
 }
 

@@ -47,7 +47,7 @@ class OnnxGraph {
   // none.
   std::string variable(const PlacedLayer& layer, const char* name);
   // The names of `weight` and, if the layer has one, `bias`.
-  std::vector<std::string> weights(const PlacedLayer& layer);
+  std::vector<std::string> weights(const PlacedLayer& layer, bool has_bias = true);
   std::string constant(const std::string& name, const at::Tensor& value);
   at::Tensor matrix(const std::vector<std::vector<double>>& rows) const;
   at::Tensor scalar(double value) const { return at::scalar_tensor(value, type_); }

@@ -22,9 +22,9 @@ class ScriptNames {
     if (std::any_of(variables_.begin(), variables_.end(), has_name)) return "self." + full;
     throw Error(ExitCode::kCheckpoint, fmt::format("the checkpoint has no '{}' of its own model", full));
   }
-  // "self.dense.bias", or "None" without use_bias.
-  std::string bias(const PlacedLayer& layer) const {
-    return layer.spec.use_bias ? (*this)(layer, "bias") : "None";
+  // "self.dense.bias", or "None" if it has none.
+  std::string bias(const PlacedLayer& layer, bool has_bias) const {
+    return has_bias ? (*this)(layer, "bias") : "None";
   }
   // The output of a layer, kept for layers other than the next one.
   static std::string kept(int64_t layer) { return fmt::format("kept_{}", layer); }

@@ -1,5 +1,6 @@
 // add: the sum of two layers' outputs.
 #include "layers/elementwise.h"
+#include "spec/layers/pair.h"
 
 namespace dtrain {
 namespace {
@@ -8,7 +9,7 @@ std::string addends_problem(const LayerSpec& spec, const Shape& input, const Sha
   if (with == nullptr) return "needs `with`, the name of the layer whose output it adds";
   if (*with == input) return "";
   return fmt::format("adds {} of {} to its input {}; the shapes must be the same", to_string(*with),
-                     *spec.with, to_string(input));
+                     *spec.own.get<PairFields>().with, to_string(input));
 }
 
 void sum(const LayerWork& work) {

@@ -14,34 +14,41 @@
 #include "layers/pools.h"
 #include "layers/windows.h"
 #include "models/convolution.h"
+#include "spec/layers/conv.h"
 
 namespace dtrain {
 namespace {
 
-Window2d conv2d_window(const PlacedLayer& layer) {
-  const LayerSpec& spec = layer.spec;
-  return window_over(spec.kernel_size, spec.stride.value_or(1), spec.padding, layer.input_shape);
+const ConvFields& conv_fields(const PlacedLayer& layer) { return layer.spec.own.get<ConvFields>(); }
+
+Window2d conv2d_window(const ConvFields& own, const Shape& input) {
+  return window_over(own.kernel_size, own.step(), own.padding, input);
 }
 
-std::string groups_problem(const LayerSpec& spec, int64_t channels) {
-  if (auto problem = range_problem("groups", spec.groups); !problem.empty()) return problem;
-  if (channels % spec.groups == 0 && spec.filters % spec.groups == 0) return "";
+Window2d conv2d_window(const PlacedLayer& layer) {
+  return conv2d_window(conv_fields(layer), layer.input_shape);
+}
+
+std::string groups_problem(const ConvFields& own, int64_t channels) {
+  if (auto problem = range_problem("groups", own.groups); !problem.empty()) return problem;
+  if (channels % own.groups == 0 && own.filters % own.groups == 0) return "";
   return fmt::format(
       "its {} input channels and {} filters cannot both be divided into {} groups; each must be a multiple",
-      channels, spec.filters, spec.groups);
+      channels, own.filters, own.groups);
 }
 
 LayerSizes place_conv2d(const LayerSpec& spec, const Shape& input) {
-  auto problem = window_problem(spec, "kernel_size", spec.kernel_size, spec.stride.value_or(1), input);
-  if (problem.empty()) problem = range_problem("filters", spec.filters);
-  if (problem.empty()) problem = groups_problem(spec, input[0]);
-  if (problem.empty()) problem = initializer_problem(spec.initializer);
+  const auto& own = spec.own.get<ConvFields>();
+  auto problem = window_problem("kernel_size", own.kernel_size, own.step(), own.padding, input);
+  if (problem.empty()) problem = range_problem("filters", own.filters);
+  if (problem.empty()) problem = groups_problem(own, input[0]);
+  if (problem.empty()) problem = initializer_problem(own.initializer);
   if (!problem.empty()) return fault(problem);
-  const Window2d window = window_over(spec.kernel_size, spec.stride.value_or(1), spec.padding, input);
+  const Window2d window = conv2d_window(own, input);
   const int64_t weights_per_filter =
-      bounded_product({spec.kernel_size, spec.kernel_size, input[0] / spec.groups});
-  return {{spec.filters, window.rows.output, window.columns.output},
-          bounded_product({spec.filters, weights_per_filter + (spec.use_bias ? 1 : 0)}),
+      bounded_product({own.kernel_size, own.kernel_size, input[0] / own.groups});
+  return {{own.filters, window.rows.output, window.columns.output},
+          bounded_product({own.filters, weights_per_filter + (own.use_bias ? 1 : 0)}),
           0,
           ""};
 }
@@ -49,31 +56,32 @@ LayerSizes place_conv2d(const LayerSpec& spec, const Shape& input) {
 class Conv2d final : public Weighted {
  public:
   Conv2d(const PlacedLayer& layer, WeightMaker& weights)
-      : Weighted(layer.spec,
-                 {layer.spec.filters, layer.input_shape[0] / layer.spec.groups, layer.spec.kernel_size,
-                  layer.spec.kernel_size},
-                 weights),
-        window_(conv2d_window(layer)),
-        groups_(layer.spec.groups) {}
+      : Conv2d(conv_fields(layer), layer.input_shape, weights) {}
   at::Tensor forward(const at::Tensor& input) override {
     return convolution(input, weight_, bias_, window_, groups_);
   }
 
  private:
+  Conv2d(const ConvFields& own, const Shape& input, WeightMaker& weights)
+      : Weighted(own, {own.filters, input[0] / own.groups, own.kernel_size, own.kernel_size}, weights),
+        window_(conv2d_window(own, input)),
+        groups_(own.groups) {}
+
   Window2d window_;
   int64_t groups_;
 };
 
 double operations_of_conv2d(const PlacedLayer& layer) {
   const auto outputs = static_cast<double>(bounded_product(layer.output_shape));
-  const auto kernel = static_cast<double>(layer.spec.kernel_size * layer.spec.kernel_size);
-  return 2 * outputs * kernel * static_cast<double>(layer.input_shape.at(0) / layer.spec.groups);
+  const ConvFields& own = conv_fields(layer);
+  const auto kernel = static_cast<double>(own.kernel_size * own.kernel_size);
+  return 2 * outputs * kernel * static_cast<double>(layer.input_shape.at(0) / own.groups);
 }
 
 // Whether Winograd's filtering computes it where a batch is large enough.
 bool can_be_winograd(const PlacedLayer& conv) {
   const Window2d window = conv2d_window(conv);
-  return window.size == 3 && window.stride == 1 && conv.spec.groups == 1 &&
+  return window.size == 3 && window.stride == 1 && conv_fields(conv).groups == 1 &&
          has_enough_channels(conv.input_shape[0], conv.output_shape[0]);
 }
 
@@ -121,7 +129,7 @@ const LayerPasses kConvBlock = {
 
 // A convolution, the relu after it and the 2x2 max_pool2d after that are computed at once.
 LayerMatch match_conv_block(const std::vector<PlacedLayer>& layers, size_t first) {
-  const bool is_block = layers[first].spec.groups == 1 && !can_be_winograd(layers[first]) &&
+  const bool is_block = conv_fields(layers[first]).groups == 1 && !can_be_winograd(layers[first]) &&
                         is_read_by_next(layers, first) && is_read_by_next(layers, first + 1) &&
                         layers[first + 1].spec.kind == kRelu.name && is_max_pool2x2(layers[first + 2]);
   return is_block ? LayerMatch{&kConvBlock, 3} : LayerMatch{};
@@ -204,7 +212,7 @@ std::array<at::Tensor, 2> convolution_gradients(const LayerWork& work, std::arra
   const auto [of_input, of_weight, of_bias] = at::convolution_backward(
       work.output_gradient_tensor(), padded_input(work, window, 0), work.weight.detach(),
       /*bias_sizes=*/std::nullopt, window.strides(), window.padding(), /*dilation=*/1, /*transposed=*/false,
-      /*output_padding=*/0, work.layer->spec.groups, {wanted[0], wanted[1], false});
+      /*output_padding=*/0, conv_fields(*work.layer).groups, {wanted[0], wanted[1], false});
   return {of_input, of_weight};
 }
 
@@ -215,7 +223,7 @@ void conv(const LayerWork& work) {
   const Window2d window = conv2d_window(*work.layer);
   work.output_tensor().copy_(at::conv2d(padded_input(work, window, 0), work.weight, work.bias,
                                         window.strides(), window.padding(), /*dilation=*/1,
-                                        work.layer->spec.groups));
+                                        conv_fields(*work.layer).groups));
 }
 
 void conv_backward_input(const LayerWork& work) {
@@ -261,15 +269,17 @@ const LayerPasses kConvPasses = {
 
 void conv2d_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
   std::vector<std::string> attributes = onnx_window(conv2d_window(layer));
-  if (layer.spec.groups > 1) attributes.push_back(onnx_attribute("group", layer.spec.groups));
-  graph.add("Conv", layer.name, graph.weights(layer), attributes);
+  const ConvFields& own = conv_fields(layer);
+  if (own.groups > 1) attributes.push_back(onnx_attribute("group", own.groups));
+  graph.add("Conv", layer.name, graph.weights(layer, own.use_bias), attributes);
 }
 
 std::string conv2d_torchscript(const PlacedLayer& layer, const ScriptNames& names) {
   const Window2d window = conv2d_window(layer);
-  const std::string groups = layer.spec.groups == 1 ? "" : fmt::format(", [1, 1], {}", layer.spec.groups);
+  const ConvFields& own = conv_fields(layer);
+  const std::string groups = own.groups == 1 ? "" : fmt::format(", [1, 1], {}", own.groups);
   return fmt::format("torch.conv2d({}, {}, {}, {}, {}{})", script_padded("x", window, "0"),
-                     names(layer, "weight"), names.bias(layer), script_pair(window.stride),
+                     names(layer, "weight"), names.bias(layer, own.use_bias), script_pair(window.stride),
                      script_padding(window), groups);
 }
 
@@ -351,18 +361,18 @@ Value kernel_gradient(const Value& gradient, const Value& input, const Window2d&
 
 LoweredLayer lower_conv2d(const LayerUse& use) {
   TextBuilder& builder = use.builder();
-  const LayerSpec& spec = use.layer.spec;
+  const ConvFields& own = conv_fields(use.layer);
   const Window2d window = conv2d_window(use.layer);
   const Value input = use.operand(use.input);
   const Value weight = use.operand(use.variable("weight"));
-  Convolving how{.feature_groups = spec.groups};
+  Convolving how{.feature_groups = own.groups};
   how.window.stride = window.strides();
   how.window.padding = sides_of(window);
   Value output = builder.convolution(input, weight, how, use.output_shape());
-  if (spec.use_bias) output = output + builder.broadcast(use.variable("bias"), {1}, output.shape);
+  if (own.use_bias) output = output + builder.broadcast(use.variable("bias"), {1}, output.shape);
   return {use.operand(output),
           [use, input, weight, window](const Value& gradient, bool wants_input) -> Value {
-            const LayerSpec& of = use.layer.spec;
+            const ConvFields& of = conv_fields(use.layer);
             if (use.trained)
               use.learn("weight", kernel_gradient(gradient, input, window, of.groups, weight.shape));
             if (use.trained && of.use_bias) use.learn("bias", use.bias_gradient(gradient, {0, 2, 3}));

@@ -2,25 +2,29 @@
 #include "kernels/dense.h"
 #include "layers/faces.h"
 #include "models/dense_product.h"
+#include "spec/layers/dense.h"
 
 namespace dtrain {
 namespace {
+
+const DenseFields& dense_fields(const PlacedLayer& layer) { return layer.spec.own.get<DenseFields>(); }
 
 LayerSizes place_dense(const LayerSpec& spec, const Shape& input) {
   if (input.size() != 1) {
     return fault(fmt::format("expects an input of [features] but gets {}; put a flatten layer before it",
                              to_string(input)));
   }
-  auto problem = range_problem("units", spec.units);
-  if (problem.empty()) problem = initializer_problem(spec.initializer);
+  const auto& own = spec.own.get<DenseFields>();
+  auto problem = range_problem("units", own.units);
+  if (problem.empty()) problem = initializer_problem(own.initializer);
   if (!problem.empty()) return fault(problem);
-  return {{spec.units}, bounded_product({spec.units, input[0] + (spec.use_bias ? 1 : 0)}), 0, ""};
+  return {{own.units}, bounded_product({own.units, input[0] + (own.use_bias ? 1 : 0)}), 0, ""};
 }
 
 class Dense final : public Weighted {
  public:
   Dense(const PlacedLayer& layer, WeightMaker& weights)
-      : Weighted(layer.spec, {layer.spec.units, layer.input_shape[0]}, weights) {}
+      : Weighted(dense_fields(layer), {dense_fields(layer).units, layer.input_shape[0]}, weights) {}
   at::Tensor forward(const at::Tensor& input) override { return dense_product(input, weight_, bias_); }
 };
 
@@ -53,11 +57,13 @@ const LayerPasses kDensePasses = {
     .scratch = [](const LayerWork& work) { return dense_scratch(dense_size(work)); }};
 
 void dense_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
-  graph.add("Gemm", layer.name, graph.weights(layer), {onnx_attribute("transB", int64_t{1})});
+  graph.add("Gemm", layer.name, graph.weights(layer, dense_fields(layer).use_bias),
+            {onnx_attribute("transB", int64_t{1})});
 }
 
 std::string dense_torchscript(const PlacedLayer& layer, const ScriptNames& names) {
-  return fmt::format("torch.linear(x, {}, {})", names(layer, "weight"), names.bias(layer));
+  return fmt::format("torch.linear(x, {}, {})", names(layer, "weight"),
+                     names.bias(layer, dense_fields(layer).use_bias));
 }
 
 LoweredLayer lower_dense(const LayerUse& use) {
@@ -65,11 +71,12 @@ LoweredLayer lower_dense(const LayerUse& use) {
   const Value input = use.operand(use.input);
   const Value weight = use.operand(use.variable("weight"));  // [units, features]
   Value output = builder.product(input, 1, weight, 1);
-  if (use.layer.spec.use_bias) output = output + builder.broadcast(use.variable("bias"), {1}, output.shape);
+  const bool has_bias = dense_fields(use.layer).use_bias;
+  if (has_bias) output = output + builder.broadcast(use.variable("bias"), {1}, output.shape);
   return {use.operand(output),
-          [use, input, weight, &builder](const Value& gradient, bool wants_input) -> Value {
+          [use, input, weight, has_bias, &builder](const Value& gradient, bool wants_input) -> Value {
             if (use.trained) use.learn("weight", builder.product(gradient, 0, input, 0));
-            if (use.trained && use.layer.spec.use_bias) use.learn("bias", use.bias_gradient(gradient, {0}));
+            if (use.trained && has_bias) use.learn("bias", use.bias_gradient(gradient, {0}));
             return wants_input ? builder.product(gradient, 1, weight, 0) : Value{};
           }};
 }

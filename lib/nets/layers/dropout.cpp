@@ -3,14 +3,17 @@
 #include <cmath>
 
 #include "layers/elementwise.h"
+#include "spec/layers/dropout.h"
 
 namespace dtrain {
 namespace {
 
+double dropout_rate(const LayerSpec& spec) { return spec.own.get<DropoutFields>().rate; }
+
 // Draws from the default generator.
 class Dropout final : public Layer {
  public:
-  explicit Dropout(const PlacedLayer& layer) : rate_(layer.spec.rate) {}
+  explicit Dropout(const PlacedLayer& layer) : rate_(dropout_rate(layer.spec)) {}
   at::Tensor forward(const at::Tensor& input) override { return at::dropout(input, rate_, is_training()); }
 
  private:
@@ -23,7 +26,7 @@ void product_into(at::Tensor& result, const at::Tensor& numbers, const at::Tenso
 
 // Draws what at::dropout would draw from the same generator.
 void dropout(const LayerWork& work) {
-  const double rate = work.layer->spec.rate;
+  const double rate = dropout_rate(work.layer->spec);
   at::Tensor noise = work.view({work.outputs}, work.kept);
   if (rate == 0 || work.examples == 0) {
     noise.fill_(1);
@@ -45,7 +48,7 @@ const LayerPasses kDropoutPasses = {.forward = dropout,
 
 // What is drawn is a function of the step, the device, the layer and the place of the element alone.
 LoweredLayer lower_dropout(const LayerUse& use) {
-  const double rate = use.layer.spec.rate;
+  const double rate = dropout_rate(use.layer.spec);
   if (!use.scope.training || rate == 0)
     return {use.input, [](const Value& gradient, bool) { return gradient; }};
   TextBuilder& builder = use.builder();
@@ -66,7 +69,7 @@ LoweredLayer lower_dropout(const LayerUse& use) {
 const LayerKind kDropout = {.name = "dropout",
                             .place = place_elementwise,
                             .make = make_module<Dropout>,
-                            .draws = [](const LayerSpec& spec) { return spec.rate > 0; },
+                            .draws = [](const LayerSpec& spec) { return dropout_rate(spec) > 0; },
                             .passes = &kDropoutPasses,
                             .onnx = [](OnnxGraph&, const PlacedLayer&) {},
                             .torchscript = script<"">,

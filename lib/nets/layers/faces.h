@@ -26,13 +26,14 @@ std::shared_ptr<Layer> make_module(const PlacedLayer& layer, WeightMaker& weight
     return std::make_shared<Module>(layer);
 }
 
-// A module with a kernel and perhaps a bias: `weight` is a kernel of these sizes, from the spec's
-// initializer; `bias` is zeros, and absent without use_bias.
+// A module with a kernel and perhaps a bias: `weight` is a kernel of these sizes, from the initializer of the
+// layer's own fields; `bias` is zeros, and absent without use_bias.
 class Weighted : public Layer {
  protected:
-  Weighted(const LayerSpec& spec, const Shape& kernel_sizes, WeightMaker& weights) {
-    weight_ = register_parameter("weight", weights.kernel(spec.initializer, kernel_sizes));
-    if (spec.use_bias) bias_ = register_parameter("bias", weights.constant({kernel_sizes[0]}, 0));
+  template <class Own>
+  Weighted(const Own& own, const Shape& kernel_sizes, WeightMaker& weights) {
+    weight_ = register_parameter("weight", weights.kernel(own.initializer, kernel_sizes));
+    if (own.use_bias) bias_ = register_parameter("bias", weights.constant({kernel_sizes[0]}, 0));
   }
   at::Tensor weight_;
   at::Tensor bias_;

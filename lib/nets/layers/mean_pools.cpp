@@ -2,6 +2,7 @@
 // PyTorch's AdaptiveAvgPool2d.
 #include "layers/elementwise.h"
 #include "layers/windows.h"
+#include "spec/layers/pool.h"
 
 namespace dtrain {
 namespace {
@@ -13,8 +14,9 @@ LayerSizes place_global_pool2d(const LayerSpec&, const Shape& input) {
 
 LayerSizes place_adaptive_pool2d(const LayerSpec& spec, const Shape& input) {
   if (auto problem = image_problem(input); !problem.empty()) return fault(problem);
-  if (auto problem = range_problem("output_size", spec.output_size); !problem.empty()) return fault(problem);
-  return {{input[0], spec.output_size, spec.output_size}, 0, 0, ""};
+  const int64_t size = spec.own.get<AdaptivePoolFields>().output_size;
+  if (auto problem = range_problem("output_size", size); !problem.empty()) return fault(problem);
+  return {{input[0], size, size}, 0, 0, ""};
 }
 
 at::Tensor global_mean(const at::Tensor& input) { return at::mean(input, {2, 3}); }
@@ -22,7 +24,7 @@ at::Tensor global_mean(const at::Tensor& input) { return at::mean(input, {2, 3})
 class AdaptiveAvgPool2d final : public Layer {
  public:
   explicit AdaptiveAvgPool2d(const PlacedLayer& layer)
-      : size_({layer.spec.output_size, layer.spec.output_size}) {}
+      : size_({layer.output_shape[1], layer.output_shape[2]}) {}
   at::Tensor forward(const at::Tensor& input) override {
     const bool is_there = input.size(2) == size_[0] && input.size(3) == size_[1];
     return is_there ? input : at::adaptive_avg_pool2d(input, size_);
@@ -83,7 +85,7 @@ void adaptive_avg_pool2d_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
     const std::string name = layer.name + "." + side;
     graph.add(
         "MatMul", name,
-        {graph.constant(name + "_shares", graph.matrix(adaptive_shares(input, layer.spec.output_size)).t())});
+        {graph.constant(name + "_shares", graph.matrix(adaptive_shares(input, layer.output_shape[1])).t())});
   };
   const std::vector<int64_t> turned = {0, 1, 3, 2};
   shrink("columns", layer.input_shape[2]);
@@ -93,7 +95,7 @@ void adaptive_avg_pool2d_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
 }
 
 std::string adaptive_avg_pool2d_torchscript(const PlacedLayer& layer, const ScriptNames&) {
-  return fmt::format("torch.adaptive_avg_pool2d(x, {})", script_pair(layer.spec.output_size));
+  return fmt::format("torch.adaptive_avg_pool2d(x, {})", script_pair(layer.output_shape[1]));
 }
 
 LoweredLayer lower_global_avg_pool2d(const LayerUse& use) {
@@ -108,7 +110,7 @@ LoweredLayer lower_global_avg_pool2d(const LayerUse& use) {
 // A mean along one axis is a product with the shares that the cells have in it.
 LoweredLayer lower_adaptive_avg_pool2d(const LayerUse& use) {
   TextBuilder& builder = use.builder();
-  const int64_t size = use.layer.spec.output_size;
+  const int64_t size = use.layer.output_shape[1];
   const auto shares = [&](int64_t cells) {
     std::vector<double> all;
     for (const std::vector<double>& row : adaptive_shares(cells, size))

@@ -15,9 +15,12 @@
 #include "kernels/norm.h"
 #include "kernels/transpose.h"
 #include "layers/faces.h"
+#include "spec/layers/norm.h"
 
 namespace dtrain {
 namespace {
+
+const NormFields& norm_fields(const PlacedLayer& layer) { return layer.spec.own.get<NormFields>(); }
 
 std::string channels_problem(const Shape& input) {
   if (input.size() == 1 || input.size() == 3) return "";
@@ -27,7 +30,7 @@ std::string channels_problem(const Shape& input) {
 
 class Norm : public Layer {
  public:
-  Norm(const PlacedLayer& layer, WeightMaker& weights) : epsilon_(layer.spec.epsilon) {
+  Norm(const PlacedLayer& layer, WeightMaker& weights) : epsilon_(norm_fields(layer).epsilon) {
     const Shape channels = {layer.input_shape[0]};
     weight_ = register_parameter("weight", weights.constant(channels, 1));
     bias_ = register_parameter("bias", weights.constant(channels, 0));
@@ -80,7 +83,7 @@ LayerSizes place_batch_norm(const LayerSpec&, const Shape& input) {
 class BatchNorm final : public Norm {
  public:
   BatchNorm(const PlacedLayer& layer, WeightMaker& weights)
-      : Norm(layer, weights), momentum_(layer.spec.momentum) {
+      : Norm(layer, weights), momentum_(norm_fields(layer).momentum) {
     const Shape channels = {layer.input_shape[0]};
     running_mean_ = register_buffer("running_mean", weights.constant(channels, 0));
     running_var_ = register_buffer("running_var", weights.constant(channels, 1));
@@ -148,8 +151,8 @@ struct BatchNormMemory {
 void move_statistics(const LayerWork& work, const BatchNormMemory& memory) {
   float* const mean = work.moving_mean.mutable_data_ptr<float>();
   float* const variance = work.moving_variance.mutable_data_ptr<float>();
-  const auto epsilon = static_cast<float>(work.layer->spec.epsilon);
-  const auto weight = static_cast<float>(1 - work.layer->spec.momentum);
+  const auto epsilon = static_cast<float>(norm_fields(*work.layer).epsilon);
+  const auto weight = static_cast<float>(1 - norm_fields(*work.layer).momentum);
   for (int64_t i = 0; i < memory.channels; ++i) {
     const float inverse = memory.inverse_deviation[i];
     const float of_batch = std::max(1 / (inverse * inverse) - epsilon, 0.0F);
@@ -160,7 +163,7 @@ void move_statistics(const LayerWork& work, const BatchNormMemory& memory) {
 
 void batch_norm(const LayerWork& work) {
   const BatchNormMemory memory(work);
-  const auto epsilon = static_cast<float>(work.layer->spec.epsilon);
+  const auto epsilon = static_cast<float>(norm_fields(*work.layer).epsilon);
   if (uses_batch(work)) {
     channel_statistics(channel_size(work), work.input, epsilon, memory.mean, memory.inverse_deviation);
     move_statistics(work, memory);
@@ -221,13 +224,13 @@ void batch_norm_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
   for (const char* name : {"weight", "bias", "running_mean", "running_var"})
     inputs.push_back(graph.variable(layer, name));
   graph.add("BatchNormalization", layer.name, inputs,
-            {onnx_attribute("epsilon", static_cast<float>(layer.spec.epsilon))});
+            {onnx_attribute("epsilon", static_cast<float>(norm_fields(layer).epsilon))});
 }
 
 std::string batch_norm_torchscript(const PlacedLayer& layer, const ScriptNames& names) {
   return fmt::format("torch.batch_norm(x, {}, {}, {}, {}, False, 0.0, {}, True)", names(layer, "weight"),
                      names(layer, "bias"), names(layer, "running_mean"), names(layer, "running_var"),
-                     layer.spec.epsilon);
+                     norm_fields(layer).epsilon);
 }
 
 // The statistics of the rows that count, of this device or, synchronised, of all.
@@ -266,7 +269,7 @@ void move(const LayerUse& use, const BatchMoments& moments) {
   const Value counts = builder.compare("GT", moments.count, builder.like(moments.count, 0));
   const auto near = [&](const char* name, const Value& batch) {
     const Value old = use.variable(name);
-    const Value changed = old + (batch - old) * (1 - use.layer.spec.momentum);
+    const Value changed = old + (batch - old) * (1 - norm_fields(use.layer).momentum);
     use.scope.moved[use.layer.name + "." + name] = builder.select(counts, changed, old);
   };
   near("running_mean", moments.mean);
@@ -276,7 +279,7 @@ void move(const LayerUse& use, const BatchMoments& moments) {
 // With the moving statistics, which stay as they are.
 LoweredLayer fixed_batch_norm(const LayerUse& use) {
   TextBuilder& builder = use.builder();
-  const Value inverse = builder.apply("rsqrt", use.variable("running_var") + use.layer.spec.epsilon);
+  const Value inverse = builder.apply("rsqrt", use.variable("running_var") + norm_fields(use.layer).epsilon);
   const Value centred = use.input - along_channels(use.variable("running_mean"), use.input);
   const Value scale = inverse * use.variable("weight");
   const Value scaled_only = centred * along_channels(scale, centred);
@@ -292,7 +295,7 @@ LoweredLayer lower_batch_norm(const LayerUse& use) {
   TextBuilder& builder = use.builder();
   const BatchMoments moments = moments_of(use);
   move(use, moments);
-  const Value inverse = builder.apply("rsqrt", moments.variance + use.layer.spec.epsilon);
+  const Value inverse = builder.apply("rsqrt", moments.variance + norm_fields(use.layer).epsilon);
   const Value centred = use.input - along_channels(moments.mean, use.input);
   const Value normalised = centred * along_channels(inverse, use.input);
   return {scaled(use, normalised),
@@ -361,8 +364,8 @@ void layer_norm(const LayerWork& work) {
   float* const result = pixels.for_result(work.output, work.scratch + pixels.size.numbers());
   normalise_rows(pixels.rows, pixels.size.channels, pixels.of(work.input, work.scratch),
                  work.weight.const_data_ptr<float>(), work.bias.const_data_ptr<float>(),
-                 static_cast<float>(work.layer->spec.epsilon), pixels.means, pixels.inverse_deviations,
-                 result);
+                 static_cast<float>(norm_fields(*work.layer).epsilon), pixels.means,
+                 pixels.inverse_deviations, result);
   pixels.finish(result, work.output);
 }
 
@@ -404,14 +407,14 @@ void layer_norm_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
   };
   transpose(".channels_last", {0, 2, 3, 1});
   graph.add("LayerNormalization", layer.name, graph.weights(layer),
-            {onnx_attribute("epsilon", static_cast<float>(layer.spec.epsilon))});
+            {onnx_attribute("epsilon", static_cast<float>(norm_fields(layer).epsilon))});
   transpose(".channels_first", {0, 3, 1, 2});
 }
 
 std::string layer_norm_torchscript(const PlacedLayer& layer, const ScriptNames& names) {
   const auto norm_of = [&](const char* input) {
     return fmt::format("torch.layer_norm({}, [{}], {}, {}, {})", input, layer.input_shape[0],
-                       names(layer, "weight"), names(layer, "bias"), layer.spec.epsilon);
+                       names(layer, "weight"), names(layer, "bias"), norm_fields(layer).epsilon);
   };
   if (layer.input_shape.size() == 1) return norm_of("x");
   return fmt::format("torch.permute({}, [0, 3, 1, 2])", norm_of("torch.permute(x, [0, 2, 3, 1])"));
@@ -427,7 +430,7 @@ LoweredLayer lower_layer_norm(const LayerUse& use) {
     return builder.broadcast(means, others, value.shape);
   };
   const Value centred = input - mean(input);
-  const Value inverse = builder.apply("rsqrt", mean(centred * centred) + use.layer.spec.epsilon);
+  const Value inverse = builder.apply("rsqrt", mean(centred * centred) + norm_fields(use.layer).epsilon);
   const Value normalised = centred * inverse;
   return {scaled(use, normalised),
           [use, inverse, normalised, mean](const Value& gradient, bool wants_input) -> Value {

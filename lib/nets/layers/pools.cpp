@@ -10,23 +10,25 @@
 #include "layers/windows.h"
 #include "models/convolution.h"
 #include "models/pooling.h"
+#include "spec/layers/pool.h"
 
 namespace dtrain {
 namespace {
 
 constexpr double kLowest = -std::numeric_limits<double>::infinity();
 
-int64_t pool_stride(const LayerSpec& spec) { return spec.stride.value_or(spec.pool_size); }
-
-Window2d pool2d_window(const PlacedLayer& layer) {
-  const LayerSpec& spec = layer.spec;
-  return window_over(spec.pool_size, pool_stride(spec), spec.padding, layer.input_shape);
+Window2d pool2d_window(const LayerSpec& spec, const Shape& input) {
+  const auto& own = spec.own.get<PoolFields>();
+  return window_over(own.pool_size, own.step(), own.padding, input);
 }
 
+Window2d pool2d_window(const PlacedLayer& layer) { return pool2d_window(layer.spec, layer.input_shape); }
+
 LayerSizes place_pool2d(const LayerSpec& spec, const Shape& input) {
-  const auto problem = window_problem(spec, "pool_size", spec.pool_size, pool_stride(spec), input);
+  const auto& own = spec.own.get<PoolFields>();
+  const auto problem = window_problem("pool_size", own.pool_size, own.step(), own.padding, input);
   if (!problem.empty()) return fault(problem);
-  const Window2d window = window_over(spec.pool_size, pool_stride(spec), spec.padding, input);
+  const Window2d window = pool2d_window(spec, input);
   return {{input[0], window.rows.output, window.columns.output}, 0, 0, ""};
 }
 

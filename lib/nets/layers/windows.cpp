@@ -34,15 +34,15 @@ std::string image_problem(const Shape& input) {
   return fmt::format("expects an input of [channels, height, width] but gets {}", to_string(input));
 }
 
-std::string window_problem(const LayerSpec& spec, const char* field, int64_t size, int64_t stride,
+std::string window_problem(const char* field, int64_t size, int64_t stride, const std::string& padding,
                            const Shape& input) {
   if (const std::string problem = image_problem(input); !problem.empty())
     return problem + (input.size() == 1 ? "; put it before the flatten layer" : "");
   if (auto problem = range_problem(field, size); !problem.empty()) return problem;
   if (auto problem = range_problem("stride", stride); !problem.empty()) return problem;
-  if (spec.padding != "valid" && spec.padding != "same" && spec.padding != "symmetric")
-    return fmt::format("unknown padding '{}'; known: valid, same, symmetric", printable(spec.padding));
-  const Window2d window = window_over(size, stride, spec.padding, input);
+  if (padding != "valid" && padding != "same" && padding != "symmetric")
+    return fmt::format("unknown padding '{}'; known: valid, same, symmetric", printable(padding));
+  const Window2d window = window_over(size, stride, padding, input);
   if (window.rows.output == 0 || window.columns.output == 0) {
     return fmt::format(
         "its window {} is larger than its input {}, so the output would be empty; use a smaller {} or "

@@ -47,7 +47,7 @@ struct LayerKind {
   std::shared_ptr<Layer> (*make)(const PlacedLayer& layer, WeightMaker& weights) = nullptr;
   // One module for this layer and the next, which alone reads its output; null where there is none for both.
   std::shared_ptr<Layer> (*make_with_next)(const PlacedLayer& next) = nullptr;
-  // Of a kind with two inputs, the second of which the spec's `with` names: what it computes, instead of a
+  // Of a kind with two inputs, the second of which its PairFields name: what it computes, instead of a
   // module, and what is wrong with its inputs (`with` is null if the spec names none) or an empty string.
   at::Tensor (*combine)(const at::Tensor& input, const at::Tensor& with) = nullptr;
   std::string (*pair_problem)(const LayerSpec& spec, const Shape& input, const Shape* with) = nullptr;

@@ -8,6 +8,7 @@
 
 #include "core/text.h"
 #include "models/layer_kinds.h"
+#include "spec/layers/pair.h"
 
 namespace dtrain {
 namespace {
@@ -50,11 +51,10 @@ class Placer {
   // Appends the layer to the plan, and its activation after it. If something is wrong, returns the problem
   // instead, with the layer's name.
   std::string place(const LayerSpec& spec) {
-    if (auto problem = place_one(spec); !problem.empty() || !spec.activation) return problem;
+    const std::optional<std::string> activation = activation_of(spec);
+    if (auto problem = place_one(spec); !problem.empty() || !activation) return problem;
     const std::string name = plan_.layers.back().name;
-    LayerSpec activation;
-    activation.kind = *spec.activation;
-    if (auto problem = place_one(activation); !problem.empty()) return problem;
+    if (auto problem = place_one({.kind = *activation}); !problem.empty()) return problem;
     numbers_[name] = numbers_[plan_.layers.back().name];
     return "";
   }
@@ -84,8 +84,9 @@ class Placer {
     layer.input_shape = shape_after(layer.input);
     const LayerKind* kind = find_layer_kind(layer.spec.kind);
     if (kind == nullptr || kind->combine == nullptr) return "";
-    if (!layer.spec.with) return kind->pair_problem(layer.spec, layer.input_shape, nullptr);
-    if (auto problem = find("with", *layer.spec.with, layer.with); !problem.empty()) return problem;
+    const auto& with = layer.spec.own.get<PairFields>().with;
+    if (!with) return kind->pair_problem(layer.spec, layer.input_shape, nullptr);
+    if (auto problem = find("with", *with, layer.with); !problem.empty()) return problem;
     return kind->pair_problem(layer.spec, layer.input_shape, &shape_after(layer.with));
   }
 

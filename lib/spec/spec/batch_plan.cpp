@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "spec/field_error.h"
+#include "yaml/problem.h"
 
 namespace dtrain {
 

@@ -3,9 +3,6 @@
 // there.
 #include "spec/fields.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "spec/field_table.h"
 #include "traits/models.h"
 #include "traits/objectives.h"
@@ -281,11 +278,6 @@ const Choices& dataset_kinds() {
 
 const Choices& model_kinds() {
   static const Choices choices{"model", models_where([](const ModelTraits&) { return true; })};
-  return choices;
-}
-
-const Choices& activation_kinds() {
-  static const Choices choices{"activation", {"relu", "relu6", "gelu", "silu", "tanh", "sigmoid"}};
   return choices;
 }
 

@@ -21,10 +21,10 @@ using FieldOfKinds = std::vector<std::pair<std::string, const Field<KindFields>*
 // its default, it is said of each. Throws Error(kBug) if they differ in its bounds.
 FieldInfo info_of_kinds(const FieldOfKinds& kinds, const std::string& section);
 
-// The names of the kinds' fields, each once. Every kind's stay in their order.
+// The names of the kinds' fields, each once. Every kind's stay in their order, and `names`, some of them, in
+// theirs.
 template <class Kind>
-std::vector<std::string> field_names(const std::vector<Kind>& kinds) {
-  std::vector<std::string> names;
+std::vector<std::string> field_names(const std::vector<Kind>& kinds, std::vector<std::string> names = {}) {
   for (const Kind& kind : kinds) {
     auto next = names.end();
     for (auto field = kind.fields.rbegin(); field != kind.fields.rend(); ++field) {
@@ -36,11 +36,12 @@ std::vector<std::string> field_names(const std::vector<Kind>& kinds) {
 }
 
 // The kinds' own fields as fields of a Spec, one of each name. `place` finds what in a spec has a `kind` and
-// fields of its `own`, constant or not; `section` is its path, or "".
+// fields of its `own`, constant or not; `section` is its path, or "". The names in `order` are kept in it.
 template <class Spec, class Kind, class Place>
-Fields<Spec> fields_of_kinds(const std::vector<Kind>& kinds, const std::string& section, Place place) {
+Fields<Spec> fields_of_kinds(const std::vector<Kind>& kinds, const std::string& section, Place place,
+                             const std::vector<std::string>& order = {}) {
   Fields<Spec> fields;
-  for (const std::string& name : field_names(kinds)) {
+  for (const std::string& name : field_names(kinds, order)) {
     FieldOfKinds having;
     for (const Kind& kind : kinds) {
       if (const auto* const field = find_field(kind.fields, name)) having.emplace_back(kind.name, field);

@@ -126,26 +126,11 @@ struct BatchSpec {
   std::optional<int64_t> accumulate_steps;  // nullopt: 1, or what the other two make of it
 };
 
-// One layer. Only the fields that its kind uses may be written; layer_fields() in fields.h lists them.
 struct LayerSpec {
-  std::string kind;
-  int64_t units = 0;                           // dense
-  int64_t filters = 0;                         // conv2d
-  int64_t kernel_size = 3;                     // conv2d
-  int64_t pool_size = 2;                       // max_pool2d, avg_pool2d
-  std::optional<int64_t> stride;               // conv2d: 1; pools: pool_size
-  std::string padding = "valid";               // conv2d, pools: valid | same | symmetric
-  int64_t groups = 1;                          // conv2d
-  bool use_bias = true;                        // dense, conv2d
-  std::optional<std::string> activation;       // dense, conv2d; nullopt: none
-  std::string initializer = "glorot_uniform";  // dense, conv2d
-  double rate = 0.5;                           // dropout
-  double momentum = 0.99;                      // batch_norm
-  double epsilon = 1e-3;                       // batch_norm, layer_norm
-  int64_t output_size = 1;                     // adaptive_avg_pool2d
-  std::optional<std::string> with;             // add: a layer's name
-  std::optional<std::string> name;             // nullopt: kind and number
-  std::optional<std::string> from;             // a layer's name; nullopt: the layer before it
+  std::string kind = {};
+  std::optional<std::string> name = {};  // nullopt: kind and number
+  std::optional<std::string> from = {};  // a layer's name; nullopt: the layer before it
+  KindFields own = {};                   // those of the kind (spec/layers)
 };
 
 struct ModelSpec {

@@ -1,8 +1,11 @@
-// The problems of a spec are values: a user's mistake is never an exception.
+// The problems of a spec are values. A user's mistake is an exception only where it is found after the spec
+// was read.
 #pragma once
 
 #include <string>
 #include <vector>
+
+#include "core/error.h"
 
 namespace dtrain {
 
@@ -15,6 +18,19 @@ struct Problem {
 
   // file:line:column: path: problem
   std::string to_string() const;
+};
+
+// Error(kUsage) "data.train_examples: 7 is more than ...", with the field's path.
+class FieldError : public Error {
+ public:
+  FieldError(const std::string& field, const std::string& text)
+      : Error(ExitCode::kUsage, field + ": " + text), field_(field), text_(text) {}
+  const std::string& field() const { return field_; }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string field_;
+  std::string text_;
 };
 
 }  // namespace dtrain

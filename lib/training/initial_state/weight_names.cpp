@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "architectures/architectures.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 std::string WeightNames::layer_of(const std::string& variable) {
@@ -17,7 +18,7 @@ WeightNames::WeightNames(const JobPlan& job) {
     const std::string& name = job.model.layers.at(placed).name;
     if (!model.torchvision[i].empty()) own_names_[model.torchvision[i]] = name;
     if (i >= model.head) head_.insert(name);
-    placed += model.layers[i].activation ? 2 : 1;
+    placed += activation_of(model.layers[i]) ? 2 : 1;
   }
   ModelSpec whole = job.spec.model;
   whole.include_top = true;

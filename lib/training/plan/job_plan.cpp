@@ -16,12 +16,12 @@
 #include "plan/device_programs.h"
 #include "plan/devices.h"
 #include "spec/augment_kinds.h"
-#include "spec/field_error.h"
 #include "spec/fields.h"
 #include "spec/schedule_kinds.h"
 #include "stablehlo/training_program.h"
 #include "traits/models.h"
 #include "traits/objectives.h"
+#include "yaml/problem.h"
 
 namespace dtrain {
 namespace {

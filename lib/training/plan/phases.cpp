@@ -11,6 +11,7 @@
 #include "core/text.h"
 #include "host/host_memory.h"
 #include "models/layer_kinds.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -21,7 +22,7 @@ constexpr int64_t kPartForFeatures = 4;  // one part in so many of the host's me
 size_t head_of(const ModelSpec& spec) {
   const Architecture model = architecture_of(spec, /*outputs=*/1);
   size_t placed = 0;
-  for (size_t i = 0; i < model.head; ++i) placed += model.layers[i].activation ? 2 : 1;
+  for (size_t i = 0; i < model.head; ++i) placed += activation_of(model.layers[i]) ? 2 : 1;
   return placed;
 }
 

@@ -11,7 +11,7 @@
 #include "data/dataset.h"
 #include "data/memory_source.h"
 #include "files.h"
-#include "spec/field_error.h"
+#include "yaml/problem.h"
 
 namespace dtrain {
 namespace {

@@ -5,6 +5,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "models/layer_specs.h"
+#include "spec/layers/dropout.h"
 
 namespace dtrain {
 namespace {
@@ -34,11 +35,11 @@ TEST_CASE("mlp: flatten, then dense, activation and dropout per hidden layer, th
   const auto layers = expand_layers(spec, 10);
   CHECK(kinds(layers) ==
         std::vector<std::string>{"flatten", "dense", "gelu", "dropout", "dense", "gelu", "dropout", "dense"});
-  CHECK(layers[1].units == 256);
-  CHECK(layers[4].units == 128);
-  CHECK(layers[7].units == 10);
-  CHECK(layers[3].rate == 0.25);
-  for (const size_t at : {1, 4, 7}) CHECK(layers[at].initializer == "he_normal");
+  CHECK(layers[1].own.get<DenseFields>().units == 256);
+  CHECK(layers[4].own.get<DenseFields>().units == 128);
+  CHECK(layers[7].own.get<DenseFields>().units == 10);
+  CHECK(layers[3].own.get<DropoutFields>().rate == 0.25);
+  for (const size_t at : {1, 4, 7}) CHECK(layers[at].own.get<DenseFields>().initializer == "he_normal");
 
   spec.hidden = {};
   CHECK(kinds(expand_layers(spec, 10)) == std::vector<std::string>{"flatten", "dense"});
@@ -53,10 +54,10 @@ TEST_CASE("cnn: conv2d, activation and pool per filter count, then an mlp") {
   CHECK(kinds(layers) == std::vector<std::string>{"conv2d", "relu", "max_pool2d", "conv2d", "relu",
                                                   "max_pool2d", "flatten", "dense", "relu", "dropout",
                                                   "dense"});
-  CHECK(layers[0].filters == 8);
-  CHECK(layers[3].filters == 16);
-  CHECK(layers[3].kernel_size == 5);
-  CHECK(layers[2].pool_size == 2);
+  CHECK(layers[0].own.get<ConvFields>().filters == 8);
+  CHECK(layers[3].own.get<ConvFields>().filters == 16);
+  CHECK(layers[3].own.get<ConvFields>().kernel_size == 5);
+  CHECK(layers[2].own.get<PoolFields>().pool_size == 2);
 }
 
 LayerPlan plan_of(const ModelSpec& spec, const Shape& image, int64_t classes) {
@@ -130,8 +131,11 @@ TEST_CASE("the stride of a bottleneck is where the spec says") {
   ModelSpec spec = model_of_kind("resnet", 50);
   const auto strides = [&] {
     std::vector<std::pair<int64_t, int64_t>> list;  // kernel size and stride of each strided convolution
-    for (const LayerSpec& one : expand_layers(spec, 10))
-      if (one.kind == "conv2d" && one.stride != 1) list.emplace_back(one.kernel_size, *one.stride);
+    for (const LayerSpec& one : expand_layers(spec, 10)) {
+      if (one.kind != "conv2d") continue;
+      const auto& own = one.own.get<ConvFields>();
+      if (own.step() != 1) list.emplace_back(own.kernel_size, own.step());
+    }
     return list;
   };
   const std::pair<int64_t, int64_t> stem = {7, 2}, first = {1, 2}, middle = {3, 2}, shortcut = {1, 2};
@@ -242,7 +246,7 @@ TEST_CASE("kind: layers is the list as written") {
   spec.kind = "layers";
   spec.layers = {layer("flatten"), dense(3)};
   CHECK(kinds(expand_layers(spec, 10)) == std::vector<std::string>{"flatten", "dense"});
-  CHECK(expand_layers(spec, 10)[1].units == 3);
+  CHECK(expand_layers(spec, 10)[1].own.get<DenseFields>().units == 3);
 }
 
 TEST_CASE("an unknown kind of model is an error that lists the known ones") {

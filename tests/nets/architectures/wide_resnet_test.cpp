@@ -9,6 +9,7 @@
 #include "catch.h"
 #include "models/model.h"
 #include "models/tensors.h"
+#include "spec/layers/dropout.h"
 
 namespace dtrain {
 namespace {
@@ -55,10 +56,12 @@ TEST_CASE("a block normalises before it computes, and projects what is normalise
     for (size_t i = 0; i < 15; ++i) {
       const PlacedLayer& layer = plan.layers[i];
       std::string text = layer.spec.kind;
-      if (layer.spec.kind == "conv2d")
-        text += " " + std::to_string(layer.spec.filters) + " of " + std::to_string(layer.spec.kernel_size);
+      if (layer.spec.kind == "conv2d") {
+        const auto& own = layer.spec.own.get<ConvFields>();
+        text += " " + std::to_string(own.filters) + " of " + std::to_string(own.kernel_size);
+      }
       if (layer.spec.from) text += " from " + *layer.spec.from;
-      if (layer.spec.with) text += " with " + *layer.spec.with;
+      if (layer.spec.kind == "add") text += " with " + *layer.spec.own.get<PairFields>().with;
       list.push_back(text);
     }
     return list;
@@ -93,7 +96,7 @@ TEST_CASE(
   for (size_t i = layers.size() - 5; i < layers.size(); ++i) last.push_back(layers[i].spec.kind);
   CHECK(last == std::vector<std::string>{"add", "batch_norm", "relu", "global_avg_pool2d", "dense"});
   const auto biased = [](const PlacedLayer& layer) {
-    return layer.spec.kind == "conv2d" && layer.spec.use_bias;
+    return layer.spec.kind == "conv2d" && layer.spec.own.get<ConvFields>().use_bias;
   };
   CHECK(std::none_of(layers.begin(), layers.end(), biased));
 }
@@ -106,7 +109,7 @@ TEST_CASE("the dropout of a wide residual network is between the convolutions of
   for (size_t i = 0; i < layers.size(); ++i) {
     if (layers[i].kind != "dropout") continue;
     ++found;
-    CHECK(layers[i].rate == 0.3);
+    CHECK(layers[i].own.get<DropoutFields>().rate == 0.3);
     CHECK(layers.at(i - 1).kind == "relu");
     CHECK(layers.at(i + 1).kind == "conv2d");
   }

@@ -14,15 +14,12 @@
 #include "models/layer_kinds.h"
 #include "models/layer_specs.h"
 #include "models/variables.h"
+#include "spec/layers/dropout.h"
 
 namespace dtrain {
 namespace {
 
-LayerSpec dropping(double rate) {
-  LayerSpec spec = layer("dropout");
-  spec.rate = rate;
-  return spec;
-}
+LayerSpec dropping(double rate) { return {.kind = "dropout", .own = DropoutFields{rate}}; }
 
 const Shape kInputShape = {1, 5, 6};
 

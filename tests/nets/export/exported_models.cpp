@@ -5,6 +5,7 @@
 #include "architectures/architectures.h"
 #include "catch.h"
 #include "layers/table.h"
+#include "models/layer_specs.h"
 #include "models/model.h"
 #include "models/variables.h"
 #include "train/small_jobs.h"
@@ -55,21 +56,17 @@ std::vector<std::vector<LayerSpec>> layers_of_each_kind() {
   std::vector<std::vector<LayerSpec>> lists;
   for (const LayerKind* shipped : shipped_layers()) {
     const std::string kind = shipped->name;
-    LayerSpec layer, flatten, last;
-    layer.kind = kind;
-    layer.units = 3;
-    layer.filters = 2;
-    if (kind == "add") layer.with = "flatten";
-    flatten.kind = "flatten";
-    last.kind = "dense";
-    last.units = 3;
+    const LayerSpec one = kind == "dense"    ? dense(3)
+                          : kind == "conv2d" ? conv2d(2)
+                          : kind == "add"    ? add("flatten")
+                                             : layer(kind);
     const bool windowed = kind == "conv2d" || kind.find("pool2d") != std::string::npos;
     if (windowed)
-      lists.push_back({layer, flatten, last});
+      lists.push_back({one, layer("flatten"), dense(3)});
     else if (kind == "flatten")
-      lists.push_back({layer, last});
+      lists.push_back({one, dense(3)});
     else
-      lists.push_back({flatten, layer, last});
+      lists.push_back({layer("flatten"), one, dense(3)});
   }
   return lists;
 }

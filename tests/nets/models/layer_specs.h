@@ -4,60 +4,52 @@
 #include <string>
 
 #include "models/layers.h"
+#include "spec/layers/conv.h"
+#include "spec/layers/dense.h"
+#include "spec/layers/pair.h"
+#include "spec/layers/pool.h"
 
 namespace dtrain {
 
-inline LayerSpec layer(const std::string& kind) {
-  LayerSpec spec;
-  spec.kind = kind;
-  return spec;
-}
+inline LayerSpec layer(const std::string& kind) { return {.kind = kind}; }
 
-inline LayerSpec dense(int64_t units) {
-  LayerSpec spec = layer("dense");
-  spec.units = units;
-  return spec;
-}
+inline LayerSpec dense(int64_t units) { return {.kind = "dense", .own = DenseFields{.units = units}}; }
 
 inline LayerSpec conv2d(int64_t filters, int64_t kernel_size = 3) {
-  LayerSpec spec = layer("conv2d");
-  spec.filters = filters;
-  spec.kernel_size = kernel_size;
-  return spec;
+  return {.kind = "conv2d", .own = ConvFields{.filters = filters, .kernel_size = kernel_size}};
 }
 
 inline LayerSpec pool2d(const std::string& kind, int64_t pool_size) {
-  LayerSpec spec = layer(kind);
-  spec.pool_size = pool_size;
-  return spec;
+  return {.kind = kind, .own = PoolFields{.pool_size = pool_size}};
 }
 
 inline LayerSpec adaptive(int64_t output_size) {
-  LayerSpec spec = layer("adaptive_avg_pool2d");
-  spec.output_size = output_size;
+  return {.kind = "adaptive_avg_pool2d", .own = AdaptivePoolFields{output_size}};
+}
+
+// With a field changed that conv2d has, and each kind that has the fields Other.
+template <class Other, class Change>
+LayerSpec changed(LayerSpec spec, const Change& change) {
+  if (spec.kind == "conv2d")
+    change(spec.own.get<ConvFields>());
+  else
+    change(spec.own.get<Other>());
   return spec;
 }
 
-inline LayerSpec with_stride(LayerSpec spec, int64_t stride) {
-  spec.stride = stride;
-  return spec;
+inline LayerSpec with_stride(const LayerSpec& spec, int64_t stride) {
+  return changed<PoolFields>(spec, [&](auto& own) { own.stride = stride; });
 }
 
-inline LayerSpec with_padding(LayerSpec spec, const std::string& padding) {
-  spec.padding = padding;
-  return spec;
+inline LayerSpec with_padding(const LayerSpec& spec, const std::string& padding) {
+  return changed<PoolFields>(spec, [&](auto& own) { own.padding = padding; });
 }
 
-inline LayerSpec with_initializer(LayerSpec spec, const std::string& initializer) {
-  spec.initializer = initializer;
-  return spec;
+inline LayerSpec with_initializer(const LayerSpec& spec, const std::string& initializer) {
+  return changed<DenseFields>(spec, [&](auto& own) { own.initializer = initializer; });
 }
 
-inline LayerSpec add(const std::string& with) {
-  LayerSpec spec = layer("add");
-  spec.with = with;
-  return spec;
-}
+inline LayerSpec add(const std::string& with) { return {.kind = "add", .own = PairFields{with}}; }
 
 inline LayerSpec named(LayerSpec spec, const std::string& name) {
   spec.name = name;
@@ -70,18 +62,16 @@ inline LayerSpec from(LayerSpec spec, const std::string& input) {
 }
 
 inline LayerSpec in_groups(LayerSpec spec, int64_t groups) {
-  spec.groups = groups;
+  spec.own.get<ConvFields>().groups = groups;
   return spec;
 }
 
-inline LayerSpec activated(LayerSpec spec, const std::string& activation) {
-  spec.activation = activation;
-  return spec;
+inline LayerSpec activated(const LayerSpec& spec, const std::string& activation) {
+  return changed<DenseFields>(spec, [&](auto& own) { own.activation = activation; });
 }
 
-inline LayerSpec without_bias(LayerSpec spec) {
-  spec.use_bias = false;
-  return spec;
+inline LayerSpec without_bias(const LayerSpec& spec) {
+  return changed<DenseFields>(spec, [](auto& own) { own.use_bias = false; });
 }
 
 }  // namespace dtrain

@@ -6,6 +6,7 @@
 #include "architectures/architectures.h"
 #include "core/error.h"
 #include "models/tensors.h"
+#include "spec/layers/norm.h"
 
 namespace dtrain {
 namespace {
@@ -125,10 +126,10 @@ TEST_CASE("forward makes logits of batches of any size, also none") {
 }
 
 TEST_CASE("the moving statistics of several layers are those of each by itself") {
-  LayerSpec quick = layer("batch_norm"), slow = layer("batch_norm");
-  quick.momentum = 0.5;
-  quick.epsilon = 0.1;
-  const auto model = build_model(place_layers({quick, dense(4), slow, dense(2)}, {3}, 2), at::kDouble, 1);
+  const NormFields quick = {.momentum = 0.5, .epsilon = 0.1}, slow;
+  const auto model = build_model(
+      place_layers({{.kind = "batch_norm", .own = quick}, dense(4), layer("batch_norm"), dense(2)}, {3}, 2),
+      at::kDouble, 1);
   const at::Tensor x = noise({6, 3});
   model->train();
   model->forward(x);

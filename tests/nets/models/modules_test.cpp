@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "models/tensors.h"
+#include "spec/layers/dropout.h"
+#include "spec/layers/norm.h"
 
 namespace dtrain {
 namespace {
@@ -241,10 +243,8 @@ TEST_CASE("sliding layers agree with a plain loop at every size, kernel, stride 
 TEST_CASE("batch_norm follows its formula in training and evaluation") {
   const bool flat = GENERATE(true, false);
   const Shape input = flat ? Shape{3} : Shape{3, 4, 5};
-  LayerSpec spec = layer("batch_norm");
-  spec.momentum = 0.9;
-  spec.epsilon = 0.01;
-  const auto norm = make_layer(spec, input);
+  const auto norm =
+      make_layer({.kind = "batch_norm", .own = NormFields{.momentum = 0.9, .epsilon = 0.01}}, input);
   set(*norm, "weight", tensor({1, 2, 3}, {3}));
   set(*norm, "bias", tensor({-1, 0, 1}, {3}));
   const at::Tensor x = flat ? noise({8, 3}) * 3 + 1 : noise({8, 3, 4, 5}) * 3 + 1;
@@ -286,9 +286,7 @@ TEST_CASE("batch_norm survives shares of one example and of none") {
 }
 
 TEST_CASE("dropout drops a share of `rate`, keeps the expectation, and does nothing in evaluation") {
-  LayerSpec spec = layer("dropout");
-  spec.rate = 0.2;
-  const auto drop = make_layer(spec, {1000});
+  const auto drop = make_layer({.kind = "dropout", .own = DropoutFields{0.2}}, {1000});
   const at::Tensor x = at::ones({100, 1000}, at::kDouble);
   at::manual_seed(5);
   const at::Tensor y = drop->forward(x);

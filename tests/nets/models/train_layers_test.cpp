@@ -11,19 +11,8 @@ namespace {
 
 // conv2d, batch_norm, relu, max_pool2d, flatten, dense
 std::shared_ptr<Model> normed_network() {
-  LayerSpec conv;
-  conv.kind = "conv2d";
-  conv.filters = 4;
-  LayerSpec dense;
-  dense.kind = "dense";
-  dense.units = 3;
-  std::vector<LayerSpec> layers(6);
-  layers[0] = conv;
-  layers[1].kind = "batch_norm";
-  layers[2].kind = "relu";
-  layers[3].kind = "max_pool2d";
-  layers[4].kind = "flatten";
-  layers[5] = dense;
+  const std::vector<LayerSpec> layers = {conv2d(4),           layer("batch_norm"), layer("relu"),
+                                         layer("max_pool2d"), layer("flatten"),    dense(3)};
   return build_model(place_layers(layers, {2, 6, 6}, 3), at::kDouble, /*seed=*/1);
 }
 

@@ -62,6 +62,13 @@ struct Figure {
   Fields<KindFields> fields;
 };
 
+TEST_CASE("the names of all kinds' fields are in each kind's order, unless they are given in another") {
+  const std::vector<Figure> kinds = {{"round", {KIND_FIELD(RoundFields, radius, .doc = "of all")}},
+                                     {"line", {KIND_FIELD(SquareFields, side, .doc = "its length")}}};
+  CHECK(field_names(kinds) == std::vector<std::string>{"radius", "side"});
+  CHECK(field_names(kinds, {"side", "radius"}) == std::vector<std::string>{"side", "radius"});
+}
+
 TEST_CASE("a field of several kinds is one, of which what differs is said of each kind") {
   std::vector<Figure> kinds = {
       {"round", {KIND_FIELD(RoundFields, radius, .doc = "of all", .bounds = between(0, 9))}},

@@ -4,7 +4,7 @@
 #include "core/text.h"
 #include "plan/warnings.h"
 #include "planned_jobs.h"
-#include "spec/field_error.h"
+#include "yaml/problem.h"
 
 namespace dtrain {
 namespace {

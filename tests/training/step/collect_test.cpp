@@ -9,6 +9,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "data/dataset.h"
+#include "models/layer_specs.h"
 #include "optim/optimizer_specs.h"
 #include "strategy/replicas.h"
 
@@ -197,8 +198,7 @@ TEST_CASE("another number of replicas, or another strategy, goes on to the same 
 TEST_CASE("each replica's moving statistics come back, and their mean at another number of replicas") {
   JobSpec spec = spec_with("sgd");
   spec.model.kind = "layers";
-  for (const char* kind : {"flatten", "batch_norm", "dense"}) spec.model.layers.emplace_back().kind = kind;
-  spec.model.layers.back().units = 5;
+  spec.model.layers = {layer("flatten"), layer("batch_norm"), dense(5)};
   const Dataset dataset = load_dataset(spec.data, 42);
   const TrainingResult whole = train_with_threads(spec, dataset, 2, kStepsInAll);
   const TrainingResult before = train_with_threads(spec, dataset, 2, kFirst);

@@ -9,6 +9,8 @@
 #include "architectures/architectures.h"
 #include "catch.h"
 #include "comm/fake_accelerator.h"
+#include "models/layer_specs.h"
+#include "spec/layers/dropout.h"
 #include "step/clipping.h"
 #include "step/eager_execution.h"
 #include "step/step_recorder.h"
@@ -229,9 +231,9 @@ TEST_CASE("mixed precision computes in 16 bits and keeps weights, gradients and 
                            "sigmoid", "dropout", "silu", "flatten", "dense"}) {
     layers.emplace_back().kind = kind;
   }
-  layers[0].filters = 4;
-  layers[8].rate = 0;
-  layers[11].units = 3;
+  layers[0] = conv2d(4);
+  layers[8].own = DropoutFields{0};
+  layers[11] = dense(3);
   const auto model = model_of(layers, {1, 12, 12});
   at::manual_seed(1);
   const Batch batch{at::rand({5, 1, 12, 12}), at::tensor(std::vector<int64_t>{0, 1, 2, 1, 0})};

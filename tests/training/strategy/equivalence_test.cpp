@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "catch.h"
+#include "models/layer_specs.h"
 #include "optim/optimizer_specs.h"
 #include "spec/augment_kinds.h"
+#include "spec/layers/norm.h"
 #include "strategy/replicas.h"
 
 namespace dtrain {
@@ -299,21 +301,11 @@ TEST_CASE("an update whose gradient overflows is skipped on all replicas, whoeve
 // flatten, dense, batch_norm, relu, dense; or with batch_norm on planes
 JobSpec with_batch_norm(JobSpec spec, bool planes) {
   spec.model.kind = "layers";
-  const auto add = [&](const char* kind) -> LayerSpec& {
-    LayerSpec& layer = spec.model.layers.emplace_back();
-    layer.kind = kind;
-    return layer;
-  };
-  if (planes) {
-    add("conv2d").filters = 4;
-  } else {
-    add("flatten");
-    add("dense").units = 8;
-  }
-  add("batch_norm").momentum = 0.9;
-  add("relu");
-  if (planes) add("flatten");
-  add("dense").units = 5;
+  const LayerSpec norm = {.kind = "batch_norm", .own = NormFields{.momentum = 0.9}};
+  if (planes)
+    spec.model.layers = {conv2d(4), norm, layer("relu"), layer("flatten"), dense(5)};
+  else
+    spec.model.layers = {layer("flatten"), dense(8), norm, layer("relu"), dense(5)};
   return spec;
 }
 
@@ -419,14 +411,7 @@ TEST_CASE("one_device and mirrored with one replica are the same computation") {
 TEST_CASE("batch_norm's moving statistics are the mean over the replicas") {
   JobSpec spec = with_batch(small_spec(), 12);
   spec.model.kind = "layers";
-  spec.model.layers.resize(5);
-  spec.model.layers[0].kind = "flatten";
-  spec.model.layers[1].kind = "dense";
-  spec.model.layers[1].units = 8;
-  spec.model.layers[2].kind = "batch_norm";
-  spec.model.layers[3].kind = "relu";
-  spec.model.layers[4].kind = "dense";
-  spec.model.layers[4].units = 5;
+  spec.model.layers = {layer("flatten"), dense(8), layer("batch_norm"), layer("relu"), dense(5)};
   const Dataset dataset = load_dataset(spec.data, 1);
   // train_with_threads requires all ranks to agree bit by bit, buffers included
   const auto two = train_with_threads(spec, dataset, 2, kSteps);

@@ -2,7 +2,9 @@
 #include <ATen/ATen.h>
 
 #include "catch.h"
+#include "models/layer_specs.h"
 #include "optim/optimizer_specs.h"
+#include "spec/layers/norm.h"
 #include "strategy/replicas.h"
 #include "strategy/servers.h"
 
@@ -12,23 +14,15 @@ namespace {
 constexpr int kPhaseSteps = 24;
 constexpr int kSecond = 9, kThird = 17;  // the first steps of these phases
 
-LayerSpec of_kind(const std::string& kind) {
-  LayerSpec spec;
-  spec.kind = kind;
-  return spec;
-}
-
 // conv2d, batch_norm, relu, flatten, dense, relu, dense
 JobSpec normed_network() {
   JobSpec spec = small_spec();
   spec.model.kind = "layers";
   spec.model.dtype = "float64";
-  spec.model.layers = {of_kind("conv2d"), of_kind("batch_norm"), of_kind("relu"), of_kind("flatten"),
-                       of_kind("dense"),  of_kind("relu"),       of_kind("dense")};
-  spec.model.layers[0].filters = 4;
-  spec.model.layers[1].momentum = 0.9;
-  spec.model.layers[4].units = 16;
-  spec.model.layers[6].units = 5;
+  spec.model.layers = {conv2d(4),     {.kind = "batch_norm", .own = NormFields{.momentum = 0.9}},
+                       layer("relu"), layer("flatten"),
+                       dense(16),     layer("relu"),
+                       dense(5)};
   spec.train.sync_batch_norm = true;
   set_kind(spec.train.optimizer, "adam");
   spec.train.optimizer.learning_rate = 0.01;
