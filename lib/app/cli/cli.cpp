@@ -7,15 +7,11 @@
 #include <iostream>
 
 #include "cli/command_line.h"
-#include "cli/completion.h"
-#include "cli/manual.h"
 #include "cli/usage_error.h"
 #include "commands/report_problems.h"
 #include "core/files.h"
-#include "core/memory.h"
-#include "core/own_program.h"
+#include "core/own_process.h"
 #include "core/signals.h"
-#include "core/standard_streams.h"
 #include "core/text.h"
 #include "core/version.h"
 #include "documentation/exit_code_help.h"

@@ -1,10 +1,13 @@
-// The options of every subcommand, as CLI11 parses them.
+// The options of every subcommand, as CLI11 parses them, and what is made from them: completion scripts
+// and manual pages.
 #pragma once
 
 #include <CLI/CLI.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -92,5 +95,21 @@ inline CLI::Range whole_numbers(int64_t least, int64_t most) { return {least, mo
 
 // --set and --unset.
 void add_overrides(CLI::App* command, Overrides& overrides);
+
+// The shells that completion_script() supports.
+const std::vector<std::string>& completion_shells();
+
+// A script for `shell` that completes subcommands, their options and files. Throws Error(kUsage) if the shell
+// is not supported.
+std::string completion_script(CLI::App& app, const std::string& shell);
+
+// The page of the program and those of its commands in the format of man, by the names of their files:
+// "dtrain.1", "dtrain-run.1" and so on. Hidden commands have none.
+std::map<std::string, std::string> manual_pages(CLI::App& app);
+
+// Prints the page of `command`; of the program where that is empty. On a terminal man shows it, or where
+// there is no man that can, it is the command's help; elsewhere it is in roff. Throws Error(kUsage) if there
+// is no such command.
+void show_manual_page(CLI::App& app, const std::string& command);
 
 }  // namespace dtrain

@@ -1,5 +1,3 @@
-#include "cli/completion.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -264,9 +262,8 @@ std::string completion_script(CLI::App& app, const std::string& shell) {
   if (shell == "bash") return bash_script(commands);
   if (shell == "zsh") return zsh_script(commands);
   if (shell == "fish") return fish_script(commands);
-  throw Error(ExitCode::kUsage,
-              fmt::format("unknown shell '{}'{} (known: {})", printable(shell, 60),
-                          did_you_mean(shell, completion_shells()), join(completion_shells())));
+  throw Error(ExitCode::kUsage, "unknown shell '{}'{} (known: {})", printable(shell, 60),
+              did_you_mean(shell, completion_shells()), join(completion_shells()));
 }
 
 }  // namespace dtrain

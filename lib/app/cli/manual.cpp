@@ -1,5 +1,3 @@
-#include "cli/manual.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -142,8 +140,7 @@ void show_manual_page(CLI::App& app, const std::string& command) {
   const auto pages = manual_pages(app);
   const auto page = pages.find(command.empty() ? "dtrain.1" : "dtrain-" + command + ".1");
   if (page == pages.end())
-    throw Error(ExitCode::kUsage,
-                fmt::format("there is no command '{}'; dtrain --help lists them", printable(command)));
+    throw Error(ExitCode::kUsage, "there is no command '{}'; dtrain --help lists them", printable(command));
   if (!is_terminal(STDOUT_FILENO))
     std::cout << page->second;
   else if (!is_shown_by_man(page->second))

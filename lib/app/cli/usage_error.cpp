@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include <algorithm>
+#include <filesystem>
 #include <vector>
 
 #include "cli/command_line.h"

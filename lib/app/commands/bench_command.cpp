@@ -7,7 +7,7 @@
 
 #include "commands/commands.h"
 #include "commands/report_problems.h"
-#include "core/own_program.h"
+#include "core/own_process.h"
 #include "core/text.h"
 #include "core/version.h"
 #include "diagnostics/all_reduce_bench.h"
@@ -63,9 +63,8 @@ int64_t parse_bytes(const std::string& text) {
         return parsed->number * unit.bytes;
     }
   }
-  throw Error(ExitCode::kUsage,
-              fmt::format("--sizes: '{}' is no size from 1B to 2GiB (B, KB, MB, GB or KiB, MiB, GiB)",
-                          printable(text, 40)));
+  throw Error(ExitCode::kUsage, "--sizes: '{}' is no size from 1B to 2GiB (B, KB, MB, GB or KiB, MiB, GiB)",
+              printable(text, 40));
 }
 
 // "MIN..MAX" or "MIN..MAX:FACTOR": MIN, MIN * FACTOR, ... and MAX.
@@ -74,13 +73,13 @@ std::vector<int64_t> parse_range(const std::string& text) {
   const std::vector<std::string> last = split(ends.back(), ":");
   const auto factor = last.size() == 2 ? read_number(last[1], 2, 1000000) : NumberAndRest{10, ""};
   if (ends.size() != 2 || last.size() > 2 || !factor || !factor->rest.empty()) {
-    throw Error(ExitCode::kUsage, fmt::format("--sizes: '{}' is no range such as 8B..100MB or 8B..1MiB:4",
-                                              printable(text, 80)));
+    throw Error(ExitCode::kUsage, "--sizes: '{}' is no range such as 8B..100MB or 8B..1MiB:4",
+                printable(text, 80));
   }
   const int64_t lowest = parse_bytes(ends[0]);
   const int64_t highest = parse_bytes(last[0]);
   if (lowest > highest) {
-    throw Error(ExitCode::kUsage, fmt::format("--sizes: '{}' ends before it begins", printable(text, 80)));
+    throw Error(ExitCode::kUsage, "--sizes: '{}' ends before it begins", printable(text, 80));
   }
   std::vector<int64_t> sizes;
   for (int64_t size = lowest; size < highest; size *= factor->number) sizes.push_back(size);
@@ -94,21 +93,20 @@ std::vector<int64_t> parse_sizes(const std::string& text) {
     const auto more =
         part.find("..") == std::string::npos ? std::vector<int64_t>{parse_bytes(part)} : parse_range(part);
     sizes.insert(sizes.end(), more.begin(), more.end());
-    if (sizes.size() > kMostSizes)
-      throw Error(ExitCode::kUsage, fmt::format("--sizes: more than {} sizes", kMostSizes));
+    if (sizes.size() > kMostSizes) throw Error(ExitCode::kUsage, "--sizes: more than {} sizes", kMostSizes);
   }
   return sizes;
 }
 
 void require_known(const char* option, const std::string& word, const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), word) != known.end()) return;
-  throw Error(ExitCode::kUsage, fmt::format("{}: unknown '{}'{} (known: {})", option, printable(word, 40),
-                                            did_you_mean(word, known), join(known)));
+  throw Error(ExitCode::kUsage, "{}: unknown '{}'{} (known: {})", option, printable(word, 40),
+              did_you_mean(word, known), join(known));
 }
 
 void require_between(const char* option, int64_t value, int64_t lowest, int64_t highest) {
   if (value >= lowest && value <= highest) return;
-  throw Error(ExitCode::kUsage, fmt::format("{}: {} is not from {} to {}", option, value, lowest, highest));
+  throw Error(ExitCode::kUsage, "{}: {} is not from {} to {}", option, value, lowest, highest);
 }
 
 AllReduceBench bench_from(const BenchOptions& options) {
@@ -123,14 +121,14 @@ AllReduceBench bench_from(const BenchOptions& options) {
   for (const std::string& name : split(options.communication, ",")) {
     require_known("--communication", name, {"gloo", "shared_memory"});
     if (std::find(bench.communication.begin(), bench.communication.end(), name) != bench.communication.end())
-      throw Error(ExitCode::kUsage, fmt::format("--communication: '{}' is listed twice", name));
+      throw Error(ExitCode::kUsage, "--communication: '{}' is listed twice", name);
     bench.communication.push_back(name);
   }
   bench.sizes = parse_sizes(options.sizes);
   const int64_t element = bench_element_bytes(bench.dtype);
   if (*std::min_element(bench.sizes.begin(), bench.sizes.end()) < element) {
-    throw Error(ExitCode::kUsage,
-                fmt::format("--sizes: the smallest is less than one {} of {} bytes", bench.dtype, element));
+    throw Error(ExitCode::kUsage, "--sizes: the smallest is less than one {} of {} bytes", bench.dtype,
+                element);
   }
   return bench;
 }

@@ -37,11 +37,9 @@ void require_gpus(const std::string& topology) {
   const std::string name = topology.substr(0, topology.find(':'));
   const bool one_number = topology.find('x') == std::string::npos;
   if (std::find(known.begin(), known.end(), name) == known.end() || !devices_in(topology) || !one_number)
-    throw Error(
-        ExitCode::kUsage,
-        fmt::format(
-            "--compile-for {}: with train.step xla name a GPU and how many, such as h200:1; known: {}",
-            printable(topology), join(known)));
+    throw Error(ExitCode::kUsage,
+                "--compile-for {}: with train.step xla name a GPU and how many, such as h200:1; known: {}",
+                printable(topology), join(known));
 }
 
 // Keeps libtpu from asking a server that only hosts with TPUs have, and from writing logs. Variables that are
@@ -60,10 +58,9 @@ void tell_libtpu() {
 void expect_topology(JobSpec& spec, const std::string& topology) {
   StrategySpec& strategy = spec.strategy;
   if (!spec.uses_plugin())
-    throw Error(
-        ExitCode::kUsage,
-        "--compile-for compiles the programs of strategy.kind tpu and of train.step xla, and this job has "
-        "neither; for TPUs add --set strategy.kind=tpu, for GPUs --set train.step=xla");
+    throw Error(ExitCode::kUsage,
+                "--compile-for compiles the programs of strategy.kind tpu and of train.step xla, and this "
+                "job has neither; for TPUs add --set strategy.kind=tpu, for GPUs --set train.step=xla");
   strategy.fallback = false;
   if (spec.uses_xla()) {
     require_gpus(topology);
@@ -77,12 +74,11 @@ void compile_ahead(const JobPlan& job, const std::string& topology, bool json) {
   const auto plugin =
       find_plugin(on_gpus ? PluginDevices::kGpus : PluginDevices::kTpus, job.spec.strategy.plugin);
   if (!plugin)
-    throw Error(
-        ExitCode::kUsage,
-        fmt::format("--compile-for: {} was not found; install it (pip install {}), or say where it is with "
-                    "strategy.plugin{}",
-                    on_gpus ? "XLA's plugin for GPUs" : "libtpu", on_gpus ? "'jax[cuda13]'" : "libtpu",
-                    on_gpus ? "" : " or TPU_LIBRARY_PATH"));
+    throw Error(ExitCode::kUsage,
+                "--compile-for: {} was not found; install it (pip install {}), or say where it is with "
+                "strategy.plugin{}",
+                on_gpus ? "XLA's plugin for GPUs" : "libtpu", on_gpus ? "'jax[cuda13]'" : "libtpu",
+                on_gpus ? "" : " or TPU_LIBRARY_PATH");
   if (!on_gpus) tell_libtpu();
   const RunPlan& run = job.distributed_run();
   const auto compile = [&](const std::string& name, const DeviceProgram& program) {

@@ -118,8 +118,8 @@ class BatchPages {
 
 void require_pictures(const DatasetInfo& data) {
   if (data.has_pixels && data.example_shape.size() == 3) return;
-  throw Error(ExitCode::kUsage,
-              fmt::format("the examples of {} are numbers, not pictures that a page could show", data.name));
+  throw Error(ExitCode::kUsage, "the examples of {} are numbers, not pictures that a page could show",
+              data.name);
 }
 
 // The spec's job with its data found and prepared; prints the problems and returns nullopt if it has any.

@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "commands/commands.h"
-#include "core/own_program.h"
+#include "core/own_process.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "device/plugins.h"
@@ -16,8 +16,7 @@ namespace {
 void require_hosts(const std::vector<std::string>& hosts, size_t least) {
   for (const std::string& host : hosts) {
     if (!is_host(host))
-      throw Error(ExitCode::kUsage,
-                  fmt::format("--hosts: '{}' is no host's name or address", printable(host, 80)));
+      throw Error(ExitCode::kUsage, "--hosts: '{}' is no host's name or address", printable(host, 80));
   }
   if (!hosts.empty() && hosts.size() < least)
     throw Error(ExitCode::kUsage, "--hosts: name at least two hosts, the one that leads first");

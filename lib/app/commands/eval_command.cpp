@@ -9,7 +9,7 @@
 #include "commands/commands.h"
 #include "commands/preparation.h"
 #include "commands/report_problems.h"
-#include "core/own_program.h"
+#include "core/own_process.h"
 #include "core/terminal.h"
 #include "inference/evaluate_replicas.h"
 #include "inference/evaluation_text.h"

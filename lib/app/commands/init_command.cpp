@@ -124,9 +124,8 @@ ExitCode configs_command(const ConfigsOptions& options) {
   }
   const auto at = std::find(names.begin(), names.end(), *options.name);
   if (at == names.end())
-    throw Error(ExitCode::kUsage,
-                fmt::format("there is no config '{}'{} (known: {})", printable(*options.name, 60),
-                            did_you_mean(*options.name, names), join(names)));
+    throw Error(ExitCode::kUsage, "there is no config '{}'{} (known: {})", printable(*options.name, 60),
+                did_you_mean(*options.name, names), join(names));
   const std::string file = options.file.value_or(*at + ".yaml");
   require_file_name(file);
   if (!options.overwrite) require_absent(file, "name another FILE");

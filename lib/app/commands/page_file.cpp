@@ -1,7 +1,5 @@
 #include "commands/page_file.h"
 
-#include <fmt/format.h>
-
 #include "core/error.h"
 #include "core/files.h"
 #include "report/page.h"
@@ -20,10 +18,9 @@ bool is_page(const std::filesystem::path& file) {
 
 void require_own_page(const std::filesystem::path& file, bool overwrite, const std::string& by) {
   if (overwrite || !std::filesystem::exists(std::filesystem::symlink_status(file)) || is_page(file)) return;
-  throw Error(
-      ExitCode::kUsage,
-      fmt::format("{} is there already, and not made by {}: --overwrite replaces it, --out names another",
-                  file.string(), by));
+  throw Error(ExitCode::kUsage,
+              "{} is there already, and not made by {}: --overwrite replaces it, --out names another",
+              file.string(), by);
 }
 
 }  // namespace dtrain

@@ -323,8 +323,8 @@ void write_programs(const JobPlan& job, const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    throw Error(file_failure_code(error.value()),
-                fmt::format("cannot create {}: {}", printable(folder.string(), 1000), error.message()));
+    throw Error(file_failure_code(error.value()), "cannot create {}: {}", printable(folder.string(), 1000),
+                error.message());
   }
   for (const auto& [name, text] : files) {
     write_file_atomically(folder / name, text);

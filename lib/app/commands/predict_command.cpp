@@ -98,9 +98,8 @@ ExitCode predict_command(const PredictOptions& options) {
   const auto& [point, job] = *opened;
   const std::string& loss = job.spec.train.loss.kind;
   if (options.threshold && objective_info(loss).outputs != Outputs::kYesNoLogits)
-    throw Error(ExitCode::kUsage,
-                fmt::format("--threshold is for models of {}, and this one's loss is {}; leave it out",
-                            join(objectives_with(Outputs::kYesNoLogits), " or "), loss));
+    throw Error(ExitCode::kUsage, "--threshold is for models of {}, and this one's loss is {}; leave it out",
+                join(objectives_with(Outputs::kYesNoLogits), " or "), loss);
   const NamedTensors variables = load_model(point.checkpoint);
   if (!job.data.has_pixels) {
     const TablePredictor predictor(job, variables, options.threshold);

@@ -6,7 +6,7 @@
 #include "commands/commands.h"
 #include "commands/preparation.h"
 #include "commands/report_problems.h"
-#include "core/own_program.h"
+#include "core/own_process.h"
 #include "core/signals.h"
 #include "core/terminal.h"
 #include "core/text.h"

@@ -31,7 +31,7 @@ constexpr const char* kLookedFor =
     "(data_batch_1.bin, ...)";
 
 [[noreturn]] void refuse_data_at(const fs::path& path, const std::string& what) {
-  throw Error(ExitCode::kData, fmt::format("{}: {}", printable(path.string(), 1000), what));
+  throw Error(ExitCode::kData, "{}: {}", printable(path.string(), 1000), what);
 }
 
 void require_there(const fs::path& path) {
@@ -77,8 +77,8 @@ std::optional<FoundData> look_here(const fs::path& place, const std::vector<std:
     std::optional<FoundData> found = look(place);
     if (found && !targets.empty())
       throw Error(ExitCode::kUsage,
-                  fmt::format("--target names a column of a table, and this is none: {}: {}; leave it out",
-                              printable(place.string(), 1000), found->title));
+                  "--target names a column of a table, and this is none: {}: {}; leave it out",
+                  printable(place.string(), 1000), found->title);
     if (found) return found;
   }
   return find_table(place, targets);

@@ -83,10 +83,9 @@ Sizes look_at_sizes(const PictureList& all) {
     }
   }
   if (found.sizes.empty())
-    throw Error(ExitCode::kData,
-                fmt::format("{}: none of the {} looked at can be read, such as {}",
-                            printable(all.root.string(), 1000), counted(found.unreadable, "picture"),
-                            title_of(all.root, all.pictures.front().file)));
+    throw Error(ExitCode::kData, "{}: none of the {} looked at can be read, such as {}",
+                printable(all.root.string(), 1000), counted(found.unreadable, "picture"),
+                title_of(all.root, all.pictures.front().file));
   return found;
 }
 

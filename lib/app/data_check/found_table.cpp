@@ -79,10 +79,9 @@ Columns columns_named(const fs::path& file, const CsvSummary& summary,
   for (const std::string& name : names) {
     columns.push_back(&summary.columns[place_of_column(file, places, name)]);
     if (names.size() > 1 && !columns.back()->is_number())
-      throw Error(
-          ExitCode::kData,
-          fmt::format("{}: the column '{}' holds words, and several targets are numbers; name one --target",
-                      printable(file.string(), 1000), printable(name, 100)));
+      throw Error(ExitCode::kData,
+                  "{}: the column '{}' holds words, and several targets are numbers; name one --target",
+                  printable(file.string(), 1000), printable(name, 100));
   }
   return columns;
 }
@@ -299,10 +298,8 @@ TableFiles files_at(const fs::path& place) {
   const TableFiles files{table_of_part(tables, "train"), table_of_part(tables, "test")};
   if (!files.train.empty()) return files;
   if (tables.size() > 1)
-    throw Error(ExitCode::kData,
-                fmt::format("{}: {} tables, and none is named train.csv; name one of them, such as {}",
-                            printable(place.string(), 1000), tables.size(),
-                            printable(tables.front().string(), 1000)));
+    throw Error(ExitCode::kData, "{}: {} tables, and none is named train.csv; name one of them, such as {}",
+                printable(place.string(), 1000), tables.size(), printable(tables.front().string(), 1000));
   return {tables.front(), {}};
 }
 

@@ -3,8 +3,8 @@
 #include <ATen/ATen.h>
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
-#include <fmt/format.h>
 #include <unistd.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -12,10 +12,10 @@
 #include <deque>
 #include <limits>
 #include <memory>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "comm/process_group.h"
 #include "core/clock.h"
+#include "core/named.h"
 #include "core/text.h"
 #include "host/cores.h"
 #include "job/supervise_subcommand.h"
@@ -42,12 +42,7 @@ const std::vector<Dtype>& dtypes() {
   return list;
 }
 
-at::ScalarType dtype_of(const std::string& name) {
-  for (const Dtype& dtype : dtypes()) {
-    if (dtype.name == name) return dtype.type;
-  }
-  throw Error(ExitCode::kBug, "bench: no dtype named " + name);
-}
+at::ScalarType dtype_of(const std::string& name) { return row_named(dtypes(), name, "dtype").type; }
 
 // Test values that look random and differ by element, rank and round, so that a slice that is missing,
 // doubled, stale or in the wrong place is noticed. They are integers so small that sums over `size` ranks are
@@ -206,10 +201,9 @@ void require_memory(const AllReduceBench& bench) {
   const int64_t half = ::sysconf(_SC_PHYS_PAGES) / 2 * ::sysconf(_SC_PAGESIZE);
   const int64_t most = half / (2 * bench.replicas);
   if (largest <= most) return;
-  throw Error(
-      ExitCode::kUsage,
-      fmt::format("a tensor of {} on each of {} replicas is too much for this machine's memory: at most {}",
-                  human_bytes(largest), bench.replicas, human_bytes(most)));
+  throw Error(ExitCode::kUsage,
+              "a tensor of {} on each of {} replicas is too much for this machine's memory: at most {}",
+              human_bytes(largest), bench.replicas, human_bytes(most));
 }
 
 }  // namespace
@@ -225,11 +219,7 @@ int64_t bench_element_bytes(const std::string& dtype) {
 }
 
 const std::vector<std::string>& bench_dtypes() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> list;
-    for (const Dtype& dtype : dtypes()) list.push_back(dtype.name);
-    return list;
-  }();
+  static const std::vector<std::string> names = names_of_rows(dtypes());
   return names;
 }
 

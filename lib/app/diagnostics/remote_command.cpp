@@ -1,7 +1,6 @@
 #include "diagnostics/remote_command.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -29,7 +28,7 @@ constexpr int kNoProgram = 127;
 
 Descriptor memory_file() {
   Descriptor file(::memfd_create("dtrain-ssh", MFD_CLOEXEC));
-  if (file.get() < 0) throw Error(ExitCode::kMemory, fmt::format("memfd_create: {}", std::strerror(errno)));
+  if (file.get() < 0) throw Error(ExitCode::kMemory, "memfd_create: {}", std::strerror(errno));
   return file;
 }
 
@@ -71,10 +70,10 @@ RemoteCommand::RemoteCommand(const std::string& host, const std::vector<std::str
   const Descriptor stdin_file = memory_file();
   if (::write(stdin_file.get(), input.data(), input.size()) != static_cast<ssize_t>(input.size()) ||
       ::lseek(stdin_file.get(), 0, SEEK_SET) != 0)
-    throw Error(ExitCode::kMemory, fmt::format("memfd: {}", std::strerror(errno)));
+    throw Error(ExitCode::kMemory, "memfd: {}", std::strerror(errno));
   process_ = ::fork();
   if (process_ == 0) become_ssh(pointers.data(), stdin_file.get(), output_.get(), errors_.get());
-  if (process_ < 0) throw Error(ExitCode::kMemory, fmt::format("fork: {}", std::strerror(errno)));
+  if (process_ < 0) throw Error(ExitCode::kMemory, "fork: {}", std::strerror(errno));
 }
 
 RemoteCommand::~RemoteCommand() {

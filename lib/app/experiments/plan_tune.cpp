@@ -1,5 +1,4 @@
 // Plans the trials of a tune.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -56,8 +55,8 @@ void require_metric(const std::string& metric, const JobSpec& spec) {
   std::vector<std::string> names;
   for (const MetricInfo& each : objective.all_metrics()) names.push_back(each.name);
   if (std::find(names.begin(), names.end(), metric) != names.end()) return;
-  throw Error(ExitCode::kUsage, fmt::format("--metric: {} has no {}{}; its metrics: {}", objective.name,
-                                            printable(metric, 60), did_you_mean(metric, names), join(names)));
+  throw Error(ExitCode::kUsage, "--metric: {} has no {}{}; its metrics: {}", objective.name,
+              printable(metric, 60), did_you_mean(metric, names), join(names));
 }
 
 // One in `factor` continues, and trains `factor` times as long. The last rung is the whole training.
@@ -80,10 +79,8 @@ void require_divisible(const JobSpec& spec, const TuneOptions& options) {
     throw Error(ExitCode::kUsage,
                 "--halving divides train.epochs, and the phases have their own; leave one of them out");
   if (spec.train.epochs < options.halving)
-    throw Error(ExitCode::kUsage,
-                fmt::format("--halving: there are too few epochs to divide by {}; train.epochs is "
-                            "{}",
-                            options.halving, spec.train.epochs));
+    throw Error(ExitCode::kUsage, "--halving: there are too few epochs to divide by {}; train.epochs is {}",
+                options.halving, spec.train.epochs);
 }
 
 // The trial's own job.

@@ -125,18 +125,16 @@ std::vector<TrialValues> grid_trials(const std::vector<TriedField>& fields) {
   double count = 1;
   for (const TriedField& field : fields) {
     if (field.range)
-      throw Error(
-          ExitCode::kUsage,
-          fmt::format("--try {}: a grid has no end of values in a range; add --random N, or name values",
-                      printable(field.path, 60)));
+      throw Error(ExitCode::kUsage,
+                  "--try {}: a grid has no end of values in a range; add --random N, or name values",
+                  printable(field.path, 60));
     count *= static_cast<double>(field.values.size());
   }
   if (count > static_cast<double>(kMostTrials))
-    throw Error(
-        ExitCode::kUsage,
-        fmt::format("the grid has {:.0f} trials, and a tune at most {}; try fewer values, or some of the "
-                    "combinations with --random N",
-                    count, with_separators(kMostTrials)));
+    throw Error(ExitCode::kUsage,
+                "the grid has {:.0f} trials, and a tune at most {}; try fewer values, or some of the "
+                "combinations with --random N",
+                count, with_separators(kMostTrials));
   std::vector<TrialValues> trials(1);
   for (const TriedField& field : fields) {
     std::vector<TrialValues> longer;

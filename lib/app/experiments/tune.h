@@ -1,9 +1,7 @@
 // Searches for the values of a job's fields with which it trains best: one run for each set of values.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>

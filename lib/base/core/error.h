@@ -1,6 +1,8 @@
 // Errors that end a command, each with the exit code that a script sees.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <stdexcept>
 #include <string>
 
@@ -27,6 +29,11 @@ enum class ExitCode {
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  // As fmt::format. A message without arguments is no format: it may hold braces.
+  template <class... Values>
+  requires(sizeof...(Values) > 0)
+      Error(ExitCode code, fmt::format_string<Values...> format, Values&&... values)
+      : Error(code, fmt::vformat(format, fmt::make_format_args(values...))) {}
   ExitCode code() const { return code_; }
 
  private:

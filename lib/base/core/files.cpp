@@ -25,6 +25,31 @@ namespace {
               fmt::format("{}: {}: {}", path.string(), what, std::strerror(error)));
 }
 
+// What a file is opened for reading as. O_NONBLOCK: opening a pipe that nobody writes to must not hang.
+Descriptor open_to_read(const std::filesystem::path& path, ExitCode code, struct stat& status) {
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (file.get() < 0) fail(code, path, "cannot open");
+  if (::fstat(file.get(), &status) != 0) fail(code, path, "cannot look at");
+  return file;
+}
+
+// Up to `count` bytes from `offset`: fewer where the file ends before.
+std::string read_bytes(const Descriptor& file, int64_t offset, int64_t count,
+                       const std::filesystem::path& path, ExitCode code) {
+  std::string content(static_cast<size_t>(count), '\0');
+  size_t filled = 0;
+  while (filled < content.size()) {
+    const ssize_t got = ::pread(file.get(), content.data() + filled, content.size() - filled,
+                                offset + static_cast<off_t>(filled));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(code, path, "cannot read");
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  content.resize(filled);
+  return content;
+}
+
 constexpr size_t kMostNeighbours = 1000;
 
 // "; did you mean 'FOLDER/NAME'?" of a file beside the one that is missing.
@@ -57,8 +82,8 @@ NewFileBeside make_file_beside(const std::filesystem::path& path) {
 
 [[noreturn]] void fail_to_write(const std::filesystem::path& path, const char* what, int error,
                                 const std::string& option) {
-  throw Error(file_failure_code(error), fmt::format("{}: {}: {}{}", path.string(), what, std::strerror(error),
-                                                    advice_on_writing(error, option)));
+  throw Error(file_failure_code(error), "{}: {}: {}{}", path.string(), what, std::strerror(error),
+              advice_on_writing(error, option));
 }
 
 }  // namespace
@@ -117,49 +142,28 @@ bool write_all(int descriptor, const void* bytes, size_t count) {
 }
 
 std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode code) {
-  // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.get() < 0) fail(code, path, "cannot open");
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) fail(code, path, "cannot look at");
+  const Descriptor file = open_to_read(path, code, status);
   if (!S_ISREG(status.st_mode))
     throw Error(
         code, path.string() + (S_ISDIR(status.st_mode) ? ": a folder; name a file" : ": not a regular file"));
   if (status.st_size > limit) {
-    throw Error(code, fmt::format("{}: {} is over the limit of {}", path.string(),
-                                  human_bytes(status.st_size), human_bytes(limit)));
+    throw Error(code, "{}: {} is over the limit of {}", path.string(), human_bytes(status.st_size),
+                human_bytes(limit));
   }
-  std::string content(static_cast<size_t>(status.st_size), '\0');
-  size_t filled = 0;
-  while (filled < content.size()) {
-    const ssize_t got = ::read(file.get(), content.data() + filled, content.size() - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(code, path, "cannot read");
-    if (got == 0) break;
-    filled += static_cast<size_t>(got);
-  }
-  content.resize(filled);
-  return content;
+  return read_bytes(file, 0, status.st_size, path, code);
 }
 
 std::string read_file_part(const std::filesystem::path& path, int64_t offset, int64_t bytes, ExitCode code) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.get() < 0) fail(code, path, "cannot open");
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) fail(code, path, "cannot look at");
+  const Descriptor file = open_to_read(path, code, status);
   if (!S_ISREG(status.st_mode)) throw Error(code, path.string() + ": not a regular file");
-  if (offset < 0 || bytes < 0 || offset > status.st_size || bytes > status.st_size - offset)
+  std::string content;
+  const bool may_be_there =
+      offset >= 0 && bytes >= 0 && offset <= status.st_size && bytes <= status.st_size - offset;
+  if (may_be_there) content = read_bytes(file, offset, bytes, path, code);
+  if (!may_be_there || std::ssize(content) < bytes)
     throw Error(code, path.string() + ": is shorter than it was");
-  std::string content(static_cast<size_t>(bytes), '\0');
-  size_t filled = 0;
-  while (filled < content.size()) {
-    const ssize_t got = ::pread(file.get(), content.data() + filled, content.size() - filled,
-                                offset + static_cast<off_t>(filled));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(code, path, "cannot read");
-    if (got == 0) throw Error(code, path.string() + ": is shorter than it was");
-    filled += static_cast<size_t>(got);
-  }
   return content;
 }
 
@@ -168,8 +172,7 @@ std::string read_input(const std::filesystem::path& path, const std::string& nam
   const bool is_standard = path == "-";
   std::error_code none;
   if (!is_standard && ::access(path.c_str(), F_OK) != 0 && errno == ENOENT)
-    throw Error(
-        code, fmt::format("{}: cannot open: {}{}", path.string(), std::strerror(ENOENT), similar_file(path)));
+    throw Error(code, "{}: cannot open: {}{}", path.string(), std::strerror(ENOENT), similar_file(path));
   if (!is_standard && !std::filesystem::is_fifo(path, none)) return read_file(path, limit, code);
   const Descriptor file{is_standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                                     : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
@@ -181,15 +184,14 @@ std::string read_input(const std::filesystem::path& path, const std::string& nam
     if (got < 0) fail(code, name, "cannot read");
     content.append(bytes.data(), static_cast<size_t>(got));
     if (static_cast<int64_t>(content.size()) > limit)
-      throw Error(code, fmt::format("{}: is over the limit of {}", name, human_bytes(limit)));
+      throw Error(code, "{}: is over the limit of {}", name, human_bytes(limit));
   }
   return content;
 }
 
 void require_absent(const std::filesystem::path& path, const std::string& otherwise) {
   if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return;
-  throw Error(ExitCode::kUsage,
-              fmt::format("{} is there already: --overwrite replaces it, {}", path.string(), otherwise));
+  throw Error(ExitCode::kUsage, "{} is there already: --overwrite replaces it, {}", path.string(), otherwise);
 }
 
 void write_file_atomically(const std::filesystem::path& path, const std::string& content,

@@ -1,6 +1,5 @@
 #include "core/scratch_folder.h"
 
-#include <fmt/format.h>
 #include <stdlib.h>
 
 #include <cerrno>
@@ -15,8 +14,7 @@ ScratchFolder::ScratchFolder(const std::string& prefix) {
   std::string path = (std::filesystem::temp_directory_path() / (prefix + "-XXXXXX")).string();
   if (::mkdtemp(path.data()) == nullptr) {
     const int error = errno;
-    throw Error(file_failure_code(error),
-                fmt::format("cannot make the folder {}: {}", path, std::strerror(error)));
+    throw Error(file_failure_code(error), "cannot make the folder {}: {}", path, std::strerror(error));
   }
   path_ = path;
 }

@@ -1,6 +1,5 @@
 #include "core/sockets.h"
 
-#include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -41,6 +40,14 @@ std::string numeric(const sockaddr_storage& name, socklen_t length, int wanted) 
   return wanted == NI_NUMERICHOST ? host : port;
 }
 
+template <class NameOf>
+std::string address_by(const NameOf& name_of, int socket) {
+  sockaddr_storage name{};
+  socklen_t length = sizeof name;
+  name_of(socket, reinterpret_cast<sockaddr*>(&name), &length);
+  return numeric(name, length, NI_NUMERICHOST);
+}
+
 // Returns 0 if connected, otherwise the error.
 int connect_one(const addrinfo& address, int socket, double seconds) {
   if (::connect(socket, address.ai_addr, address.ai_addrlen) == 0) return 0;
@@ -72,18 +79,15 @@ Listening listen_at(const std::string& address, uint16_t port) {
       return listening;
     }
     if (errno == EADDRNOTAVAIL)
-      throw Error(
-          ExitCode::kPeerLost,
-          fmt::format("cannot listen at {}: no network interface of this host has that address; ip address "
-                      "lists those that there are, and ip link set lo up brings up 127.0.0.1",
-                      address));
+      throw Error(ExitCode::kPeerLost,
+                  "cannot listen at {}: no network interface of this host has that address; ip address lists "
+                  "those that there are, and ip link set lo up brings up 127.0.0.1",
+                  address);
     why = std::strerror(errno);
   }
-  throw Error(
-      ExitCode::kPeerLost,
-      fmt::format("cannot listen at {}:{}: {}; another job may be using the port (network.port chooses "
-                  "one)",
-                  address, port, why));
+  throw Error(ExitCode::kPeerLost,
+              "cannot listen at {}:{}: {}; another job may be using the port (network.port chooses one)",
+              address, port, why);
 }
 
 void require_own_address(const std::string& address) {
@@ -91,11 +95,10 @@ void require_own_address(const std::string& address) {
   std::string why;
   const Listening own = listen_at(address, 0);
   if (connect_to(address, own.port, kSeconds, why).get() >= 0) return;
-  throw Error(
-      ExitCode::kPeerLost,
-      fmt::format("this host cannot reach itself at {}: {}; bring up its loopback interface (ip link set lo "
-                  "up), or, where there are no parameter servers, use strategy.communication: shared_memory",
-                  address, why));
+  throw Error(ExitCode::kPeerLost,
+              "this host cannot reach itself at {}: {}; bring up its loopback interface (ip link set lo up), "
+              "or, where there are no parameter servers, use strategy.communication: shared_memory",
+              address, why);
 }
 
 Descriptor connect_to(const std::string& host, uint16_t port, double seconds, std::string& why) {
@@ -122,18 +125,8 @@ void limit_silence(int socket, double seconds) {
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
 }
 
-std::string peer_address(int socket) {
-  sockaddr_storage name{};
-  socklen_t length = sizeof name;
-  ::getpeername(socket, reinterpret_cast<sockaddr*>(&name), &length);
-  return numeric(name, length, NI_NUMERICHOST);
-}
+std::string peer_address(int socket) { return address_by(::getpeername, socket); }
 
-std::string own_address(int socket) {
-  sockaddr_storage name{};
-  socklen_t length = sizeof name;
-  ::getsockname(socket, reinterpret_cast<sockaddr*>(&name), &length);
-  return numeric(name, length, NI_NUMERICHOST);
-}
+std::string own_address(int socket) { return address_by(::getsockname, socket); }
 
 }  // namespace dtrain

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/files.h"
 #include "core/text.h"
 
 namespace dtrain {
@@ -129,16 +130,6 @@ std::vector<pid_t> threads() {
   return found;
 }
 
-// Not through a logger: the thread that hangs may hold the logger's lock.
-void write_to_errors(const std::string& text) {
-  for (size_t written = 0; written < text.size();) {
-    const ssize_t put = ::write(STDERR_FILENO, text.data() + written, text.size() - written);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return;
-    written += static_cast<size_t>(put);
-  }
-}
-
 }  // namespace
 
 StackReporter::StackReporter(std::function<std::string()> describe) : describe_(std::move(describe)) {
@@ -174,7 +165,8 @@ void StackReporter::run() {
     for (const pid_t thread : threads())
       text += fmt::format("  thread {} ({}):\n{}", thread, name_of_thread(thread),
                           describe_stack(stack_of(thread)));
-    write_to_errors(text);
+    // Not through a logger: the thread that hangs may hold the logger's lock.
+    write_all(STDERR_FILENO, text.data(), text.size());
   }
 }
 

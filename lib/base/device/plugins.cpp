@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/own_program.h"
+#include "core/own_process.h"
 #include "core/shell.h"
 #include "core/version.h"
 #include "device/module_library.h"

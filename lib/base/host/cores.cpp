@@ -10,8 +10,6 @@
 #include <fstream>
 #include <limits>
 #include <optional>
-#include <sstream>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>

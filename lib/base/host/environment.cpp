@@ -1,7 +1,5 @@
 #include "host/environment.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cstdlib>
 
@@ -22,9 +20,8 @@ std::optional<int64_t> environment_number(const char* name, int64_t lowest, int6
   const char* const end = text->data() + text->size();
   const auto [stop, error] = std::from_chars(text->data(), end, number);
   if (error != std::errc() || stop != end || number < lowest || number > highest) {
-    throw Error(ExitCode::kUsage,
-                fmt::format("the environment has {}={}, which is not a whole number from {} to {}", name,
-                            printable(*text, 40), lowest, highest));
+    throw Error(ExitCode::kUsage, "the environment has {}={}, which is not a whole number from {} to {}",
+                name, printable(*text, 40), lowest, highest);
   }
   return number;
 }

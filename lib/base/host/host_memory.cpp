@@ -8,27 +8,11 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
-#include <string>
 
 namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The number after `key` in a file with lines "key number ..."; if the key is empty, the first word.
-std::optional<int64_t> number_in(const fs::path& path, const std::string& key = "") {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string word;
-    if (!key.empty() && (!(words >> word) || word != key)) continue;
-    int64_t number = 0;
-    if (!(words >> word)) continue;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error == std::errc() && end == word.data() + word.size()) return number;
-  }
-  return std::nullopt;
-}
 
 // The folder of this process's memory cgroup. Only for version 2, which has the line "0::/path".
 std::optional<fs::path> memory_cgroup(const fs::path& root) {
@@ -46,6 +30,20 @@ std::optional<int64_t> limit_of(__rlimit_resource_t resource) {
 }
 
 }  // namespace
+
+std::optional<int64_t> number_in(const fs::path& path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string word;
+    if (!key.empty() && (!(words >> word) || word != key)) continue;
+    int64_t number = 0;
+    if (!(words >> word)) continue;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error == std::errc() && end == word.data() + word.size()) return number;
+  }
+  return std::nullopt;
+}
 
 int64_t memory_for_all(const fs::path& root) {
   int64_t least = number_in(root / "proc/meminfo", "MemTotal:").value_or(0) * 1024;

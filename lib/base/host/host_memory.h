@@ -4,8 +4,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 namespace dtrain {
+
+// The number after `key` in a file with lines "key number ..."; if the key is empty, the first word.
+std::optional<int64_t> number_in(const std::filesystem::path& path, const std::string& key = "");
 
 // How many bytes the processes of this host may use together, or those of this process's memory cgroup if it
 // has a limit. `root` is the folder with /proc and /sys.

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
-#include <utility>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -111,8 +110,7 @@ std::vector<std::string> resolve(const std::string& host) {
   addrinfo* found = nullptr;
   const int failure = getaddrinfo(host.c_str(), nullptr, &hints, &found);
   if (failure != 0)
-    throw Error(ExitCode::kPeerLost,
-                fmt::format("host '{}': {}", printable(host, 80), gai_strerror(failure)));
+    throw Error(ExitCode::kPeerLost, "host '{}': {}", printable(host, 80), gai_strerror(failure));
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, freeaddrinfo);
   std::vector<std::string> addresses;
   for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
@@ -135,8 +133,8 @@ std::string address_of_interface(const std::string& name) {
     if (interface.name == name || interface.address == name) return interface.address;
     known.push_back(fmt::format("{} ({})", interface.name, interface.address));
   }
-  throw Error(ExitCode::kUsage, fmt::format("network.interface: this host has no '{}'; it has {}",
-                                            printable(name, 80), join(known)));
+  throw Error(ExitCode::kUsage, "network.interface: this host has no '{}'; it has {}", printable(name, 80),
+              join(known));
 }
 
 int own_index(const std::vector<std::string>& hosts) {
@@ -148,11 +146,10 @@ int own_index(const std::vector<std::string>& hosts) {
   if (found.empty())
     found = positions(hosts, [&](const std::string& host) { return resolves_here(host, own); });
   if (found.size() == 1) return static_cast<int>(found.front());
-  throw Error(
-      ExitCode::kUsage,
-      fmt::format("this host, '{}' with the addresses {}, is {} of hosts: {}; run `dtrain run` on each of "
-                  "them (scripts/launch_ssh does), or say which one this is with DTRAIN_HOST_INDEX=0..{}",
-                  name, join(own), found.empty() ? "none" : "more than one", join(hosts), hosts.size() - 1));
+  throw Error(ExitCode::kUsage,
+              "this host, '{}' with the addresses {}, is {} of hosts: {}; run `dtrain run` on each of them "
+              "(scripts/launch_ssh does), or say which one this is with DTRAIN_HOST_INDEX=0..{}",
+              name, join(own), found.empty() ? "none" : "more than one", join(hosts), hosts.size() - 1);
 }
 
 }  // namespace dtrain

@@ -7,7 +7,6 @@
 #include "core/text.h"
 
 namespace dtrain {
-
 namespace {
 
 // What the kernel says of the first processor: the value of the line that begins with `name`; empty if none

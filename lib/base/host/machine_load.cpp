@@ -1,36 +1,25 @@
 #include "host/machine_load.h"
 
 #include <fstream>
-#include <limits>
 #include <string>
 #include <utility>
 
+#include "host/host_memory.h"
+
 namespace dtrain {
-namespace {
-
-// Bytes; nullopt if there is no such line.
-std::optional<int64_t> line_of_meminfo(const std::filesystem::path& root, const std::string& name) {
-  std::ifstream file(root / "proc/meminfo");
-  for (std::string word; file >> word; file.ignore(std::numeric_limits<std::streamsize>::max(), '\n')) {
-    int64_t kibibytes = 0;
-    if (word == name && file >> kibibytes) return kibibytes * 1024;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 MachineWatch::MachineWatch(std::filesystem::path root) : root_(std::move(root)), before_(times()) {}
 
 std::optional<MachineLoad> MachineWatch::look() {
   const std::optional<Times> now = times(), before = std::exchange(before_, now);
-  const auto total = line_of_meminfo(root_, "MemTotal:"), available = line_of_meminfo(root_, "MemAvailable:");
+  const auto meminfo = root_ / "proc/meminfo";
+  const auto total = number_in(meminfo, "MemTotal:"), available = number_in(meminfo, "MemAvailable:");
   if (!now || !before || now->all <= before->all || !total || !available) return std::nullopt;
   MachineLoad load;
   load.processors =
       static_cast<double>(now->busy - before->busy) / static_cast<double>(now->all - before->all);
-  load.memory_total = *total;
-  load.memory_used = *total - *available;
+  load.memory_total = *total * 1024;
+  load.memory_used = (*total - *available) * 1024;
   return load;
 }
 

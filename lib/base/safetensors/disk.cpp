@@ -1,10 +1,8 @@
 #include "safetensors/disk.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -20,10 +18,9 @@ FileDescriptor::~FileDescriptor() {
 void refuse_to_write(const std::filesystem::path& path, const char* what) {
   const int error = errno;
   const bool is_full = error == ENOSPC || error == EDQUOT;
-  throw Error(file_failure_code(error),
-              fmt::format("{}: cannot {}: {}{}{}; older checkpoints are unchanged", path.string(), what,
-                          std::strerror(error), advice_on_writing(error, "--run-dir"),
-                          is_full ? "; a smaller checkpoint.keep keeps fewer" : ""));
+  throw Error(file_failure_code(error), "{}: cannot {}: {}{}{}; older checkpoints are unchanged",
+              path.string(), what, std::strerror(error), advice_on_writing(error, "--run-dir"),
+              is_full ? "; a smaller checkpoint.keep keeps fewer" : "");
 }
 
 // O_EXCL and O_NOFOLLOW: in a folder that others may write to, the name could be a link to one of our files.

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -190,7 +189,7 @@ std::string safetensors_dtype(at::ScalarType dtype) {
   for (const auto& [text, known] : kDtypes) {
     if (known == dtype) return text;
   }
-  throw Error(ExitCode::kBug, fmt::format("checkpoints hold no tensors of dtype {}", at::toString(dtype)));
+  throw Error(ExitCode::kBug, "checkpoints hold no tensors of dtype {}", at::toString(dtype));
 }
 
 FileChecksums write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,

@@ -1,7 +1,5 @@
 #include "safetensors/strict_json.h"
 
-#include <fmt/format.h>
-
 #include <set>
 #include <vector>
 
@@ -25,7 +23,7 @@ class StrictSax : public nlohmann::json_sax<Json> {
   bool end_array() override { return close(); }
   bool key(string_t& key) override {
     if (open_.back().insert(key).second) return true;
-    throw Error(ExitCode::kCheckpoint, fmt::format("{} has '{}' twice", what_, printable(key, 60)));
+    throw Error(ExitCode::kCheckpoint, "{} has '{}' twice", what_, printable(key, 60));
   }
   bool null() override { return true; }
   bool boolean(bool /*value*/) override { return true; }
@@ -42,7 +40,7 @@ class StrictSax : public nlohmann::json_sax<Json> {
  private:
   bool open() {
     if (static_cast<int>(open_.size()) >= depth_)
-      throw Error(ExitCode::kCheckpoint, fmt::format("{} nests deeper than {} levels", what_, depth_));
+      throw Error(ExitCode::kCheckpoint, "{} nests deeper than {} levels", what_, depth_);
     open_.emplace_back();
     return true;
   }

@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.h"
 #include "core/text.h"
 #include "store/local_store_host.h"
 #include "store/local_store_messages.h"

@@ -1,6 +1,5 @@
 #include "store/local_store_host.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -274,8 +273,8 @@ LocalStoreHost::LocalStoreHost()
   if (fd < 0 || ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address.sun_family) != 0 ||
       ::listen(fd, SOMAXCONN) != 0 ||
       ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    throw Error(ExitCode::kPeerLost,
-                fmt::format("cannot serve a store to this host's replicas: {}", std::strerror(errno)));
+    throw Error(ExitCode::kPeerLost, "cannot serve a store to this host's replicas: {}",
+                std::strerror(errno));
   }
   name_.assign(address.sun_path + 1, length - offsetof(sockaddr_un, sun_path) - 1);
   thread_ = thread_without_signals([fd] { KeyValueServer(fd).serve(); });

@@ -1,7 +1,6 @@
 #include "store/local_store_messages.h"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>

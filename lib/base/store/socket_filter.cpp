@@ -1,7 +1,6 @@
 #include "store/socket_filter.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
 #include <linux/filter.h>
 #include <sys/socket.h>
 
@@ -68,7 +67,7 @@ class FilterProgram {
       for (uint32_t& word : words) word = ntohl(word);
       six.push_back(words);
     } else {
-      throw Error(ExitCode::kUsage, fmt::format("'{}' is no host's address", printable(address, 80)));
+      throw Error(ExitCode::kUsage, "'{}' is no host's address", printable(address, 80));
     }
   }
 
@@ -86,11 +85,10 @@ std::vector<int> tcp_sockets() {
   std::error_code error;
   const std::filesystem::directory_iterator entries(descriptors, error);
   if (error) {  // sockets that are not found would stay open to anyone
-    throw Error(
-        ExitCode::kUsage,
-        fmt::format("{}: {}: dtrain looks there for sockets that it has to guard; mount /proc (mount -t proc "
-                    "proc /proc), or give the container access to it",
-                    descriptors, error.message()));
+    throw Error(ExitCode::kUsage,
+                "{}: {}: dtrain looks there for sockets that it has to guard; mount /proc (mount -t proc "
+                "proc /proc), or give the container access to it",
+                descriptors, error.message());
   }
   for (const auto& entry : entries) {
     const int descriptor = std::stoi(entry.path().filename().string());
@@ -108,15 +106,13 @@ void admit_only(int socket, const std::vector<std::string>& addresses) {
   FilterProgram filter(addresses);
   auto& instructions = filter.instructions();
   if (instructions.size() > BPF_MAXINSNS)
-    throw Error(
-        ExitCode::kUsage,
-        fmt::format("the job's hosts have {} addresses, more than a socket's filter holds; name the one "
-                    "interface that each uses with network.interface",
-                    addresses.size()));
+    throw Error(ExitCode::kUsage,
+                "the job's hosts have {} addresses, more than a socket's filter holds; name the one "
+                "interface that each uses with network.interface",
+                addresses.size());
   const sock_fprog program{static_cast<unsigned short>(instructions.size()), instructions.data()};
   if (::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0)
-    throw Error(ExitCode::kBug,
-                fmt::format("the kernel accepts no filter for a socket: {}", std::strerror(errno)));
+    throw Error(ExitCode::kBug, "the kernel accepts no filter for a socket: {}", std::strerror(errno));
 }
 
 std::vector<int> sockets_opened_by(const std::function<void()>& body) {

@@ -3,7 +3,6 @@
 #include <c10/util/Exception.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "core/error.h"
@@ -13,6 +12,7 @@
 #include "store/socket_filter.h"
 
 namespace dtrain {
+
 void HostedStore::admit(const std::vector<std::string>& addresses) const {
   admit_only(listener.get(), addresses);
 }
@@ -84,9 +84,8 @@ void wait_for_ranks(const StorePtr& store, int rank, int size, std::chrono::mill
       const double seconds = std::chrono::duration<double>(timeout).count();
       throw Error(
           ExitCode::kPeerLost,
-          fmt::format("after {} rank{} {} had not arrived (network.rendezvous_timeout_seconds is how long "
-                      "to wait)",
-                      human_duration(seconds), missing.size() == 1 ? "" : "s", join(missing)));
+          "after {} rank{} {} had not arrived (network.rendezvous_timeout_seconds is how long to wait)",
+          human_duration(seconds), missing.size() == 1 ? "" : "s", join(missing));
     }
   });
 }

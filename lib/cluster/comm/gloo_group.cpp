@@ -3,17 +3,15 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <sched.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/comm.hpp>
 
 #include <cstdlib>
 #include <exception>
 #include <optional>
 #include <stdexcept>
 #include <string>
-
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/comm.hpp>
 
 #include "comm/gloo_backend.h"
 #include "comm/gloo_group.h"

@@ -1,7 +1,6 @@
 #include "comm/hierarchical_group.h"
 
 #include <fmt/format.h>
-
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "comm/overlapped_reducer.h"
@@ -13,9 +12,8 @@ HierarchicalGroup::HierarchicalGroup(const c10::intrusive_ptr<c10d::Store>& stor
                                      std::chrono::milliseconds timeout, const GroupNetwork& network)
     : rank_(rank), size_(size), local_size_(network.local_size) {
   if (network.hosts * local_size_ != size || network.host * local_size_ + network.local_rank != rank) {
-    throw Error(ExitCode::kBug,
-                fmt::format("rank {} of {} is not local rank {} of {} on host {} of {}", rank, size,
-                            network.local_rank, local_size_, network.host, network.hosts));
+    throw Error(ExitCode::kBug, "rank {} of {} is not local rank {} of {} on host {} of {}", rank, size,
+                network.local_rank, local_size_, network.host, network.hosts);
   }
   const auto host_store = c10::make_intrusive<c10d::PrefixStore>(fmt::format("host{}", network.host), store);
   inside_ = make_shared_memory_group(host_store, network.local_rank, local_size_, timeout);

@@ -2,12 +2,12 @@
 // being updated.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <optional>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
+
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "comm/gradient_reducer.h"

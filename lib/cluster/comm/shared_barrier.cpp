@@ -1,6 +1,5 @@
 #include "comm/shared_barrier.h"
 
-#include <fmt/format.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
@@ -109,8 +108,8 @@ void SharedBarrier::sleep_until_arrived(int other) {
   }
   slot.sleepers.fetch_sub(1);
   if (failure != nullptr) {
-    throw Error(ExitCode::kPeerLost, fmt::format("rank {} (process {}) {}; rank {} waited for it", other,
-                                                 slot.process.load(), failure, rank_));
+    throw Error(ExitCode::kPeerLost, "rank {} (process {}) {}; rank {} waited for it", other,
+                slot.process.load(), failure, rank_);
   }
 }
 

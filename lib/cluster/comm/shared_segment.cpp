@@ -18,12 +18,9 @@ namespace {
 
 constexpr const char* kMapped = "mapped";
 
-std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
-
 std::string get_text(const StorePtr& store, const std::string& key, std::chrono::milliseconds timeout) {
   store->wait({key}, timeout);
-  const std::vector<uint8_t> bytes = store->get(key);
-  return {bytes.begin(), bytes.end()};
+  return store->get_to_str(key);
 }
 
 std::string reason(const char* what) {
@@ -67,7 +64,7 @@ SharedSegment::SharedSegment(const StorePtr& store, const std::string& name, int
     std::string problem;
     if (rank == 0) {
       problem = create(bytes, file);
-      store->set(location, bytes_of(fmt::format("/proc/{}/fd/{}", ::getpid(), file.get())));
+      store->set(location, fmt::format("/proc/{}/fd/{}", ::getpid(), file.get()));
     } else {
       problem = open_peer(get_text(store, location, timeout), bytes, file);
     }
@@ -77,13 +74,13 @@ SharedSegment::SharedSegment(const StorePtr& store, const std::string& name, int
       if (address != MAP_FAILED) mapping_.reset(static_cast<std::byte*>(address));
     }
     // Every rank reports its result, and rank 0 keeps its descriptor open until all have done so.
-    store->set(fmt::format("{}/{}", name, rank), bytes_of(problem.empty() ? kMapped : problem));
+    store->set(fmt::format("{}/{}", name, rank), problem.empty() ? kMapped : problem);
     for (int other = 0; other < size; ++other) {
       const std::string said = get_text(store, fmt::format("{}/{}", name, other), timeout);
       if (said == kMapped) continue;
-      throw Error(ExitCode::kUsage, fmt::format("rank {} cannot share memory with the others ({}); set "
-                                                "strategy.communication: gloo",
-                                                other, said));
+      throw Error(ExitCode::kUsage,
+                  "rank {} cannot share memory with the others ({}); set strategy.communication: gloo", other,
+                  said);
     }
   });
 }

@@ -1,7 +1,5 @@
 #include "launch/identity.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "core/error.h"
@@ -17,10 +15,9 @@ constexpr int64_t kMostRestarts = 1'000'000;
 [[noreturn]] void fail_missing(const char* name) {
   throw Error(
       ExitCode::kUsage,
-      fmt::format(
-          "the environment has RANK or WORLD_SIZE but no {}; a launcher sets RANK, WORLD_SIZE, LOCAL_RANK, "
-          "LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT together (unset all of them to start alone)",
-          name));
+      "the environment has RANK or WORLD_SIZE but no {}; a launcher sets RANK, WORLD_SIZE, LOCAL_RANK, "
+      "LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT together (unset all of them to start alone)",
+      name);
 }
 
 int required_number(const char* name, int64_t lowest, int64_t highest) {
@@ -57,16 +54,15 @@ std::vector<std::string> split_members(const std::string& text) {
 
 void check_below(const char* part_name, int64_t part, const char* whole_name, int64_t whole) {
   if (part < whole) return;
-  throw Error(ExitCode::kUsage, fmt::format("the environment has {}={} but {}={}; ranks count from 0 to {}",
-                                            part_name, part, whole_name, whole, whole - 1));
+  throw Error(ExitCode::kUsage, "the environment has {}={} but {}={}; ranks count from 0 to {}", part_name,
+              part, whole_name, whole, whole - 1);
 }
 
 std::optional<std::string> environment_host(const char* name) {
   const auto host = environment_text(name);
   if (host && !is_host(*host)) {
-    throw Error(ExitCode::kUsage,
-                fmt::format("the environment has {}={}, which is not a host's name or address", name,
-                            printable(*host, 80)));
+    throw Error(ExitCode::kUsage, "the environment has {}={}, which is not a host's name or address", name,
+                printable(*host, 80));
   }
   return host;
 }
@@ -85,9 +81,9 @@ std::optional<Identity> identity_from_environment() {
   check_below("LOCAL_RANK", identity.local_rank, "LOCAL_WORLD_SIZE", identity.local_world_size);
   if (identity.local_world_size > identity.world_size) {
     throw Error(ExitCode::kUsage,
-                fmt::format("the environment has LOCAL_WORLD_SIZE={} but WORLD_SIZE={}; one host cannot have "
-                            "more replicas than the job",
-                            identity.local_world_size, identity.world_size));
+                "the environment has LOCAL_WORLD_SIZE={} but WORLD_SIZE={}; one host cannot have more "
+                "replicas than the job",
+                identity.local_world_size, identity.world_size);
   }
   const bool is_supervised = environment_text("DTRAIN_REPORT_FD").has_value();
   if (is_supervised) identity.local_store = environment_text("DTRAIN_STORE").value_or("");

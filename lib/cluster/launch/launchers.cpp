@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/text.h"
 #include "host/environment.h"
 #include "host/hosts.h"
 #include "launch/place.h"
@@ -18,9 +17,10 @@ constexpr uint64_t kPorts = 12000;
 [[noreturn]] void fail_missing(const char* launcher, const char* name) {
   Identity identity;
   identity.source = launcher;
-  throw Error(ExitCode::kUsage, fmt::format("{} started this process (its other variables are set) but the "
-                                            "environment has no {}; if it did not, unset {}",
-                                            launcher, name, variables_of(identity)));
+  throw Error(ExitCode::kUsage,
+              "{} started this process (its other variables are set) but the environment has no {}; if it "
+              "did not, unset {}",
+              launcher, name, variables_of(identity));
 }
 
 int required(const char* launcher, const char* name, int64_t lowest, int64_t highest) {
@@ -69,9 +69,8 @@ void set_master(Identity& identity, const std::optional<std::string>& told, cons
   const auto given = environment_host("MASTER_ADDR");
   if (!given && !told)
     throw Error(ExitCode::kUsage,
-                fmt::format("{} started {} processes on several hosts, and none can tell where "
-                            "rank 0 is: {}",
-                            identity.source, identity.world_size, advice));
+                "{} started {} processes on several hosts, and none can tell where rank 0 is: {}",
+                identity.source, identity.world_size, advice);
   identity.master_address = given ? *given : *told;
 }
 
@@ -92,11 +91,10 @@ std::optional<Identity> open_mpi_identity(std::optional<int64_t> port) {
 
 std::optional<Identity> pmi_identity(std::optional<int64_t> port) {
   if (!environment_text("PMI_RANK") && environment_text("PMIX_RANK"))
-    throw Error(
-        ExitCode::kUsage,
-        "the environment has PMIX_RANK, but PMIx does not tell there how many processes there are: set "
-        "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or use mpirun or "
-        "srun; unset PMIX_RANK to start alone");
+    throw Error(ExitCode::kUsage,
+                "the environment has PMIX_RANK, but PMIx does not tell there how many processes there are: "
+                "set RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or use "
+                "mpirun or srun; unset PMIX_RANK to start alone");
   if (!environment_text("PMI_RANK")) return std::nullopt;
   Identity identity = numbers("PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
   set_master(identity, std::nullopt,

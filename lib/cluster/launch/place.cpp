@@ -13,7 +13,7 @@ namespace dtrain {
 namespace {
 
 [[noreturn]] void contradiction(const std::string& one, const std::string& other, const std::string& advice) {
-  throw Error(ExitCode::kUsage, fmt::format("{}, but {}; {}", one, other, advice));
+  throw Error(ExitCode::kUsage, "{}, but {}; {}", one, other, advice);
 }
 
 std::string described(const Identity& identity) {
@@ -107,9 +107,8 @@ void require_alone(const std::string& what, const std::vector<std::string>& host
   const Place place = find_place(hosts, std::nullopt);
   if (!place.replica && !place.host) return;
   const std::string source = place.source == "environment" ? "a launcher" : place.source;
-  throw Error(ExitCode::kUsage,
-              fmt::format("{} starts its own processes, on this host: run it without {}{}", what, source,
-                          place.replica ? "; " + advice_on_leftovers(*place.replica) : ""));
+  throw Error(ExitCode::kUsage, "{} starts its own processes, on this host: run it without {}{}", what,
+              source, place.replica ? "; " + advice_on_leftovers(*place.replica) : "");
 }
 
 }  // namespace dtrain

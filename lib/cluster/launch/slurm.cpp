@@ -11,8 +11,8 @@ namespace dtrain {
 namespace {
 
 [[noreturn]] void fail(const char* variable, const std::string& text, const char* what) {
-  throw Error(ExitCode::kUsage,
-              fmt::format("the environment has {}={}, which is not {}", variable, printable(text, 80), what));
+  throw Error(ExitCode::kUsage, "the environment has {}={}, which is not {}", variable, printable(text, 80),
+              what);
 }
 
 // Splits at commas that are not inside brackets. An empty result means that the brackets are unbalanced.

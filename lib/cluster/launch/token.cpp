@@ -1,6 +1,5 @@
 #include "launch/token.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,11 +18,10 @@ std::string read_private_file(const std::string& path) {
   const std::string name = printable(path, 200);
   if (::stat(path.c_str(), &status) == 0) {
     if (status.st_uid != ::geteuid() && status.st_uid != 0)
-      throw Error(ExitCode::kUsage, fmt::format("the job token's file {} belongs to another user", name));
+      throw Error(ExitCode::kUsage, "the job token's file {} belongs to another user", name);
     if ((status.st_mode & 077) != 0)
-      throw Error(
-          ExitCode::kUsage,
-          fmt::format("the job token's file {} can be read or changed by others: chmod 600 {}", name, name));
+      throw Error(ExitCode::kUsage, "the job token's file {} can be read or changed by others: chmod 600 {}",
+                  name, name);
   }
   return read_file(path, kLongestToken, ExitCode::kUsage);
 }
@@ -41,11 +39,10 @@ std::string job_token() {
   const char* const source = text ? "DTRAIN_JOB_TOKEN" : "the file of DTRAIN_JOB_TOKEN_FILE";
   const std::string token = trimmed(text ? text : read_private_file(*file));
   if (token.size() < kShortestToken || token.size() > kLongestToken)
-    throw Error(
-        ExitCode::kUsage,
-        fmt::format("{} holds a job token of {} characters, which is not {} to {}; make one with: head "
-                    "-c 32 /dev/urandom | base64",
-                    source, token.size(), kShortestToken, kLongestToken));
+    throw Error(ExitCode::kUsage,
+                "{} holds a job token of {} characters, which is not {} to {}; make one with: head -c 32 "
+                "/dev/urandom | base64",
+                source, token.size(), kShortestToken, kLongestToken);
   return token;
 }
 

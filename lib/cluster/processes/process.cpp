@@ -195,8 +195,7 @@ std::optional<ProcessEnd> Process::ended() const {
   int result;
   do result = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
   while (result != 0 && errno == EINTR);
-  if (result != 0)
-    throw Error(ExitCode::kBug, fmt::format("cannot watch process {}: {}", pid_, std::strerror(errno)));
+  if (result != 0) throw Error(ExitCode::kBug, "cannot watch process {}: {}", pid_, std::strerror(errno));
   if (info.si_pid == 0) return std::nullopt;
   return info.si_code == CLD_EXITED ? ProcessEnd{info.si_status, 0} : ProcessEnd{0, info.si_status};
 }

@@ -1,7 +1,6 @@
 #include "processes/report.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -33,9 +32,9 @@ std::unique_ptr<ReportPipe> ReportPipe::from_environment() {
   const int flags = ::fcntl(*descriptor, F_GETFL);
   if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
     throw Error(ExitCode::kUsage,
-                fmt::format("the environment has DTRAIN_REPORT_FD={}, which is not open for writing; "
-                            "dtrain sets it for its own replicas, unset it",
-                            *descriptor));
+                "the environment has DTRAIN_REPORT_FD={}, which is not open for writing; dtrain sets it for "
+                "its own replicas, unset it",
+                *descriptor);
   }
   ::fcntl(*descriptor, F_SETFD, FD_CLOEXEC);
   return std::unique_ptr<ReportPipe>(new ReportPipe(*descriptor));

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 namespace dtrain {
 
 void ReportLines::append(std::string_view bytes) {

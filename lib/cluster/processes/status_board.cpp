@@ -99,7 +99,7 @@ std::string describe_status(const ReplicaStatus& status, double now) {
 
 std::unique_ptr<StatusBoard> StatusBoard::create(int replicas) {
   if (replicas < 1 || replicas > kMaxReplicas) {
-    throw Error(ExitCode::kBug, fmt::format("status board: {} replicas", replicas));
+    throw Error(ExitCode::kBug, "status board: {} replicas", replicas);
   }
   Descriptor file(::memfd_create("dtrain-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (file.get() < 0) fail("cannot create");
@@ -121,7 +121,7 @@ std::unique_ptr<StatusBoard> StatusBoard::open(int descriptor) {
   const ssize_t got = S_ISREG(status.st_mode) ? ::pread(descriptor, &header, sizeof header, 0) : 0;
   if (got != static_cast<ssize_t>(sizeof header) || header.magic != kMagic || header.replicas < 1 ||
       header.replicas > kMaxReplicas || status.st_size != static_cast<off_t>(board_bytes(header.replicas))) {
-    throw Error(ExitCode::kBug, fmt::format("descriptor {} is not a status board", descriptor));
+    throw Error(ExitCode::kBug, "descriptor {} is not a status board", descriptor);
   }
   char* const memory = map_board(descriptor, header.replicas);
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
@@ -140,8 +140,7 @@ StatusBoard::~StatusBoard() {
 }
 
 StatusBoard::Slot& StatusBoard::slot(int rank) const {
-  if (rank < 0 || rank >= replicas_)
-    throw Error(ExitCode::kBug, fmt::format("status board: no rank {}", rank));
+  if (rank < 0 || rank >= replicas_) throw Error(ExitCode::kBug, "status board: no rank {}", rank);
   return slots_[rank];
 }
 

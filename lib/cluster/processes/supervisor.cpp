@@ -9,10 +9,8 @@
 #include <cerrno>
 #include <csignal>
 #include <memory>
-#include <utility>
 
 #include "core/clock.h"
-#include "core/signals.h"
 #include "host/host_memory.h"
 #include "processes/diagnosis.h"
 #include "processes/process.h"
@@ -400,8 +398,7 @@ SuperviseResult stopped_by_signal(int signal, const std::string& host) {
 SuperviseResult supervise(const std::vector<ReplicaProcess>& processes, StatusBoard& board,
                           const SuperviseOptions& options) {
   if (board.replicas() < static_cast<int>(processes.size())) {
-    throw Error(ExitCode::kBug,
-                fmt::format("a status board of {} for {} replicas", board.replicas(), processes.size()));
+    throw Error(ExitCode::kBug, "a status board of {} for {} replicas", board.replicas(), processes.size());
   }
   return Job(processes, board, options).run();
 }

@@ -22,9 +22,10 @@ const unsigned char* data_of(const std::string& text) {
 
 [[noreturn]] void refuse(const char* what) {
   const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
-  throw Error(ExitCode::kUsage, fmt::format("OpenSSL has no usable {} ({}): its configuration disables it; "
-                                            "fix openssl.cnf, or the file that OPENSSL_CONF names",
-                                            what, reason ? reason : "no reason given"));
+  throw Error(ExitCode::kUsage,
+              "OpenSSL has no usable {} ({}): its configuration disables it; fix openssl.cnf, or the file "
+              "that OPENSSL_CONF names",
+              what, reason ? reason : "no reason given");
 }
 
 }  // namespace

@@ -97,9 +97,8 @@ bool Joining::prove(const Descriptor& socket) {
   }
   if (!same_secret(answer, leader_proof(options_.token, leader_nonce, nonce)))
     throw Error(ExitCode::kUsage,
-                fmt::format("{} has another job token than this host{}; give every host the same "
-                            "DTRAIN_JOB_TOKEN",
-                            place_, options_.token.empty() ? ", which has none" : ""));
+                "{} has another job token than this host{}; give every host the same DTRAIN_JOB_TOKEN",
+                place_, options_.token.empty() ? ", which has none" : "");
   return true;
 }
 
@@ -120,9 +119,8 @@ Joined Joining::await_verdict(Link link) {
     notice_.look_at_clock([this] { return "the others, whom " + place_ + " waits for too"; });
   }
   if (!line)
-    throw Error(ExitCode::kPeerLost,
-                fmt::format("{} {} before all hosts were there; its own messages say why", place_,
-                            link.closed() ? "ended" : "did not answer"));
+    throw Error(ExitCode::kPeerLost, "{} {} before all hosts were there; its own messages say why", place_,
+                link.closed() ? "ended" : "did not answer");
   const auto verdict = nlohmann::json::parse(*line, nullptr, /*allow_exceptions=*/false);
   if (verdict.is_object() && verdict.contains("welcome")) {
     std::string own = own_address(link.descriptor());
@@ -147,11 +145,10 @@ Joined Joining::run(const Member& own) {
     }
     check_stop();
     if (steady_seconds() >= deadline_)
-      throw Error(
-          ExitCode::kPeerLost,
-          fmt::format("no answer from {} within {} ({}): is dtrain running there, and does nothing block "
-                      "the port? (network.rendezvous_timeout_seconds is how long to try)",
-                      place_, human_duration(options_.timeout_seconds), why_));
+      throw Error(ExitCode::kPeerLost,
+                  "no answer from {} within {} ({}): is dtrain running there, and does nothing block the "
+                  "port? (network.rendezvous_timeout_seconds is how long to try)",
+                  place_, human_duration(options_.timeout_seconds), why_);
     notice_.look_at_clock([this] { return place_ + ": " + why_; });
     const timespec pause{0, kRetryNanoseconds};
     ::nanosleep(&pause, nullptr);

@@ -11,9 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/clock.h"
-#include "core/signals.h"
-#include "core/sockets.h"
 #include "core/text.h"
 #include "launch/role.h"
 #include "rendezvous/handshake.h"

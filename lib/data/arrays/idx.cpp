@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string>
 
 #include "arrays/packed_file.h"
 #include "core/text.h"
-#include "images/image_file.h"
 
 namespace dtrain {
 namespace {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "arrays/packed_file.h"
@@ -43,12 +42,11 @@ int64_t examples_in(const CifarKind& kind, const fs::path& file) {
   std::error_code code;
   const auto bytes = static_cast<int64_t>(fs::file_size(file, code));
   const std::string name = printable(file.string(), 1000);
-  if (code) throw Error(ExitCode::kData, fmt::format("{}: {}", name, code.message()));
+  if (code) throw Error(ExitCode::kData, "{}: {}", name, code.message());
   if (bytes == 0 || bytes % kind.record() != 0)
     throw Error(ExitCode::kData,
-                fmt::format("{}: {} bytes, which is no multiple of the {} of an example; fetch the "
-                            "file again",
-                            name, with_separators(bytes), with_separators(kind.record())));
+                "{}: {} bytes, which is no multiple of the {} of an example; fetch the file again", name,
+                with_separators(bytes), with_separators(kind.record()));
   return bytes / kind.record();
 }
 

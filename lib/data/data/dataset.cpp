@@ -129,8 +129,8 @@ const Entry& entry_named(const std::string& name) {
   for (const Entry& entry : entries()) {
     if (entry.name == name) return entry;
   }
-  throw Error(ExitCode::kUsage, fmt::format("unknown dataset '{}'; known: {}{}", printable(name),
-                                            join(dataset_names()), did_you_mean(name, dataset_names())));
+  throw Error(ExitCode::kUsage, "unknown dataset '{}'; known: {}{}", printable(name), join(dataset_names()),
+              did_you_mean(name, dataset_names()));
 }
 
 // The folders where a dataset may be, the preferred one first.
@@ -267,14 +267,14 @@ std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>
 
 [[noreturn]] void fail_not_found(const DataSpec& spec, const std::vector<std::string>& looked_in) {
   if (entry_named(spec.dataset).divides_itself)
-    throw Error(ExitCode::kData, fmt::format("data.path: {}: there is no such {}; correct it",
-                                             printable(spec.path.value_or(""), 1000),
-                                             spec.dataset == "tar" ? "archive or folder" : "folder"));
+    throw Error(ExitCode::kData, "data.path: {}: there is no such {}; correct it",
+                printable(spec.path.value_or(""), 1000),
+                spec.dataset == "tar" ? "archive or folder" : "folder");
   if (has_wrong_path(spec)) {
     throw Error(ExitCode::kData,
-                fmt::format("data.path: {}: there is no such folder; correct it, or leave data.path "
-                            "out to search the usual folders{}",
-                            printable(*spec.path, 1000), spec.fallback ? " and then for data.fallback" : ""));
+                "data.path: {}: there is no such folder; correct it, or leave data.path out to search the "
+                "usual folders{}",
+                printable(*spec.path, 1000), spec.fallback ? " and then for data.fallback" : "");
   }
   const char* root = std::getenv("DTRAIN_DATA");
   std::string message =

@@ -1,8 +1,7 @@
 #include "data/mnist.h"
 
-#include <fmt/format.h>
-
 #include <ATen/ops/max.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -85,10 +84,9 @@ Files find_prefixed_files(const fs::path& folder) {
     if (!part) continue;
     fs::path& file = files[*part];
     if (!file.empty() && unpacked_name(file) != unpacked_name(entry->path()))
-      throw Error(ExitCode::kData,
-                  fmt::format("{}: has {} and {}; put each dataset into a folder of its own",
-                              printable(folder.string(), 1000), printable(file.filename().string()),
-                              printable(entry->path().filename().string())));
+      throw Error(ExitCode::kData, "{}: has {} and {}; put each dataset into a folder of its own",
+                  printable(folder.string(), 1000), printable(file.filename().string()),
+                  printable(entry->path().filename().string()));
     if (file.empty() || entry->path().extension() == ".gz") file = entry->path();
   }
   return files;
@@ -103,18 +101,18 @@ void expect_all_four(const fs::path& folder, const Files& files) {
       missing.push_back(fmt::format("{}-{}[.gz]", kNames[part].first, kNames[part].second));
   }
   if (missing.empty()) return;
-  throw Error(ExitCode::kData, fmt::format("{}: {} of the dataset's four files {} missing: {}",
-                                           printable(folder.string(), 1000), missing.size(),
-                                           missing.size() == 1 ? "is" : "are", join(missing)));
+  throw Error(ExitCode::kData, "{}: {} of the dataset's four files {} missing: {}",
+              printable(folder.string(), 1000), missing.size(), missing.size() == 1 ? "is" : "are",
+              join(missing));
 }
 
 IdxHeader read_pair(const fs::path& images, const fs::path& labels) {
   const IdxHeader header = read_image_header(images);
   const int64_t label_count = read_label_header(labels).count;
   if (header.count != label_count) {
-    throw Error(ExitCode::kData, fmt::format("{} holds {} images, but {} holds {} labels; fetch both again",
-                                             printable(images.string(), 1000), header.count,
-                                             printable(labels.string(), 1000), label_count));
+    throw Error(ExitCode::kData, "{} holds {} images, but {} holds {} labels; fetch both again",
+                printable(images.string(), 1000), header.count, printable(labels.string(), 1000),
+                label_count);
   }
   return header;
 }
@@ -128,10 +126,9 @@ std::optional<DatasetInfo> find_mnist(const fs::path& folder) {
   const IdxHeader train = read_pair(files[kTrainImages], files[kTrainLabels]);
   const IdxHeader test = read_pair(files[kTestImages], files[kTestLabels]);
   if (train.rows != test.rows || train.columns != test.columns) {
-    throw Error(ExitCode::kData,
-                fmt::format("{} has images of {} x {}, but {} of {} x {}",
-                            printable(files[kTrainImages].string(), 1000), train.rows, train.columns,
-                            printable(files[kTestImages].string(), 1000), test.rows, test.columns));
+    throw Error(ExitCode::kData, "{} has images of {} x {}, but {} of {} x {}",
+                printable(files[kTrainImages].string(), 1000), train.rows, train.columns,
+                printable(files[kTestImages].string(), 1000), test.rows, test.columns);
   }
   DatasetInfo info;
   info.source = folder.string();

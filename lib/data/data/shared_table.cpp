@@ -10,7 +10,6 @@
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "core/error.h"
 #include "images/image_block.h"

@@ -26,7 +26,7 @@ class Selection : public ExampleSource {
     const int64_t size = source_->size();
     for (const int64_t index : indices_) {
       if (index < 0 || index >= size)
-        throw Error(ExitCode::kBug, fmt::format("a selection of example {} of {}", index, size));
+        throw Error(ExitCode::kBug, "a selection of example {} of {}", index, size);
     }
   }
 

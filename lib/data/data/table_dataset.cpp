@@ -25,7 +25,6 @@
 #include "data/shared_table.h"
 #include "data/split.h"
 #include "spec/print.h"
-#include "tables/csv_table.h"
 #include "yaml/problem.h"
 
 namespace dtrain {
@@ -40,7 +39,7 @@ constexpr int64_t kLeastSharedBytes = int64_t{1} << 20;
 constexpr uint64_t kTestPart = 1;  // the stream of random numbers; the validation part has 0
 
 [[noreturn]] void refuse_data(const std::string& where, const std::string& what) {
-  throw Error(ExitCode::kData, fmt::format("{}: {}", printable(where, 1000), what));
+  throw Error(ExitCode::kData, "{}: {}", printable(where, 1000), what);
 }
 
 std::string location_of(const DataSpec& spec) {

@@ -71,11 +71,10 @@ fs::path cache_folder() {
 }
 
 void fail_on_cache(const fs::path& path, const std::string& what, int error) {
-  throw Error(
-      file_failure_code(error),
-      fmt::format("{}: {}: {}{}; XDG_CACHE_HOME names another folder for the cache; data.cache: none, with "
-                  "data.on_bad_example: error, does without",
-                  printable(path.string(), 1000), what, std::strerror(error), advice_on_writing(error)));
+  throw Error(file_failure_code(error),
+              "{}: {}: {}{}; XDG_CACHE_HOME names another folder for the cache; data.cache: none, with "
+              "data.on_bad_example: error, does without",
+              printable(path.string(), 1000), what, std::strerror(error), advice_on_writing(error));
 }
 
 void warn_of_damage(const fs::path& path) {
@@ -86,10 +85,10 @@ void warn_of_damage(const fs::path& path) {
 void fail_on_damage(const fs::path& path) {
   ::unlink(path.c_str());
   throw Error(ExitCode::kDisk,
-              fmt::format("{}: its bytes have changed since dtrain wrote them. dtrain has removed it and "
-                          "makes it again when you start again (with --resume a run continues from its last "
-                          "checkpoint). If this happens again, the disk or the memory is faulty",
-                          printable(path.string(), 1000)));
+              "{}: its bytes have changed since dtrain wrote them. dtrain has removed it and makes it again "
+              "when you start again (with --resume a run continues from its last checkpoint). If this "
+              "happens again, the disk or the memory is faulty",
+              printable(path.string(), 1000));
 }
 
 // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
@@ -99,8 +98,8 @@ OpenFile::OpenFile(const fs::path& path, int flags)
   struct stat status {};
   check(::fstat(descriptor(), &status) == 0, "cannot look at it");
   const auto refuse = [this](const std::string& fault) {
-    throw Error(ExitCode::kUsage, fmt::format("{}: {}, or set XDG_CACHE_HOME to another folder",
-                                              printable(path_.string(), 1000), fault));
+    throw Error(ExitCode::kUsage, "{}: {}, or set XDG_CACHE_HOME to another folder",
+                printable(path_.string(), 1000), fault);
   };
   if (!S_ISREG(status.st_mode)) refuse("is not a regular file; remove it");
   if (status.st_uid != ::geteuid() && status.st_uid != 0)
@@ -157,9 +156,8 @@ void make_cache_folder() {
 void require_cache_limit(int64_t bytes, double most_gigabytes, const std::string& need,
                          const std::string& instead) {
   if (static_cast<double>(bytes) > most_gigabytes * 1e9)
-    throw Error(ExitCode::kUsage,
-                fmt::format("data.cache_gigabytes: {}, and the limit is {:g} GB; raise it, {}", need,
-                            most_gigabytes, instead));
+    throw Error(ExitCode::kUsage, "data.cache_gigabytes: {}, and the limit is {:g} GB; raise it, {}", need,
+                most_gigabytes, instead);
 }
 
 void require_cache_room(int64_t bytes, double most_gigabytes, const std::string& need,
@@ -170,11 +168,10 @@ void require_cache_room(int64_t bytes, double most_gigabytes, const std::string&
   std::error_code code;
   const fs::space_info space = fs::space(folder, code);
   if (!code && space.available < static_cast<uintmax_t>(bytes))
-    throw Error(
-        ExitCode::kDisk,
-        fmt::format("{}: {}, and the disk has {} left; make room, set XDG_CACHE_HOME to a larger disk, {}",
-                    printable(folder.string(), 1000), need,
-                    human_bytes(static_cast<int64_t>(space.available)), instead));
+    throw Error(ExitCode::kDisk,
+                "{}: {}, and the disk has {} left; make room, set XDG_CACHE_HOME to a larger disk, {}",
+                printable(folder.string(), 1000), need, human_bytes(static_cast<int64_t>(space.available)),
+                instead);
 }
 
 void make_cache_file(const fs::path& path, const std::function<bool()>& is_there,

@@ -5,7 +5,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "images/image_file.h"
 
 namespace dtrain {
 

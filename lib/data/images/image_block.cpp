@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -119,8 +118,7 @@ std::string image_block_key(const ImageSet& set) {
           ::stat(path.c_str(), &status) == 0 && ::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) == 0;
       fault = readable ? 0 : errno;
       if (file_failure_code(fault, ExitCode::kData) == ExitCode::kDisk)
-        throw Error(ExitCode::kDisk,
-                    fmt::format("{}: {}", printable(path.string(), 1000), std::strerror(fault)));
+        throw Error(ExitCode::kDisk, "{}: {}", printable(path.string(), 1000), std::strerror(fault));
       looked_at = file.path;
     }
     sum.add(file.path.c_str(), file.path.size() + 1);

@@ -1,7 +1,6 @@
 #include "images/image_cache.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>

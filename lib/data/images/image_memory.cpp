@@ -1,7 +1,5 @@
 #include "images/image_memory.h"
 
-#include <fmt/format.h>
-
 #include <string>
 
 #include "core/error.h"
@@ -19,9 +17,8 @@ void require_room(const ImageSet& set, double most_gigabytes) {
   const std::string instead = "use a smaller data.image.size, or data.cache: disk";
   require_cache_limit(bytes, most_gigabytes, need_of_images(set), instead);
   if (static_cast<double>(bytes) > kMostOfMemory * static_cast<double>(memory_for_all()))
-    throw Error(ExitCode::kUsage,
-                fmt::format("data.cache: memory: {}, which is too much for the {} of this host; {}",
-                            need_of_images(set), human_bytes(memory_for_all()), instead));
+    throw Error(ExitCode::kUsage, "data.cache: memory: {}, which is too much for the {} of this host; {}",
+                need_of_images(set), human_bytes(memory_for_all()), instead);
 }
 
 }  // namespace

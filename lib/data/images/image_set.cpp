@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <mutex>
 
-#include "core/error.h"
 #include "core/files.h"
 #include "core/parallel.h"
 #include "core/text.h"

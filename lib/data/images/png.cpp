@@ -1,10 +1,8 @@
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 #include <png.h>
 
 #include <algorithm>
 #include <csetjmp>
-#include <memory>
 #include <new>
 #include <string_view>
 #include <vector>
@@ -137,7 +135,7 @@ std::string png_file(const at::Tensor& image) {
   png_alloc_size_t size = bytes.size();
   if (png_image_write_to_memory(&header, bytes.data(), &size, /*convert_to_8_bit=*/0, pixels.const_data_ptr(),
                                 /*row_stride=*/0, nullptr) == 0)
-    throw Error(ExitCode::kBug, fmt::format("no PNG could be made: {}", header.message));
+    throw Error(ExitCode::kBug, "no PNG could be made: {}", header.message);
   bytes.resize(size);
   return bytes;
 }

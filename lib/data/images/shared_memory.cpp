@@ -6,11 +6,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 

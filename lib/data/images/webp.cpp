@@ -1,10 +1,8 @@
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 #include <webp/decode.h>
 #include <webp/demux.h>
 
 #include <memory>
-#include <new>
 
 #include "images/codecs.h"
 #include "images/exif.h"

@@ -7,7 +7,6 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "augment/augmenter.h"
 #include "data/example_source.h"

@@ -3,13 +3,11 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fmt/format.h>
-
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <system_error>
 
@@ -80,8 +78,8 @@ void unpack(const fs::path& path, int64_t packed, const OpenFile& file, double m
     written += static_cast<int64_t>(count);
     if (static_cast<double>(written) > most_gigabytes * 1e9)
       throw Error(ExitCode::kUsage,
-                  fmt::format("data.cache_gigabytes: {} unpacks to more than the limit of {:g} GB; raise it",
-                              printable(path.string(), 1000), most_gigabytes));
+                  "data.cache_gigabytes: {} unpacks to more than the limit of {:g} GB; raise it",
+                  printable(path.string(), 1000), most_gigabytes);
     if (written > std::max(kNeverTooMuch, packed * kMostRatio))
       refuse_path(path,
                   fmt::format("unpacks to over {} times its size, which pictures do not; if it is in order, "

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "images/image_cache.h"
+#include "images/bad_list.h"
 #include "images/image_set.h"
 #include "spec/spec.h"
 

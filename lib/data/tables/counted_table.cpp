@@ -57,7 +57,7 @@ void count_column(CountedColumn& column, const CsvRows& rows,
 }  // namespace
 
 void refuse_table(const std::filesystem::path& path, const std::string& what) {
-  throw Error(ExitCode::kData, fmt::format("{}: {}", printable(path.string(), 1000), what));
+  throw Error(ExitCode::kData, "{}: {}", printable(path.string(), 1000), what);
 }
 
 void require_same_header(const std::filesystem::path& path, const CountedTable& counted,

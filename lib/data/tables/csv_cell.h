@@ -1,7 +1,6 @@
 // What the text of a cell of a table means.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>

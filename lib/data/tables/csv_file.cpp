@@ -13,7 +13,6 @@
 #include <limits>
 #include <mutex>
 #include <new>
-#include <utility>
 
 #include "core/error.h"
 #include "core/files.h"

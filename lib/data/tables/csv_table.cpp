@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -13,7 +12,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "core/error.h"
 #include "core/parallel.h"
 #include "core/text.h"
 #include "host/cores.h"

@@ -1,7 +1,6 @@
 #include "metrics/events.h"
 
 #include <type_traits>
-#include <utility>
 
 #include "core/clock.h"
 #include "metrics/event_tables.h"

@@ -1,7 +1,6 @@
 #include "metrics/jsonl.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,9 +17,8 @@ namespace {
 
 [[noreturn]] void refuse_metrics(const std::filesystem::path& path, const char* what) {
   const int error = errno;
-  throw Error(file_failure_code(error),
-              fmt::format("{}: cannot {} the metrics: {}{}", path.string(), what, std::strerror(error),
-                          advice_on_writing(error, "--run-dir")));
+  throw Error(file_failure_code(error), "{}: cannot {} the metrics: {}{}", path.string(), what,
+              std::strerror(error), advice_on_writing(error, "--run-dir"));
 }
 
 // Whether the file ends in the middle of a line. Only regular files are examined.

@@ -87,8 +87,8 @@ std::string summary(const std::vector<NamedHistogram>& histograms) {
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const char* what) {
   const int error = errno;
-  throw Error(file_failure_code(error), fmt::format("{}: cannot {} TensorBoard's events: {}", path.string(),
-                                                    what, std::strerror(error)));
+  throw Error(file_failure_code(error), "{}: cannot {} TensorBoard's events: {}", path.string(), what,
+              std::strerror(error));
 }
 
 std::string file_name() {

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "core/version.h"
-#include "display/chart.h"
 
 namespace dtrain {
 namespace {

@@ -10,7 +10,6 @@
 
 #include "core/step_clock.h"
 #include "core/text.h"
-#include "display/chart.h"
 #include "metrics/show.h"
 #include "report/page.h"
 

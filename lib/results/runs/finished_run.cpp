@@ -103,8 +103,8 @@ FinishedRun read_finished_run(const std::filesystem::path& folder,
     throw Error(ExitCode::kUsage, spec.string() + ": not a regular file");
   const LoadedSpec loaded = load_spec(spec);
   if (!loaded.ok()) {
-    throw Error(ExitCode::kUsage, fmt::format("{} is not the folder of a run that this dtrain can read: {}",
-                                              folder.string(), loaded.problems.front().to_string()));
+    throw Error(ExitCode::kUsage, "{} is not the folder of a run that this dtrain can read: {}",
+                folder.string(), loaded.problems.front().to_string());
   }
   run.spec = loaded.spec;
   std::istringstream lines(read_file(folder / "metrics.jsonl", kMaxMetricsBytes, ExitCode::kUsage));

@@ -41,12 +41,10 @@ void require_folder(const fs::path& from, ExitCode code) {
   const fs::path path = from.has_filename() ? from : from.parent_path();
   if (fs::is_directory(path, none)) return;
   if (fs::exists(path, none))
-    throw Error(code,
-                fmt::format("{} is a file; name the folder of a run or of a checkpoint", path.string()));
+    throw Error(code, "{} is a file; name the folder of a run or of a checkpoint", path.string());
   const std::vector<std::string> similar = similar_folders(path);
-  throw Error(code,
-              fmt::format("{}: there is no such folder{}", path.string(),
-                          similar.empty() ? "" : fmt::format("; did you mean {}?", join(similar, " or "))));
+  throw Error(code, "{}: there is no such folder{}", path.string(),
+              similar.empty() ? "" : fmt::format("; did you mean {}?", join(similar, " or ")));
 }
 
 }  // namespace dtrain

@@ -1,7 +1,6 @@
 #include "runs/run_directory.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -31,8 +30,8 @@ constexpr size_t kLongestEvent = size_t{1} << 20;  // bytes of the first one
 }
 
 [[noreturn]] void refuse(const fs::path& path, const char* what, int error) {
-  throw Error(file_failure_code(error), fmt::format("{}: {}: {}{}", path.string(), what, std::strerror(error),
-                                                    advice_on_writing(error, "--run-dir")));
+  throw Error(file_failure_code(error), "{}: {}: {}{}", path.string(), what, std::strerror(error),
+              advice_on_writing(error, "--run-dir"));
 }
 
 std::string file_name_of(const std::string& name) {

@@ -1,7 +1,5 @@
 #include "runs/sweep_results.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <type_traits>
 
@@ -198,8 +196,7 @@ Sweep read_sweep(const std::filesystem::path& file) {
   constexpr int64_t kMostBytes = int64_t{64} << 20;
   const Event document = Event::parse(read_file(file, kMostBytes, ExitCode::kUsage), nullptr,
                                       /*allow_exceptions=*/false);
-  if (!document.is_object())
-    throw Error(ExitCode::kUsage, fmt::format("{} is damaged; repeat the sweep", file.string()));
+  if (!document.is_object()) throw Error(ExitCode::kUsage, "{} is damaged; repeat the sweep", file.string());
   return sweep_from(document);
 }
 

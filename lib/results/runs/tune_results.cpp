@@ -166,7 +166,7 @@ Tune read_tune(const std::filesystem::path& file) {
   try {
     return tune_from(Event::parse(text));
   } catch (const std::exception&) {
-    throw Error(ExitCode::kUsage, fmt::format("{} is damaged; start the tune again", file.string()));
+    throw Error(ExitCode::kUsage, "{} is damaged; start the tune again", file.string());
   }
 }
 

@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "job_file/overrides.h"
 #include "job_file/rules.h"
 #include "job_file/values.h"
 #include "spec/fields.h"

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <map>
 
 #include "core/patterns.h"
 #include "core/text.h"

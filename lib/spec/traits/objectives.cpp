@@ -34,7 +34,7 @@ ExampleSums::ExampleSums(const ObjectiveInfo& objective, std::vector<double> val
 
 size_t ExampleSums::first_of(const std::string& name) const {
   const auto found = std::find(names_.begin(), names_.end(), name);
-  if (found == names_.end()) throw Error(ExitCode::kBug, fmt::format("no sum '{}'", name));
+  if (found == names_.end()) throw Error(ExitCode::kBug, "no sum '{}'", name);
   const auto place = found - names_.begin(), single = std::ptrdiff_t{objective_->sum_count(0)};
   return static_cast<size_t>(place < single ? place : single + (place - single) * outputs_);
 }

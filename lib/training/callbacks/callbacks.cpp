@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <system_error>
 
-#include "callbacks/csv_history.h"
-#include "callbacks/early_stopping.h"
-#include "callbacks/print_learning_rate.h"
+#include "callbacks/callback_kinds.h"
 #include "callbacks/profile.h"
-#include "callbacks/tensorboard_callback.h"
 #include "core/error.h"
 
 namespace dtrain {

@@ -1,5 +1,3 @@
-#include "callbacks/csv_history.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "callbacks/callback_kinds.h"
 #include "core/descriptor.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -105,8 +104,8 @@ class CsvHistory : public Callback {
   }
   [[noreturn]] void refuse(const char* what) const {
     const int error = errno;
-    throw Error(file_failure_code(error),
-                fmt::format("{}: cannot {} the history: {}", path_.string(), what, std::strerror(error)));
+    throw Error(file_failure_code(error), "{}: cannot {} the history: {}", path_.string(), what,
+                std::strerror(error));
   }
 
   std::filesystem::path path_;

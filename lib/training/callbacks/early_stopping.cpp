@@ -1,9 +1,8 @@
-#include "callbacks/early_stopping.h"
-
 #include <fmt/format.h>
 
 #include <cmath>
 
+#include "callbacks/callback_kinds.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "traits/objectives.h"

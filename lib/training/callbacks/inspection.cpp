@@ -2,11 +2,9 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
-#include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -72,10 +70,9 @@ class Inspected : public ForwardingStrategy {
     const InspectEvent event = inspection_->conclude(begin_event<InspectEvent>(run_), step_, share);
     sink_.on_event(encode(event));
     if (event.passed != true)
-      throw Error(
-          ExitCode::kBug,
-          fmt::format("step {}: the replicas do not agree with each other (the inspect event says in what)",
-                      step_));
+      throw Error(ExitCode::kBug,
+                  "step {}: the replicas do not agree with each other (the inspect event says in what)",
+                  step_);
     return sums;
   }
 

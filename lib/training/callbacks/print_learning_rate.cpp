@@ -1,6 +1,6 @@
-#include "callbacks/print_learning_rate.h"
-
 #include <fmt/format.h>
+
+#include "callbacks/callback_kinds.h"
 
 namespace dtrain {
 namespace {

@@ -48,7 +48,7 @@ class Profiled : public ForwardingStrategy {
         trace_(context.rank, *clock_),
         first_(*context.job.spec.callbacks.profile.start_step),
         last_(first_ + context.job.spec.callbacks.profile.steps - 1) {
-    if (context_.rank == 0) put(kOriginKey, std::to_string(now_in_microseconds()));
+    if (context_.rank == 0) context_.store->set(kOriginKey, std::to_string(now_in_microseconds()));
     // Where a phase trains only some of the layers, the others have no backward pass of their weights.
     const std::vector<PhasePlan>& phases = context_.run.phases;
     if (phases.size() == 1 && phases.front().layers.each.empty())
@@ -92,7 +92,7 @@ class Profiled : public ForwardingStrategy {
     trace_.stop();
     if (context_.accelerator) conclude_device();
     if (context_.rank != 0) {
-      put(key_of(context_.rank), trace_.events());
+      context_.store->set(key_of(context_.rank), trace_.events());
     } else if (!is_asynchronous()) {
       write(/*waits=*/true);
     }
@@ -126,7 +126,7 @@ class Profiled : public ForwardingStrategy {
       if (!waits && !context_.store->check({key_of(rank)})) continue;
       with_peer_errors("collecting the profile", [&] {
         if (waits) context_.store->wait({key_of(rank)}, timeout());
-        events += ",\n" + get(key_of(rank));
+        events += ",\n" + context_.store->get_to_str(key_of(rank));
       });
     }
     const std::filesystem::path path = context_.folder / kProfileFile;
@@ -142,17 +142,9 @@ class Profiled : public ForwardingStrategy {
     int64_t microseconds = 0;
     with_peer_errors("asking for the beginning of the profile", [&] {
       context_.store->wait({kOriginKey}, timeout());
-      microseconds = std::stoll(get(kOriginKey));
+      microseconds = std::stoll(context_.store->get_to_str(kOriginKey));
     });
     return StepTrace::Origin(std::chrono::microseconds(microseconds));
-  }
-
-  void put(const std::string& key, const std::string& text) const {
-    context_.store->set(key, std::vector<uint8_t>(text.begin(), text.end()));
-  }
-  std::string get(const std::string& key) const {
-    const std::vector<uint8_t> text = context_.store->get(key);
-    return {text.begin(), text.end()};
   }
 
   std::chrono::milliseconds timeout() const {

@@ -1,8 +1,7 @@
-#include "callbacks/tensorboard_callback.h"
-
 #include <utility>
 #include <vector>
 
+#include "callbacks/callback_kinds.h"
 #include "metrics/tensorboard.h"
 
 namespace dtrain {

@@ -5,9 +5,7 @@
 #include <torch/headeronly/version.h>
 
 #include <algorithm>
-#include <memory>
 
-#include "checkpoint/retention.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "core/version.h"
@@ -18,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
-  throw Error(ExitCode::kCheckpoint, fmt::format("{}: {}", path.string(), why));
+  throw Error(ExitCode::kCheckpoint, "{}: {}", path.string(), why);
 }
 
 // Checks that the file is the one that the manifest describes, as far as its size and header show.
@@ -169,8 +167,8 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
       found.empty()
           ? fmt::format("{}: there is no checkpoint; a spec with checkpoint: {{every_epochs: 1}} saves some",
                         folder.string())
-          : fmt::format("{}: none of the {} is good; `dtrain inspect` shows what is "
-                        "wrong with each, and a run without --resume starts over",
+          : fmt::format("{}: none of the {} is good; `dtrain inspect` shows what is wrong with each, and a "
+                        "run without --resume starts over",
                         folder.string(), counted(std::ssize(found), "checkpoint")));
 }
 

@@ -195,9 +195,8 @@ Manifest parse_manifest(const std::string& text, const std::string& what) {
   if (format == json.end() || *format != kFormat || version == json.end())
     throw Error(ExitCode::kCheckpoint, what + ": is not the manifest of a dtrain checkpoint");
   if (*version != kVersionOfFormat)
-    throw Error(ExitCode::kCheckpoint,
-                fmt::format("{}: is of version {} of the format, and this dtrain reads {}", what,
-                            version->dump(), kVersionOfFormat));
+    throw Error(ExitCode::kCheckpoint, "{}: is of version {} of the format, and this dtrain reads {}", what,
+                version->dump(), kVersionOfFormat);
   Manifest manifest = read(json, what);
   if (const std::string problem = problem_of(manifest.state); !problem.empty())
     throw Error(ExitCode::kCheckpoint, what + ": makes no sense: " + problem);
@@ -209,9 +208,8 @@ std::filesystem::path plain_file(const std::filesystem::path& path, const std::s
   if (std::filesystem::is_symlink(path / name, missing)) {
     throw Error(
         ExitCode::kCheckpoint,
-        fmt::format(
-            "{}: is a symbolic link, and a checkpoint is plain files; copy the file there if you trust it",
-            (path / name).string()));
+        "{}: is a symbolic link, and a checkpoint is plain files; copy the file there if you trust it",
+        (path / name).string());
   }
   return path / name;
 }

@@ -2,8 +2,8 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <numeric>
 
 #include "core/error.h"
@@ -106,12 +106,10 @@ at::Tensor finite_outputs(const JobSpec& job, Model& model, const at::Tensor& in
   for (const auto& [name, tensor] : named_variables(model)) {
     if (!at::isfinite(tensor).all().item<bool>()) why = fmt::format("'{}' has values that are not", name);
   }
-  throw Error(
-      ExitCode::kCheckpoint,
-      fmt::format(
-          "what the checkpoint's model computes are no finite numbers: {}; its training diverged, use "
-          "an earlier checkpoint",
-          why));
+  throw Error(ExitCode::kCheckpoint,
+              "what the checkpoint's model computes are no finite numbers: {}; its training diverged, use an "
+              "earlier checkpoint",
+              why);
 }
 
 ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part) {
@@ -168,8 +166,7 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   if (confusion.numel() > 0) group.all_reduce_sum(confusion);
 
   if (sums.examples() != examples->size())
-    throw Error(ExitCode::kBug,
-                fmt::format("evaluated {} examples of {}", sums.examples(), examples->size()));
+    throw Error(ExitCode::kBug, "evaluated {} examples of {}", sums.examples(), examples->size());
   const double* first_sum = sums.values().const_data_ptr<double>();
   const int64_t* first = confusion.const_data_ptr<int64_t>();
   return {{first_sum, first_sum + sums.values().numel()},

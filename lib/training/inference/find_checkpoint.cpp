@@ -45,19 +45,17 @@ fs::path chosen(const CheckpointChoice& choice) {
   if (is_checkpoint(choice.path)) {
     throw Error(
         ExitCode::kUsage,
-        fmt::format("--best and --epoch choose among the checkpoints of a run, and {} is one of them; "
-                    "name the run, {}",
-                    choice.path, run_of_checkpoint(choice.path).string()));
+        "--best and --epoch choose among the checkpoints of a run, and {} is one of them; name the run, {}",
+        choice.path, run_of_checkpoint(choice.path).string());
   }
   const fs::path checkpoints = checkpoint_folder(run_of_checkpoint(choice.path));
   if (choice.epoch) return at_end_of_epoch(checkpoints, *choice.epoch);
   const std::optional<BestCheckpoint> best = best_of_run(checkpoints);
   if (best) return best->saved.path;
-  throw Error(
-      ExitCode::kCheckpoint,
-      fmt::format("{}: there is no checkpoint with an evaluation, so none is the best; without --best "
-                  "the newest is taken",
-                  checkpoints.string()));
+  throw Error(ExitCode::kCheckpoint,
+              "{}: there is no checkpoint with an evaluation, so none is the best; without --best the newest "
+              "is taken",
+              checkpoints.string());
 }
 
 // A file of a checkpoint means the checkpoint.

@@ -30,9 +30,9 @@ TableTensors inputs_in(const std::filesystem::path& path, const DatasetInfo& dat
   if (inputs.dim() == 1 && data.example_shape == std::vector<int64_t>{1}) inputs = inputs.unsqueeze(1);
   if (inputs.dim() == 3 && data.example_shape.size() == 3) inputs = inputs.unsqueeze(1);
   if (inputs.dim() == 0 || inputs.sizes().slice(1) != at::IntArrayRef(data.example_shape))
-    throw Error(ExitCode::kData, fmt::format("{}: has the shape [{}], and the model takes [n, {}]",
-                                             printable(path.string(), 1000), fmt::join(inputs.sizes(), ", "),
-                                             fmt::join(data.example_shape, ", ")));
+    throw Error(ExitCode::kData, "{}: has the shape [{}], and the model takes [n, {}]",
+                printable(path.string(), 1000), fmt::join(inputs.sizes(), ", "),
+                fmt::join(data.example_shape, ", "));
   return {.inputs = inputs, .targets = {}};
 }
 

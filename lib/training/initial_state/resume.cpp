@@ -34,18 +34,17 @@ fs::path newest_run(const RunDirectoryOptions& options) {
     when = std::max(when, time);
   }
   if (!newest.empty()) return newest;
-  throw Error(ExitCode::kCheckpoint,
-              fmt::format("{}: no run of '{}' with checkpoints there; name one with --resume RUN, or start "
-                          "without --resume",
-                          options.parent.string(), options.name));
+  throw Error(
+      ExitCode::kCheckpoint,
+      "{}: no run of '{}' with checkpoints there; name one with --resume RUN, or start without --resume",
+      options.parent.string(), options.name);
 }
 
 ResumePoint from_checkpoint(const fs::path& path) {
   const CheckpointReport report = inspect_checkpoint(path);
   if (!report.problems.empty()) {
-    throw Error(ExitCode::kCheckpoint,
-                fmt::format("{} cannot be used: {}; --resume {} takes the newest good one", path.string(),
-                            report.problems.front(), run_of_checkpoint(path).string()));
+    throw Error(ExitCode::kCheckpoint, "{} cannot be used: {}; --resume {} takes the newest good one",
+                path.string(), report.problems.front(), run_of_checkpoint(path).string());
   }
   return {run_of_checkpoint(path), path, *report.state, {}};
 }

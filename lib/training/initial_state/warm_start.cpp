@@ -46,18 +46,17 @@ WeightsFile of_export(const fs::path& path, bool outlines) {
 WeightsFile weights_at(const fs::path& path, bool outlines) {
   std::error_code none;
   if (!fs::exists(path, none)) {
-    throw Error(
-        ExitCode::kCheckpoint,
-        fmt::format("model.weights: {}: there is no such file or folder; give a run, a checkpoint, or a "
-                    ".safetensors file of dtrain export or scripts/convert_weights",
-                    path.string()));
+    throw Error(ExitCode::kCheckpoint,
+                "model.weights: {}: there is no such file or folder; give a run, a checkpoint, or a "
+                ".safetensors file of dtrain export or scripts/convert_weights",
+                path.string());
   }
   const std::string suffix = path.extension().string();
   if (suffix == ".pth" || suffix == ".pt" || suffix == ".h5" || suffix == ".keras") {
     throw Error(ExitCode::kCheckpoint,
-                fmt::format("model.weights: {} is a file of PyTorch or Keras; scripts/convert_weights {} "
-                            "weights.safetensors makes one that can be read here",
-                            path.string(), path.filename().string()));
+                "model.weights: {} is a file of PyTorch or Keras; scripts/convert_weights {} "
+                "weights.safetensors makes one that can be read here",
+                path.string(), path.filename().string());
   }
   if (!fs::is_directory(path, none)) return of_export(path, outlines);
   const fs::path checkpoint = find_resume_point(path.string(), {}).checkpoint;

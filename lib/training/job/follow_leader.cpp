@@ -33,12 +33,13 @@ SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const s
                        const JobHosts& hosts, FollowingHost& leader, int signals_before) {
   const RunDirectory directory = make_folder_elsewhere(job, options, leader, hosts.place);
   LocalReplicas replicas;
-  replicas.host = hosts.own_name();
-  replicas.interrupted = [&leader] { return leader.interrupted(); };
-  replicas.on_lost = [&leader](const LostReplica& lost) { leader.tell_loss(lost); };
-  replicas.on_status = options.say;
-  replicas.stop_signals_before = signals_before;
-  if (saves_checkpoints(job, job.distributed_run())) replicas.stop_seconds = kSaveSeconds;
+  SuperviseOptions& watching = replicas.watching;
+  watching.host = hosts.own_name();
+  watching.interrupted = [&leader] { return leader.interrupted(); };
+  watching.on_lost = [&leader](const LostReplica& lost) { leader.tell_loss(lost); };
+  watching.on_status = options.say;
+  watching.stop_signals_before = signals_before;
+  if (saves_checkpoints(job, job.distributed_run())) watching.stop_seconds = kSaveSeconds;
   while (true) {
     const std::optional<HostStart> start = leader.wait_for_start(signals_before);
     SuperviseResult own;

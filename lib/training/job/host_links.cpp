@@ -215,7 +215,7 @@ void LeadingHost::go_on_with_those_here(const Error& why) {
   try {
     fewer = with_fewer_hosts(job_, left.hosts, place_.hosts.size());
   } catch (const Error& refusal) {
-    throw Error(ExitCode::kPeerLost, fmt::format("{}\n{}", why.what(), refusal.what()));
+    throw Error(ExitCode::kPeerLost, "{}\n{}", why.what(), refusal.what());
   }
   const BatchPlan& batch = fewer.distributed_run().batch;
   hosts_.meeting.notice(
@@ -367,9 +367,8 @@ void FollowingHost::take_line(const std::string& text) {
     restart_ = start_->restart;
     go_on_with(line.at("hosts").get<std::vector<int>>());
   } catch (const json::exception& error) {
-    throw Error(ExitCode::kPeerLost, fmt::format("the first host says what this version of dtrain does not "
-                                                 "understand: {}",
-                                                 error.what()));
+    throw Error(ExitCode::kPeerLost,
+                "the first host says what this version of dtrain does not understand: {}", error.what());
   }
 }
 

@@ -115,7 +115,7 @@ void LaunchedReplica::meet() {
     store_ = meet_replicas(job_, identity_, meeting_);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kPeerLost) throw;
-    throw Error(error.code(), fmt::format("{}; {}", error.what(), advice_on_leftovers(identity_)));
+    throw Error(error.code(), "{}; {}", error.what(), advice_on_leftovers(identity_));
   }
 }
 

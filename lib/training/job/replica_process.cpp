@@ -23,11 +23,10 @@ Dataset planned_dataset(const JobPlan& job) {
       found.validation_examples == planned.validation_examples &&
       dataset.test->size() == planned.test_examples && found.bad.names == planned.bad.names)
     return dataset;
-  throw Error(
-      ExitCode::kData,
-      fmt::format("the data has changed since the job was planned: {} in {}, {}, then; now {} in {}, {}",
-                  planned.name, printable(planned.source), fingerprint_of(planned), found.name,
-                  printable(found.source), fingerprint_of(found)));
+  throw Error(ExitCode::kData,
+              "the data has changed since the job was planned: {} in {}, {}, then; now {} in {}, {}",
+              planned.name, printable(planned.source), fingerprint_of(planned), found.name,
+              printable(found.source), fingerprint_of(found));
 }
 
 }  // namespace dtrain

@@ -8,7 +8,6 @@
 
 #include "core/text.h"
 #include "metrics/events.h"
-#include "train/run_checkpoints.h"
 
 namespace dtrain {
 namespace {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "callbacks/callbacks.h"
-#include "checkpoint/retention.h"
 #include "core/files.h"
 #include "core/shell.h"
 #include "core/text.h"

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -133,7 +131,7 @@ SuperviseResult SupervisingLauncher::attempt(const RunPlan& run) {
     const bool news = !saved && integer_at(event, "code") != static_cast<int>(ExitCode::kPeerLost);
     if (news) last_words = text_at(event, "message").value_or("");
   };
-  replicas.on_lost = [&](const LostReplica& lost) {
+  replicas.watching.on_lost = [&](const LostReplica& lost) {
     auto event = begin_event<WorkerLostEvent>(run.name());
     event.worker = lost.rank;
     event.reason = lost.reason;
@@ -151,9 +149,9 @@ SuperviseResult SupervisingLauncher::attempt(const RunPlan& run) {
 
 SuperviseResult SupervisingLauncher::supervise_everywhere(const RunPlan& run, LocalReplicas replicas) {
   if (others_ == nullptr) return supervise_here(run, std::move(replicas));
-  replicas.interrupted = [this] { return others_->interrupted(); };
+  replicas.watching.interrupted = [this] { return others_->interrupted(); };
   if (!run.traits().spans_hosts) return supervise_here(run, std::move(replicas));
-  others_->tell_losses_to(replicas.on_lost);
+  others_->tell_losses_to(replicas.watching.on_lost);
   replicas.identities = others_->start(replicas.restart, replicas.resumes);
   const JobPlan& left = others_->job();
   return others_->gather(
@@ -205,14 +203,15 @@ SuperviseResult SupervisingLauncher::with_advice(SuperviseResult failure, const 
 LocalReplicas SupervisingLauncher::local_replicas(const RunPlan& run) const {
   LocalReplicas replicas;
   replicas.on_event = [this](const Event& event) { output_.on_event(event); };
-  replicas.on_tick = [this] { output_.on_tick(); };
-  replicas.on_status = [this](const std::string& text) { output_.say(text); };
-  replicas.stop_signals_before = signals_before_;
-  if (others_ != nullptr) replicas.host = others_->own_name();
+  SuperviseOptions& watching = replicas.watching;
+  watching.on_tick = [this] { output_.on_tick(); };
+  watching.on_status = [this](const std::string& text) { output_.say(text); };
+  watching.stop_signals_before = signals_before_;
+  if (others_ != nullptr) watching.host = others_->own_name();
+  if (saves_checkpoints(job_, run)) watching.stop_seconds = kSaveSeconds;
   replicas.restart = restart_;
   replicas.resumes = point_.has_value();
   if (point_) replicas.checkpoint = point_->checkpoint;
-  if (saves_checkpoints(job_, run)) replicas.stop_seconds = kSaveSeconds;
   return replicas;
 }
 

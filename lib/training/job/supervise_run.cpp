@@ -42,21 +42,14 @@ SuperviseResult supervise_replicas(const JobPlan& job, const RunPlan& run, const
     processes.push_back(std::move(process));
   }
   const auto board = StatusBoard::create(static_cast<int>(processes.size()));
-  SuperviseOptions options;
+  SuperviseOptions options = replicas.watching;
   options.on_report = [&replicas](int rank, const std::string& line) {
     const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
     if (rank != 0 || !event.is_object()) return;
     const bool failed = text_at(event, "event").value_or("failed") == "failed";
     (failed ? replicas.on_failed : replicas.on_event)(event);
   };
-  options.on_lost = replicas.on_lost;
-  options.on_tick = replicas.on_tick;
-  options.on_status = replicas.on_status;
-  options.interrupted = replicas.interrupted;
-  if (replicas.stop_seconds) options.stop_seconds = *replicas.stop_seconds;
-  options.stop_signals_before = replicas.stop_signals_before;
   options.first_rank = replicas.identities.front().rank;
-  options.host = replicas.host;
   return supervise(processes, *board, options);
 }
 

@@ -19,17 +19,11 @@ constexpr double kSaveSeconds = 600;  // after a stop signal; a second one does 
 
 struct LocalReplicas {
   std::vector<Identity> identities;  // of consecutive ranks
-  std::string host = {};             // its name, where the job has others
-  // An event of rank 0, if it is here; and what else supervise() calls.
+  // An event of rank 0, if it is here.
   std::function<void(const Event&)> on_event = [](const Event&) {};
-  std::function<void(const Event&)> on_failed = [](const Event&) {};            // its last one, when it fails
-  std::function<void(const LostReplica&)> on_lost = [](const LostReplica&) {};  // a worker here
-  std::function<void()> on_tick = {};
-  std::function<void(const std::string& text)> on_status = {};
-  std::function<std::optional<SuperviseResult>()> interrupted = {};
-  int stop_signals_before = 0;
-  std::optional<double> stop_seconds = {};  // how long they get to end by themselves after a stop signal
-  bool resumes = false;                     // from a checkpoint
+  std::function<void(const Event&)> on_failed = [](const Event&) {};  // its last one, when it fails
+  SuperviseOptions watching = {};         // but for on_report and first_rank, which follow from the others
+  bool resumes = false;                   // from a checkpoint
   std::filesystem::path checkpoint = {};  // which one; empty where rank 0, which reads it, is on another host
   int64_t restart = 0;                    // how often the run was restarted: each time has logs of its own
 };

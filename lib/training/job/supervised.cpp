@@ -1,11 +1,8 @@
 #include "job/supervised.h"
 
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-
-#include <memory>
 
 #include "core/signals.h"
 #include "core/stack_reporter.h"

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <functional>
-#include <string>
 
 #include "core/error.h"
 #include "launch/identity.h"

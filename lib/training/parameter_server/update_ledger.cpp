@@ -122,7 +122,7 @@ bool UpdateLedger::may_update(int worker) const {
 int64_t UpdateLedger::update(int worker, int64_t sequence, int64_t examples, double now) {
   Worker& own = of(worker);
   if (!own.computes_from || sequence != own.done + 1)
-    throw Error(ExitCode::kBug, fmt::format("update {} of worker {} out of turn", sequence, worker));
+    throw Error(ExitCode::kBug, "update {} of worker {} out of turn", sequence, worker);
   const int64_t staleness = version_ - *own.computes_from;
   ++version_;
   staleness_.add(staleness);

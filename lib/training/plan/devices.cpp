@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <set>
 
 #include "core/error.h"
@@ -117,30 +116,26 @@ namespace {
 
 void require_plugin(const JobSpec& spec, int64_t replicas, const PluginSurvey& plugin) {
   if (plugin.devices == 0)
-    throw Error(
-        ExitCode::kUsage,
-        spec.uses_xla()
-            ? fmt::format("train.step: xla cannot be used: {} (docs/gpu.md)", plugin.none_why)
-            : fmt::format("strategy.kind: tpu cannot be used: {}; strategy.plugin names a plugin, and with "
-                          "strategy.fallback: true mirrored trains instead (docs/tpu.md)",
-                          plugin.none_why));
+    throw Error(ExitCode::kUsage,
+                spec.uses_xla()
+                    ? fmt::format("train.step: xla cannot be used: {} (docs/gpu.md)", plugin.none_why)
+                    : fmt::format("strategy.kind: tpu cannot be used: {}; strategy.plugin names a plugin, "
+                                  "and with strategy.fallback: true mirrored trains instead (docs/tpu.md)",
+                                  plugin.none_why));
   const std::vector<int64_t> chosen = chosen_gpus(spec.strategy);
   if (!chosen.empty() && replicas > std::ssize(chosen))
     throw Error(
         ExitCode::kUsage,
-        fmt::format("strategy.devices: names {} for {}, and xla gives each one of its own; use cuda, or name "
-                    "as many",
-                    counted(std::ssize(chosen), "GPU"), counted(replicas, "replica")));
+        "strategy.devices: names {} for {}, and xla gives each one of its own; use cuda, or name as many",
+        counted(std::ssize(chosen), "GPU"), counted(replicas, "replica"));
   int64_t needed = replicas;
   for (const int64_t number : chosen) needed = std::max(needed, number + 1);
   if (replicas > plugin.devices)
-    throw Error(ExitCode::kUsage,
-                fmt::format("strategy.replicas is {}, and {} has {} here; use as many, or auto", replicas,
-                            plugin.plugin, counted(plugin.devices, "device")));
+    throw Error(ExitCode::kUsage, "strategy.replicas is {}, and {} has {} here; use as many, or auto",
+                replicas, plugin.plugin, counted(plugin.devices, "device"));
   if (needed > plugin.devices)
-    throw Error(ExitCode::kUsage,
-                fmt::format("strategy.devices: there is no {}; this host has {}, counted from cuda:0",
-                            gpu_name(needed - 1), counted(plugin.devices, "GPU")));
+    throw Error(ExitCode::kUsage, "strategy.devices: there is no {}; this host has {}, counted from cuda:0",
+                gpu_name(needed - 1), counted(plugin.devices, "GPU"));
 }
 
 }  // namespace
@@ -151,18 +146,16 @@ void require_devices(const JobSpec& spec, const std::vector<std::string>& device
     if (!is_gpu(device)) continue;
     const std::vector<Gpu>& gpus = host.survey.gpus;
     if (gpus.empty())
-      throw Error(ExitCode::kUsage, fmt::format("strategy.devices: {} cannot be used: {}; use devices: cpu",
-                                                device, host.survey.none_why));
+      throw Error(ExitCode::kUsage, "strategy.devices: {} cannot be used: {}; use devices: cpu", device,
+                  host.survey.none_why);
     if (number_of(device) >= std::ssize(gpus))
-      throw Error(ExitCode::kUsage,
-                  fmt::format("strategy.devices: there is no {}; this host has {}, counted from cuda:0",
-                              device, counted(std::ssize(gpus), "GPU")));
+      throw Error(ExitCode::kUsage, "strategy.devices: there is no {}; this host has {}, counted from cuda:0",
+                  device, counted(std::ssize(gpus), "GPU"));
     if (!host.has_module)
-      throw Error(
-          ExitCode::kUsage,
-          fmt::format("strategy.devices: {} is {}, but this dtrain was built without its module for GPUs; "
-                      "build it where the CUDA toolkit is found (docs/gpu.md), or use devices: cpu",
-                      device, gpus[static_cast<size_t>(number_of(device))].name));
+      throw Error(ExitCode::kUsage,
+                  "strategy.devices: {} is {}, but this dtrain was built without its module for GPUs; build "
+                  "it where the CUDA toolkit is found (docs/gpu.md), or use devices: cpu",
+                  device, gpus[static_cast<size_t>(number_of(device))].name);
   }
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "compiled/compiled_program.h"
 #include "core/text.h"

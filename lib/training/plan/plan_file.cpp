@@ -1,10 +1,7 @@
 #include "plan/plan_file.h"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -21,86 +18,79 @@ using nlohmann::ordered_json;
 constexpr int kVersionOfPlans = 3;
 constexpr int64_t kMostBytes = int64_t{8} << 20;  // ample: a spec has at most 1 MiB
 
-ordered_json data_to_json(const DatasetInfo& data) {
-  return {{"name", data.name},
-          {"requested", data.requested},
-          {"source", data.source},
-          {"image_shape", data.example_shape},
-          {"classes", data.classes},
-          {"train_examples", data.train_examples},
-          {"validation_examples", data.validation_examples},
-          {"test_examples", data.test_examples},
-          {"class_names", data.class_names},
-          {"targets", data.targets},
-          {"target_names", data.target_names},
-          {"has_pixels", data.has_pixels},
-          {"bad_examples", data.bad.count},
-          {"bad_names", data.bad.names},
-          {"table", data.table}};
+// The fields of a plan in its file, in their order: `each(name, value)` reads or writes one.
+template <class Data, class Each>
+void each_of_data(Data& data, const Each& each) {
+  each("name", data.name);
+  each("requested", data.requested);
+  each("source", data.source);
+  each("image_shape", data.example_shape);
+  each("classes", data.classes);
+  each("train_examples", data.train_examples);
+  each("validation_examples", data.validation_examples);
+  each("test_examples", data.test_examples);
+  each("class_names", data.class_names);
+  each("targets", data.targets);
+  each("target_names", data.target_names);
+  each("has_pixels", data.has_pixels);
+  each("bad_examples", data.bad.count);
+  each("bad_names", data.bad.names);
+  each("table", data.table);
 }
 
-DatasetInfo data_from(const json& document) {
-  DatasetInfo data;
-  document.at("name").get_to(data.name);
-  document.at("requested").get_to(data.requested);
-  document.at("source").get_to(data.source);
-  document.at("image_shape").get_to(data.example_shape);
-  document.at("classes").get_to(data.classes);
-  document.at("train_examples").get_to(data.train_examples);
-  document.at("validation_examples").get_to(data.validation_examples);
-  document.at("test_examples").get_to(data.test_examples);
-  document.at("class_names").get_to(data.class_names);
-  document.at("targets").get_to(data.targets);
-  document.at("target_names").get_to(data.target_names);
-  document.at("has_pixels").get_to(data.has_pixels);
-  data.bad.count = document.value("bad_examples", int64_t{0});  // plans of earlier runs have none
-  data.bad.names = document.value("bad_names", "");
-  document.at("table").get_to(data.table);
-  return data;
+template <class Run, class Each>
+void each_of_run(Run& run, const Each& each) {
+  each("strategy", run.strategy);
+  each("replicas", run.replicas);
+  each("servers", run.servers);
+  each("worker_restarts", run.worker_restarts);
+  each("threads_per_replica", run.threads_per_replica);
+  each("per_replica_batch", run.batch.per_replica);
+  each("accumulate_steps", run.batch.accumulate_steps);
+  each("global_batch", run.batch.global);
+  each("drop_remainder", run.batch.drop_remainder);
+  each("steps_per_epoch", run.steps_per_epoch);
+  each("epochs", run.epochs);
+  each("total_steps", run.total_steps);
+  each("evaluates", run.evaluates);
 }
 
-ordered_json run_to_json(const RunPlan& run) {
-  return {{"run", run.name()},
-          {"strategy", run.strategy},
-          {"replicas", run.replicas},
-          {"servers", run.servers},
-          {"worker_restarts", run.worker_restarts},
-          {"threads_per_replica", run.threads_per_replica},
-          {"per_replica_batch", run.batch.per_replica},
-          {"accumulate_steps", run.batch.accumulate_steps},
-          {"global_batch", run.batch.global},
-          {"drop_remainder", run.batch.drop_remainder},
-          {"steps_per_epoch", run.steps_per_epoch},
-          {"epochs", run.epochs},
-          {"total_steps", run.total_steps},
-          {"evaluates", run.evaluates}};
+template <class Job, class Each>
+void each_of_job(Job& job, const Each& each) {
+  each("devices", job.devices);
+  each("plugin", job.plugin);
+  each("device_memory", job.device_memory);
+  each("platform", job.platform);
+  each("fallback", job.fallback);
+  each("communication", job.communication);
+  each("spans_hosts", job.spans_hosts);
+  each("cache", job.spec.data.resolved_cache);
+}
+
+auto writing_to(ordered_json& document) {
+  return [&document](const char* name, const auto& value) { document[name] = value; };
+}
+
+auto reading_from(const json& document) {
+  return [&document](const std::string& name, auto& value) {
+    const bool is_newer = name == "bad_examples" || name == "bad_names";  // plans of earlier runs have none
+    if (!is_newer || document.contains(name)) document.at(name).get_to(value);
+  };
 }
 
 RunKind kind_from(const std::string& name) {
   for (const RunKind kind : {RunKind::kBaseline, RunKind::kOverhead, RunKind::kDistributed}) {
     if (name_of(kind) == name) return kind;
   }
-  throw Error(ExitCode::kUsage, fmt::format("there is no run named '{}'", name));
+  throw Error(ExitCode::kUsage, "there is no run named '{}'", name);
 }
 
 RunPlan run_from(const json& document, const JobPlan& job) {
   RunPlan run;
   run.kind = kind_from(document.at("run").get<std::string>());
-  document.at("strategy").get_to(run.strategy);
+  each_of_run(run, reading_from(document));
   run.one_process = job.spec.uses_plugin();
-  document.at("replicas").get_to(run.replicas);
-  document.at("servers").get_to(run.servers);
-  document.at("worker_restarts").get_to(run.worker_restarts);
-  document.at("threads_per_replica").get_to(run.threads_per_replica);
-  document.at("per_replica_batch").get_to(run.batch.per_replica);
-  document.at("accumulate_steps").get_to(run.batch.accumulate_steps);
-  document.at("global_batch").get_to(run.batch.global);
-  document.at("drop_remainder").get_to(run.batch.drop_remainder);
   run.batch.replicas = run.replicas;
-  document.at("steps_per_epoch").get_to(run.steps_per_epoch);
-  document.at("epochs").get_to(run.epochs);
-  document.at("total_steps").get_to(run.total_steps);
-  document.at("evaluates").get_to(run.evaluates);
   JobSpec spec = job.spec;
   spec.strategy.devices = job.devices;  // what auto means
   run.phases = phases_of(spec, job.data, job.model, length_of(run));
@@ -109,23 +99,16 @@ RunPlan run_from(const json& document, const JobPlan& job) {
 
 JobPlan parse_plan(const json& document) {
   if (document.at("version") != kVersionOfPlans)
-    throw Error(ExitCode::kUsage, fmt::format("version {}, and this is dtrain {}, which reads version {}",
-                                              document.at("version").dump(), kVersion, kVersionOfPlans));
+    throw Error(ExitCode::kUsage, "version {}, and this is dtrain {}, which reads version {}",
+                document.at("version").dump(), kVersion, kVersionOfPlans);
   JobPlan job;
   const LoadedSpec loaded = parse_spec(document.at("spec").get<std::string>(), "spec");
   if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
   job.spec = loaded.spec;
-  job.data = data_from(document.at("data"));
+  each_of_data(job.data, reading_from(document.at("data")));
   job.model = layers_of(job.spec, job.data);
   job.bytes_per_parameter = bytes_per_parameter(job.spec.model);
-  document.at("devices").get_to(job.devices);
-  document.at("plugin").get_to(job.plugin);
-  document.at("device_memory").get_to(job.device_memory);
-  document.at("platform").get_to(job.platform);
-  document.at("fallback").get_to(job.fallback);
-  document.at("communication").get_to(job.communication);
-  document.at("spans_hosts").get_to(job.spans_hosts);
-  document.at("cache").get_to(job.spec.data.resolved_cache);
+  each_of_job(job, reading_from(document));
   for (const json& run : document.at("runs")) job.runs.push_back(run_from(run, job));
   if (job.devices.empty() || job.runs.empty() || !job.model.problems.empty())
     throw Error(ExitCode::kUsage, "it has no devices, no runs or no model that can be built");
@@ -135,30 +118,27 @@ JobPlan parse_plan(const json& document) {
 }  // namespace
 
 ordered_json to_json(const JobPlan& job) {
-  ordered_json runs = ordered_json::array();
-  for (const RunPlan& run : job.runs) runs.push_back(run_to_json(run));
-  return {{"version", kVersionOfPlans},
-          {"dtrain", kVersion},
-          {"spec", print_spec(job.spec)},
-          {"data", data_to_json(job.data)},
-          {"devices", job.devices},
-          {"plugin", job.plugin},
-          {"device_memory", job.device_memory},
-          {"platform", job.platform},
-          {"fallback", job.fallback},
-          {"communication", job.communication},
-          {"spans_hosts", job.spans_hosts},
-          {"cache", job.spec.data.resolved_cache},
-          {"runs", runs}};
+  ordered_json data;
+  each_of_data(job.data, writing_to(data));
+  ordered_json document = {
+      {"version", kVersionOfPlans}, {"dtrain", kVersion}, {"spec", print_spec(job.spec)}, {"data", data}};
+  each_of_job(job, writing_to(document));
+  ordered_json& runs = document["runs"] = ordered_json::array();
+  for (const RunPlan& run : job.runs) {
+    ordered_json& entry = runs.emplace_back(ordered_json::object());
+    entry["run"] = run.name();
+    each_of_run(run, writing_to(entry));
+  }
+  return document;
 }
 
 JobPlan plan_from(const json& document) {
   try {
     return parse_plan(document);
   } catch (const json::exception& error) {
-    throw Error(ExitCode::kUsage, fmt::format("no plan of a job: {}", error.what()));
+    throw Error(ExitCode::kUsage, "no plan of a job: {}", error.what());
   } catch (const Error& error) {
-    throw Error(ExitCode::kUsage, fmt::format("no plan of a job: {}", error.what()));
+    throw Error(ExitCode::kUsage, "no plan of a job: {}", error.what());
   }
 }
 
@@ -174,7 +154,7 @@ JobPlan read_plan(const std::filesystem::path& path) {
   try {
     return plan_from(document);
   } catch (const Error& error) {
-    throw Error(ExitCode::kUsage, fmt::format("{}: {}", path.string(), error.what()));
+    throw Error(ExitCode::kUsage, "{}: {}", path.string(), error.what());
   }
 }
 

@@ -3,13 +3,11 @@
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
-#include <fmt/format.h>
 
 #include <map>
 #include <mutex>
 
 #include "core/error.h"
-#include "models/variables.h"
 #include "step/gather_rows.h"
 
 namespace dtrain {
@@ -21,8 +19,8 @@ const std::string kLossScale = "loss_scale";
 constexpr int kRoot = 0;
 
 [[noreturn]] void refuse(const std::string& name, const std::string& why) {
-  throw Error(ExitCode::kCheckpoint,
-              fmt::format("the checkpoint's '{}' {}; use the spec that it was trained with", name, why));
+  throw Error(ExitCode::kCheckpoint, "the checkpoint's '{}' {}; use the spec that it was trained with", name,
+              why);
 }
 
 // All elements in memory order, which may be that of channels_last.

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "comm/gradient_reducer.h"
 #include "comm/process_group.h"

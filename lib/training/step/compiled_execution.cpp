@@ -1,5 +1,3 @@
-#include "step/compiled_execution.h"
-
 #include <ATen/ATen.h>
 
 #include <map>

@@ -1,13 +1,45 @@
 #include "step/eager_execution.h"
 
 #include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
 
 #include "objective/evaluated_outputs.h"
-#include "step/autocast.h"
 #include "store/peer_errors.h"
 
 namespace dtrain {
 namespace {
+
+// The type in which convolutions and dense layers compute, for a value of train.precision; nullopt: the
+// model's own type.
+std::optional<at::ScalarType> compute_type(const std::string& precision) {
+  if (precision == "bf16_mixed") return at::kBFloat16;
+  if (precision == "fp16_mixed") return at::kHalf;
+  return std::nullopt;
+}
+
+// While it lives, this thread's forward passes on `device` convert the inputs and weights of convolutions and
+// dense layers to `type`; the weights themselves are not changed. Does nothing if `type` is nullopt.
+class Autocast {
+ public:
+  Autocast(at::DeviceType device, std::optional<at::ScalarType> type)
+      : device_(device), active_(type.has_value()) {
+    if (!active_) return;
+    at::autocast::set_autocast_dtype(device_, *type);
+    at::autocast::set_autocast_enabled(device_, true);
+  }
+  // The cache of converted weights lasts for one pass, because an update follows.
+  ~Autocast() {
+    if (!active_) return;
+    at::autocast::set_autocast_enabled(device_, false);
+    at::autocast::clear_cache();
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  at::DeviceType device_;
+  bool active_;
+};
 
 // Runs the backward pass from `outputs`, whose gradient is given. May wait for peers on this host: buckets
 // are summed as soon as they are full.

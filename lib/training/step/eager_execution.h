@@ -1,9 +1,6 @@
-// Computes steps with LibTorch's autograd, operation by operation.
+// The forward pass and the loss of steps that LibTorch's autograd computes.
 #pragma once
 
-#include <memory>
-
-#include "loader/batches.h"
 #include "models/model.h"
 #include "objective/objective.h"
 #include "spec/spec.h"
@@ -25,8 +22,5 @@ ForwardPass training_pass(Model& model, const TrainSpec& train, const Objective&
 // The training loss of outputs [n, ...], a scalar: the sum of the losses; of a mixed example, of those of its
 // two targets, each as much as its share.
 at::Tensor loss_of_batch(const Objective& objective, const at::Tensor& outputs, const Batch& batch);
-
-// Computes steps on `parts`, which must outlive it.
-std::unique_ptr<StepExecution> make_eager_execution(const StepParts& parts);
 
 }  // namespace dtrain

@@ -139,10 +139,10 @@ void Sentinel::require_unbroken(const std::vector<Finding>& findings) const {
     if (findings[rank].broken < 0) continue;
     const Variables parameters = trained_parameters(model_);
     throw Error(ExitCode::kDisagree,
-                fmt::format("memory of {} is corrupt: '{}' or what the optimizer remembers of it is no "
-                            "longer what the last update made it{}",
-                            named(findings, {rank}),
-                            parameters[static_cast<size_t>(findings[rank].broken)].first, kAfterCorruption));
+                "memory of {} is corrupt: '{}' or what the optimizer remembers of it is no longer what the "
+                "last update made it{}",
+                named(findings, {rank}), parameters[static_cast<size_t>(findings[rank].broken)].first,
+                kAfterCorruption);
   }
 }
 

@@ -1,8 +1,6 @@
 #include "step/step_execution.h"
 
 #include "compiled/eligibility.h"
-#include "step/compiled_execution.h"
-#include "step/eager_execution.h"
 
 namespace dtrain {
 

@@ -44,5 +44,11 @@ class StepExecution {
 // Computes steps on `parts`, which must outlive it: compiled if the variables are on the processor and
 // reason_not_to_compile() has none, else with autograd, operation by operation.
 std::unique_ptr<StepExecution> make_step_execution(const StepParts& parts);
+// With LibTorch's autograd, operation by operation.
+std::unique_ptr<StepExecution> make_eager_execution(const StepParts& parts);
+// By a program that is made once from the model's layers, for which reason_not_to_compile() must be empty.
+// Such steps differ from those of autograd by rounding only: losses, metrics, what dropout draws and
+// everything around them is the same. Evaluations are computed by programs, too.
+std::unique_ptr<StepExecution> make_compiled_execution(const StepParts& parts);
 
 }  // namespace dtrain

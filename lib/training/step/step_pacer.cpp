@@ -1,7 +1,6 @@
 #include "step/step_pacer.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <fmt/format.h>
 
 #include <thread>
 
@@ -41,9 +40,8 @@ void StepPacer::wait_for(const c10::Event& event) const {
     const auto waited = std::chrono::steady_clock::now() - start;
     if (waited > timeout_)
       throw Error(ExitCode::kPeerLost,
-                  fmt::format("{} has not finished a step within {} s: it waits for another "
-                              "replica, or it hangs",
-                              device_.str(), timeout_.count() / 1000));
+                  "{} has not finished a step within {} s: it waits for another replica, or it hangs",
+                  device_.str(), timeout_.count() / 1000);
     if (waited > kSpin) std::this_thread::sleep_for(kPause);
   }
 }

@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <deque>
-#include <optional>
 
 namespace dtrain {
 

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 #include <c10/util/Exception.h>
-#include <fmt/format.h>
 
 #include "core/error.h"
 
@@ -49,9 +48,8 @@ void StepRecorder::record(const Share& share, const Step& step, const std::funct
       if (recorded) recorded();
     });
   } catch (const c10::AcceleratorError& error) {
-    throw Error(ExitCode::kBug,
-                fmt::format("the step cannot be recorded, which cuda.graphs: false leaves out: {}",
-                            error.what_without_backtrace()));
+    throw Error(ExitCode::kBug, "the step cannot be recorded, which cuda.graphs: false leaves out: {}",
+                error.what_without_backtrace());
   }
 }
 

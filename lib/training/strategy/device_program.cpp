@@ -1,7 +1,4 @@
-#include "strategy/device_program.h"
-
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
@@ -19,6 +16,7 @@
 #include "spec/batch_plan.h"
 #include "strategy/device_variables.h"
 #include "strategy/step_queue.h"
+#include "strategy/strategy_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -43,10 +41,9 @@ class DeviceProgramStrategy : public Strategy {
         last_sent_(variables_.devices()),
         queue_(programs_.form.steps, [this] { make_steps(); }) {
     if (programs_.form.devices > runner_->devices())
-      throw Error(
-          ExitCode::kUsage,
-          fmt::format("strategy.replicas is {}, and the plugin {} has {} devices; use at most as many",
-                      programs_.form.devices, programs_.plugin, runner_->devices()));
+      throw Error(ExitCode::kUsage,
+                  "strategy.replicas is {}, and the plugin {} has {} devices; use at most as many",
+                  programs_.form.devices, programs_.plugin, runner_->devices());
     prepare_steps();
   }
 
@@ -112,12 +109,10 @@ class DeviceProgramStrategy : public Strategy {
         const at::Tensor other = at::empty_like(host);
         variables_.read(name, device, other);
         if (std::memcmp(first.data_ptr(), other.data_ptr(), first.nbytes()) != 0)
-          throw Error(
-              ExitCode::kDisagree,
-              fmt::format(
-                  "memory of device 0 or {} is corrupt: their copies of '{}' differ; --resume goes on "
-                  "from the last checkpoint",
-                  device, name));
+          throw Error(ExitCode::kDisagree,
+                      "memory of device 0 or {} is corrupt: their copies of '{}' differ; --resume goes on "
+                      "from the last checkpoint",
+                      device, name);
       }
     }
     return "";
@@ -152,8 +147,6 @@ class DeviceProgramStrategy : public Strategy {
     }
     return step;
   }
-
-  std::optional<WorkersReport> end_training() override { return std::nullopt; }
 
   void finish() override {}
 

@@ -1,5 +1,3 @@
-#include "strategy/mirrored.h"
-
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -10,13 +8,29 @@
 #include "step/clipping.h"
 #include "step/collect.h"
 #include "step/sentinel.h"
-#include "step/statistics.h"
 #include "step/step_pacer.h"
 #include "step/step_recorder.h"
 #include "step/train_step.h"
+#include "strategy/strategy_kinds.h"
 
 namespace dtrain {
 namespace {
+
+// From now on, the model computes batch statistics over the micro-batches with the same number on all ranks,
+// weighted by their examples. Every forward and backward pass in training becomes collective. The group and
+// the clock must outlive the model's use.
+void synchronise_statistics(Model& model, ProcessGroup& group, StepClock& clock) {
+  if (group.size() == 1) return;
+  model.synchronise([&group, &clock](const at::Tensor& own) {
+    const at::NoGradGuard no_grad;
+    at::Tensor rows = at::zeros({group.size(), own.numel()}, own.options());
+    rows[group.rank()].copy_(own);
+    clock.enter(StepTime::kCommunicate);
+    group.all_reduce_sum(rows);
+    clock.enter(StepTime::kCompute);
+    return rows;
+  });
+}
 
 class Mirrored : public Strategy {
  public:
@@ -141,8 +155,6 @@ class Mirrored : public Strategy {
     optimizer_->begin();
     return step;
   }
-
-  std::optional<WorkersReport> end_training() override { return std::nullopt; }  // all are in the same step
 
   void finish() override {
     pacer_.wait_for_all();

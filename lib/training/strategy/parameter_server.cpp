@@ -1,7 +1,4 @@
-#include "strategy/parameter_server.h"
-
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <future>
@@ -15,6 +12,7 @@
 #include "step/collect.h"
 #include "step/sentinel.h"
 #include "step/train_step.h"
+#include "strategy/strategy_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -36,11 +34,10 @@ class ServerLink {
     greeting.send(*channel_, RequestHeader{.request = Request::kJoin, .elements = part_.elements});
     const AnswerHeader answer = greeting.receive_answer(*channel_);
     if (answer.answer != Answer::kRefused) return;
-    throw Error(
-        ExitCode::kUsage,
-        fmt::format("{} holds {} numbers of the model, not the {} that the spec of this worker gives it; "
-                    "start servers and workers with the same spec",
-                    channel_->peer(), answer.elements, part_.elements));
+    throw Error(ExitCode::kUsage,
+                "{} holds {} numbers of the model, not the {} that the spec of this worker gives it; start "
+                "servers and workers with the same spec",
+                channel_->peer(), answer.elements, part_.elements);
   }
 
   // `on_wait` is called if the server has to wait for other workers.

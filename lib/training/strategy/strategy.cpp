@@ -2,18 +2,34 @@
 #include "strategy/strategy.h"
 
 #include "core/error.h"
-#include "strategy/central_storage.h"
-#include "strategy/device_program.h"
-#include "strategy/mirrored.h"
-#include "strategy/one_device.h"
-#include "strategy/parameter_server.h"
+#include "core/named.h"
+#include "strategy/strategy_kinds.h"
 
 namespace dtrain {
 namespace {
 
-using Factory = std::unique_ptr<Strategy> (*)(StrategyParts);
+// One replica on one device, without communication: the reference for measuring every other strategy.
+// Mirroring over a group of one: collectives do nothing and gradients need no combining.
+std::unique_ptr<Strategy> make_one_device(StrategyParts parts) {
+  if (parts.group->size() != 1)
+    throw Error(ExitCode::kBug, "one_device was given a group of several replicas");
+  return make_mirrored(std::move(parts));
+}
 
-const std::vector<std::pair<std::string, Factory>> kStrategies = {
+// The step is that of mirrored, with one copy of the variables, which the replicas of a host share. Each
+// makes its slice of the update, so there is only one copy of the optimizer's state too. Corresponds to
+// tf.distribute's CentralStorageStrategy, whose variables live on the CPU.
+std::unique_ptr<Strategy> make_central_storage(StrategyParts parts) {
+  parts.reducer.placement = Placement::kShared;
+  return make_mirrored(std::move(parts));
+}
+
+struct Kind {
+  std::string name;
+  std::unique_ptr<Strategy> (*make)(StrategyParts);
+};
+
+const std::vector<Kind> kStrategies = {
     {"one_device", make_one_device},
     {"mirrored", make_mirrored},
     {"multi_worker_mirrored", make_mirrored},  // over a group that spans hosts
@@ -26,18 +42,11 @@ const std::vector<std::pair<std::string, Factory>> kStrategies = {
 
 std::unique_ptr<Strategy> make_strategy(const std::string& kind, StrategyParts parts) {
   if (!parts.programs.plugin.empty()) return make_device_program(std::move(parts));
-  for (const auto& [name, make] : kStrategies) {
-    if (name == kind) return make(std::move(parts));
-  }
-  throw Error(ExitCode::kBug, "no strategy named '" + kind + "'");
+  return row_named(kStrategies, kind, "strategy").make(std::move(parts));
 }
 
 const std::vector<std::string>& strategy_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const auto& entry : kStrategies) all.push_back(entry.first);
-    return all;
-  }();
+  static const std::vector<std::string> names = names_of_rows(kStrategies);
   return names;
 }
 

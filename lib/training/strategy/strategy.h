@@ -13,7 +13,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "comm/pair_channel.h"
@@ -98,7 +97,7 @@ class Strategy {
   // Called after this replica's last train_step and before the last evaluation. On replica 0, waits until no
   // replica trains any more. If replicas trained asynchronously, it then returns a report of what each of
   // them did.
-  virtual std::optional<WorkersReport> end_training() = 0;
+  virtual std::optional<WorkersReport> end_training() { return std::nullopt; }
   // Returns when every replica has finished its work; if replicas train asynchronously, when this one has.
   virtual void finish() = 0;
 };

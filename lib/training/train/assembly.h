@@ -3,10 +3,8 @@
 
 #include <filesystem>
 #include <memory>
-#include <string>
 
 #include "comm/process_group.h"
-#include "loader/batches.h"
 #include "plan/job_plan.h"
 #include "strategy/strategy.h"
 

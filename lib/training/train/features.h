@@ -4,7 +4,7 @@
 #include "data/dataset.h"
 #include "models/model.h"
 #include "plan/phases.h"
-#include "train/replica_context.h"
+#include "train/replica.h"
 
 namespace dtrain {
 

@@ -79,9 +79,8 @@ StorePtr lead_replicas(const JobPlan& job, Identity& identity, const MeetingOpti
   const std::string& address = identity.own_address;
   Rendezvous rendezvous = open_rendezvous(address, identity.agent_store ? 0 : identity.master_port, options);
   if (identity.agent_store) {
-    const std::string endpoint = fmt::format("{} {}", address, rendezvous.port());
     connect_store(identity.master_address, identity.master_port, rendezvous_timeout(spec))
-        ->set(endpoint_key(), std::vector<uint8_t>(endpoint.begin(), endpoint.end()));
+        ->set(endpoint_key(), fmt::format("{} {}", address, rendezvous.port()));
   }
   StorePtr store;
   rendezvous.gather(
@@ -112,8 +111,8 @@ void await_endpoint(const StorePtr& agent, const Identity& identity, const Rende
     if (stop_signals_received() > options.stop_signals_before)
       throw Error(ExitCode::kStopped, "stopped while waiting for rank 0");
     if (steady_seconds() >= deadline)
-      throw Error(ExitCode::kPeerLost, fmt::format("rank 0 did not say within {} where it listens",
-                                                   human_duration(options.timeout_seconds)));
+      throw Error(ExitCode::kPeerLost, "rank 0 did not say within {} where it listens",
+                  human_duration(options.timeout_seconds));
     notice.look_at_clock([&] {
       return fmt::format("rank 0, which has not told the store at {}:{} where it listens",
                          identity.master_address, identity.master_port);
@@ -131,8 +130,7 @@ Endpoint find_leader(const JobSpec& spec, const Identity& identity, const Meetin
   Endpoint endpoint{"", 0};
   with_peer_errors("waiting at the launcher's store", [&] {
     await_endpoint(agent, identity, rendezvous_options(spec, options));
-    const std::vector<uint8_t> bytes = agent->get(endpoint_key());
-    const std::string text(bytes.begin(), bytes.end());
+    const std::string text = agent->get_to_str(endpoint_key());
     const size_t blank = std::min(text.find(' '), text.size());
     endpoint.host = text.substr(0, blank);
     const char* const end = text.data() + text.size();
@@ -206,17 +204,15 @@ std::string leader_address(const JobSpec& spec, const std::string& name, bool el
     if (is_ours && (found.empty() || is_loopback(found))) found = address;
   }
   if (found.empty())
-    throw Error(
-        ExitCode::kUsage,
-        fmt::format("'{}', where the other replicas look for the first, is {}, which is no address of this "
-                    "host ({}, {}); start rank 0 there, or name another host first",
-                    name, join(resolve(name)), own_host_name(), join(own)));
+    throw Error(ExitCode::kUsage,
+                "'{}', where the other replicas look for the first, is {}, which is no address of this host "
+                "({}, {}); start rank 0 there, or name another host first",
+                name, join(resolve(name)), own_host_name(), join(own));
   if (elsewhere && is_loopback(found))
-    throw Error(
-        ExitCode::kUsage,
-        fmt::format("'{}' is {} on this host (see /etc/hosts), which other hosts cannot reach; name its "
-                    "address instead, or set network.interface",
-                    name, found));
+    throw Error(ExitCode::kUsage,
+                "'{}' is {} on this host (see /etc/hosts), which other hosts cannot reach; name its address "
+                "instead, or set network.interface",
+                name, found);
   return found;
 }
 
@@ -244,9 +240,8 @@ void await_completion(const StorePtr& store, int world_size) {
     wait_for_key(store, kComplete);
   } catch (const Error& error) {
     throw Error(error.code(),
-                fmt::format("rank 0 ended before it had said that the job is complete ({}); its own "
-                            "messages say why",
-                            error.what()));
+                "rank 0 ended before it had said that the job is complete ({}); its own messages say why",
+                error.what());
   }
   try {  // from here on all is well whatever happens to rank 0
     if (store->add("know", 1) == world_size - 1) set_key(store, kEveryoneKnows);

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "launch/identity.h"
 #include "plan/job_plan.h"

@@ -3,12 +3,12 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <string>
 #include <thread>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <vector>
 
 #include "core/clock.h"
@@ -17,7 +17,7 @@
 #include "initial_state/warm_start.h"
 #include "parameter_server/parameter_service.h"
 #include "store/peer_errors.h"
-#include "strategy/parameter_server.h"
+#include "strategy/strategy_kinds.h"
 #include "train/assembly.h"
 #include "train/meeting.h"
 #include "train/replica_groups.h"
@@ -59,9 +59,7 @@ std::string arrival_key(const ReplicaContext& context, int64_t server, int64_t w
 }
 
 void announce(const ReplicaContext& context, const Pair& pair) {
-  const std::string number = std::to_string(pair.restart);
-  context.store->set(arrival_key(context, pair.server, pair.worker),
-                     std::vector<uint8_t>(number.begin(), number.end()));
+  context.store->set(arrival_key(context, pair.server, pair.worker), std::to_string(pair.restart));
 }
 
 // How a server meets workers: only those that are there. Waiting for one that has died before would take as
@@ -104,9 +102,7 @@ class Arrivals {
     int number = -1;
     with_peer_errors("looking for workers at the store", [&] {
       const std::string key = arrival_key(context_, server_, worker);
-      if (!store.check({key})) return;
-      const std::vector<uint8_t> text = store.get(key);
-      number = std::stoi(std::string(text.begin(), text.end()));
+      if (store.check({key})) number = std::stoi(store.get_to_str(key));
     });
     return number;
   }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "strategy/strategy.h"
-#include "train/replica_context.h"
+#include "train/replica.h"
 
 namespace dtrain {
 

@@ -175,8 +175,8 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
   if (weights) reporter.starts_from(weights->file, weights->sha256);
   const auto strategy = strategy_of(context, groups, reporter, callbacks, std::move(parts));
-  // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy
-  // took, a whole copy of the variables in central_storage, is not needed again.
+  // The heap keeps what is freed (core/own_process.h), which pays from step to step; what building the
+  // strategy took, a whole copy of the variables in central_storage, is not needed again.
   ::malloc_trim(0);
   const MakeShares make_shares = [&](const PhasePlan& phase) {
     return shares_of(context, dataset, phase, *model, accelerator.get());

@@ -6,7 +6,7 @@
 
 #include "comm/process_group.h"
 #include "device/accelerator.h"
-#include "train/replica_context.h"
+#include "train/replica.h"
 
 namespace dtrain {
 

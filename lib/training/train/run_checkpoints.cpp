@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <vector>
@@ -20,12 +19,7 @@ constexpr std::chrono::milliseconds kNoticeable(300);  // for which training may
 
 // A replica that is alone may have no store.
 void tell(const StorePtr& store, const std::string& key, const std::string& text) {
-  if (store) store->set(key, std::vector<uint8_t>(text.begin(), text.end()));
-}
-
-std::string told(const StorePtr& store, const std::string& key) {
-  const std::vector<uint8_t> text = store->get(key);
-  return {text.begin(), text.end()};
+  if (store) store->set(key, text);
 }
 
 }  // namespace
@@ -43,7 +37,7 @@ Resumption resume_from(const std::filesystem::path& path, const StorePtr& store,
     from.variables = {std::move(checkpoint.model), std::move(checkpoint.optimizer)};
     tell(store, key, event_text(to_json(from.state)));
   } else {
-    from.state = training_state_from(nlohmann::json::parse(told(store, key)));
+    from.state = training_state_from(nlohmann::json::parse(store->get_to_str(key)));
   }
   return from;
 }
@@ -128,7 +122,7 @@ std::optional<Resumption> RunCheckpoints::return_to_best(int64_t step) {
     if (best && best->step >= step) best.reset();
     tell(store_, "best/is_earlier", best ? "yes" : "no");
   }
-  if (leads_ ? !best : told(store_, "best/is_earlier") == "no") return std::nullopt;
+  if (leads_ ? !best : store_->get_to_str("best/is_earlier") == "no") return std::nullopt;
   Resumption resumption = resume_from(best ? best->path : "", store_, leads_, "best/state");
   if (leads_) remove_later_checkpoints(folder_, best->step);
   return resumption;

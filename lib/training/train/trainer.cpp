@@ -336,7 +336,7 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
 void Trainer::leave() {
   checkpoints_.finish();
   strategy_.finish();  // nobody leaves before rank 0 has written everything
-  throw Error(ExitCode::kStopped, fmt::format("stopped after step {}", step_));
+  throw Error(ExitCode::kStopped, "stopped after step {}", step_);
 }
 
 bool Trainer::pass_is_complete() const {
@@ -357,12 +357,11 @@ void Trainer::end_window(int64_t epoch, double learning_rate) {
 void Trainer::require_finite(double loss, const char* of) {
   if (std::isfinite(loss)) return;
   check_variables();  // corrupt memory is no fault of the learning rate
-  throw Error(
-      ExitCode::kDiverged,
-      fmt::format("the {} is not finite by step {}: training diverged; lower train.optimizer.learning_rate "
-                  "(now {:g}) or add train.learning_rate_scaling.warmup_steps; if it trained well before, a "
-                  "bit of memory may have flipped: --resume goes on from the last good checkpoint",
-                  of, step_, learning_rate_at(step_ - 1)));
+  throw Error(ExitCode::kDiverged,
+              "the {} is not finite by step {}: training diverged; lower train.optimizer.learning_rate (now "
+              "{:g}) or add train.learning_rate_scaling.warmup_steps; if it trained well before, a bit of "
+              "memory may have flipped: --resume goes on from the last good checkpoint",
+              of, step_, learning_rate_at(step_ - 1));
 }
 
 void Trainer::evaluate(int64_t epochs) {
@@ -384,11 +383,10 @@ void Trainer::require_watched(const MetricValues& metrics) const {
        {spec.checkpoint.best.metric, spec.callbacks.early_stopping.metric,
         watched == nullptr ? std::nullopt : std::optional(*watched)}) {
     if (metric && !find_metric(metrics, *metric))
-      throw Error(
-          ExitCode::kData,
-          fmt::format("the evaluated examples have no {}, which the job goes by: their targets are all "
-                      "the same; evaluate others, or go by another metric",
-                      *metric));
+      throw Error(ExitCode::kData,
+                  "the evaluated examples have no {}, which the job goes by: their targets are all the same; "
+                  "evaluate others, or go by another metric",
+                  *metric);
   }
 }
 
@@ -406,7 +404,7 @@ MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
   while (const std::optional<Share> share = examples.next()) sums.add(strategy_.evaluate(*share));
   sums = strategy_.sum_over_replicas(std::move(sums));
   if (sums.examples() != count)
-    throw Error(ExitCode::kBug, fmt::format("evaluated {} examples of {}", sums.examples(), count));
+    throw Error(ExitCode::kBug, "evaluated {} examples of {}", sums.examples(), count);
   return sums;
 }
 

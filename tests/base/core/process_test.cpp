@@ -16,9 +16,8 @@
 #include "catch.h"
 #include "core/error.h"
 #include "core/exit_codes.h"
-#include "core/memory.h"
+#include "core/own_process.h"
 #include "core/signals.h"
-#include "core/standard_streams.h"
 #include "core/version.h"
 #include "files.h"
 

@@ -1,5 +1,5 @@
 // Workers that train, against one device.
-#include "strategy/parameter_server.h"
+#include "strategy/strategy_kinds.h"
 
 #include <ATen/ATen.h>
 

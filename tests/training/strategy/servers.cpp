@@ -9,8 +9,8 @@
 #include "architectures/architectures.h"
 #include "catch.h"
 #include "optim/learning_rate.h"
-#include "strategy/parameter_server.h"
 #include "strategy/replicas.h"
+#include "strategy/strategy_kinds.h"
 
 namespace dtrain {
 namespace {
