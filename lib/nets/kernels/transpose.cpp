@@ -1,48 +1,15 @@
 #include "kernels/transpose.h"
 
 #include <algorithm>
-#include <cstring>
-#include <utility>
 
 #include "kernels/instructions.h"
+#include "kernels/vectors.h"
 #include "parallel/parallel_blocks.h"
 
 namespace dtrain {
 namespace {
 
 constexpr int kSide = 16;  // of a block that fits into registers
-
-using Row [[gnu::vector_size(kSide * sizeof(float))]] = float;
-
-using Lanes = std::make_integer_sequence<int, kSide>;
-
-// Of two rows that are kStep apart, exchanges the lanes of the first that have the bit kStep with those of
-// the second that do not.
-template <int kStep, int... kLane>
-[[gnu::always_inline]] inline void exchange(Row& first, Row& second, std::integer_sequence<int, kLane...>) {
-  const Row upper = first, lower = second;
-  constexpr int kSecond = kSide;  // the lanes of `lower` are numbered after those of `upper`
-  first = __builtin_shufflevector(upper, lower, ((kLane & kStep) != 0 ? kSecond + kLane - kStep : kLane)...);
-  second = __builtin_shufflevector(upper, lower, ((kLane & kStep) != 0 ? kSecond + kLane : kLane + kStep)...);
-}
-
-template <int kStep>
-[[gnu::always_inline]] inline void exchange_all(Row* rows) {
-  for (int i = 0; i < kSide; ++i) {
-    if ((i & kStep) == 0) exchange<kStep>(rows[i], rows[i + kStep], Lanes());
-  }
-}
-
-[[gnu::always_inline]] inline void transpose_block(const float* from, int64_t from_stride, float* to,
-                                                   int64_t to_stride) {
-  Row rows[kSide];
-  for (int i = 0; i < kSide; ++i) std::memcpy(&rows[i], from + i * from_stride, sizeof(Row));
-  exchange_all<1>(rows);
-  exchange_all<2>(rows);
-  exchange_all<4>(rows);
-  exchange_all<8>(rows);
-  for (int i = 0; i < kSide; ++i) std::memcpy(to + i * to_stride, &rows[i], sizeof(Row));
-}
 
 // Rows and columns of a matrix.
 struct Part {
@@ -70,7 +37,7 @@ struct Transpose {
       const int64_t row = std::min(next_row, part.last_row - kSide);
       for (int64_t next_column = part.first_column; next_column < part.last_column; next_column += kSide) {
         const int64_t column = std::min(next_column, part.last_column - kSide);
-        transpose_block(from + row * columns + column, columns, to + column * rows + row, rows);
+        transpose_square<kSide>(from + row * columns + column, columns, to + column * rows + row, rows);
       }
     }
   }
