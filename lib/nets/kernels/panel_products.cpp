@@ -14,12 +14,12 @@ namespace dtrain {
 namespace {
 
 // Measured.
-constexpr int64_t kOfK = 256;                // at a time
-constexpr int64_t kRowsAtOnce = 192;         // of a: what a block has of it stays in the second-level cache
-constexpr int64_t kNumbersAtOnce = 1 << 14;  // of b
-constexpr int64_t kWorthCopyingA = 512;      // columns of b
-constexpr int64_t kWorthCopyingB = 3;        // tiles of rows
-constexpr int64_t kSideATask = 48;           // rows or columns: of whole tiles of every kind
+constexpr int64_t kOfK = 256;             // at a time
+constexpr int64_t kRowsAtOnce = 192;      // of a: what a block has of it stays in the second-level cache
+constexpr int64_t kNumbersOfB = 1 << 14;  // of b
+constexpr int64_t kWorthCopyingA = 512;   // columns of b
+constexpr int64_t kWorthCopyingB = 3;     // tiles of rows
+constexpr int64_t kSideATask = 48;        // rows or columns: of whole tiles of every kind
 
 // Of rows, columns or k.
 struct Range {
@@ -74,7 +74,7 @@ template <int kLanes, int kMostRows, int kVectors>
 class Panels {
  public:
   static constexpr int64_t kColumns = kLanes * kVectors;
-  static constexpr int64_t kOfA = kRowsAtOnce * kOfK, kOfB = std::max(kNumbersAtOnce, kOfK*kColumns);
+  static constexpr int64_t kOfA = kRowsAtOnce * kOfK, kOfB = std::max(kNumbersOfB, kOfK*kColumns);
 
   // `memory` has room for kOfA and kOfB numbers.
   [[gnu::always_inline]] static void run(const Product* product, Range rows, Range columns, float* memory) {
@@ -265,10 +265,7 @@ void multiply_part(const Product& product, Range rows, Range columns) {
   constexpr int64_t kMemory = std::max(Portable::kOfA + Portable::kOfB, Avx2::kOfA + Avx2::kOfB);
   thread_local std::vector<Line> memory(kMemory / kCacheLineFloats);
   float* const numbers = memory.front().numbers;
-#if defined(__x86_64__)
-  if (instructions() != Instructions::kPortable) return run_with_avx2<Avx2>(&product, rows, columns, numbers);
-#endif
-  Portable::run(&product, rows, columns, numbers);
+  run_kernel_of<Avx2, Avx2, Portable>(&product, rows, columns, numbers);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int kSide = 16;  // of a block that fits into registers
+constexpr int kTaskSide = 16;  // of the blocks that threads share out
 
 // Rows and columns of a matrix.
 struct Part {
@@ -17,15 +17,14 @@ struct Part {
   int64_t last_row;
   int64_t first_column;
   int64_t last_column;
-  [[gnu::always_inline]] bool is_narrow() const {
-    return last_row - first_row < kSide || last_column - first_column < kSide;
-  }
 };
 
+// By blocks of kSide rows and columns, which fit into registers.
+template <int kSide>
 struct Transpose {
   [[gnu::always_inline]] static void run(Part part, int64_t rows, int64_t columns, const float* from,
                                          float* to) {
-    if (part.is_narrow()) {
+    if (part.last_row - part.first_row < kSide || part.last_column - part.first_column < kSide) {
       for (int64_t row = part.first_row; row < part.last_row; ++row) {
         for (int64_t column = part.first_column; column < part.last_column; ++column)
           to[column * rows + row] = from[row * columns + column];
@@ -48,12 +47,12 @@ struct Transpose {
 void transpose(int64_t rows, int64_t columns, const float* from, float* to) {
   // Threads take whole blocks of the longer side; the last one what is left over, too.
   const int64_t longer = std::max(rows, columns), shorter = std::min(rows, columns);
-  const int64_t blocks = std::max<int64_t>(longer / kSide, 1);
-  const int64_t grain = kNumbersATask / (kSide * std::max<int64_t>(shorter, 1)) + 1;
+  const int64_t blocks = std::max<int64_t>(longer / kTaskSide, 1);
+  const int64_t grain = kNumbersATask / (kTaskSide * std::max<int64_t>(shorter, 1)) + 1;
   run_ranges(blocks, grain, [&](int64_t begin, int64_t end) {
-    const int64_t first = begin * kSide, last = end == blocks ? longer : end * kSide;
+    const int64_t first = begin * kTaskSide, last = end == blocks ? longer : end * kTaskSide;
     const Part part = rows > columns ? Part{first, last, 0, columns} : Part{0, rows, first, last};
-    run_kernel<Transpose>(part, rows, columns, from, to);
+    run_kernel_of<Transpose<16>, Transpose<8>, Transpose<4>>(part, rows, columns, from, to);
   });
 }
 
