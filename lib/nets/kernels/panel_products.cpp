@@ -14,12 +14,13 @@ namespace dtrain {
 namespace {
 
 // Measured.
-constexpr int64_t kOfK = 256;             // at a time
-constexpr int64_t kRowsAtOnce = 192;      // of a: what a block has of it stays in the second-level cache
-constexpr int64_t kNumbersOfB = 1 << 14;  // of b
-constexpr int64_t kWorthCopyingA = 512;   // columns of b
-constexpr int64_t kWorthCopyingB = 3;     // tiles of rows
+constexpr int64_t kOfK = 384;             // at a time
+constexpr int64_t kRowsAtOnce = 144;      // of a: what a block has of it stays in the second-level cache
+constexpr int64_t kNumbersOfB = 1 << 14;  // at a time
 constexpr int64_t kSideATask = 48;        // rows or columns: of whole tiles of every kind
+// With fewer columns of b it is not worth copying a, whose rows lie as they are or are columns; nor is b,
+// with fewer tiles of rows.
+constexpr int64_t kColumnsToCopyRows = 512, kColumnsToCopyTransposed = 128, kTilesToCopyB = 3;
 
 // Of rows, columns or k.
 struct Range {
@@ -99,43 +100,56 @@ class Panels {
     bool adds;
   };
 
+  // The rows of a, as tiles.
+  struct Tiles {
+    std::array<Factor, kRowsAtOnce / kMostRows> a;
+    int64_t count;
+  };
+
   [[gnu::always_inline]] static void add_block(const Product& product, Range depth, Range rows, Range columns,
                                                float* memory) {
-    const int64_t k = depth.size(), tiles = parts_of(rows.size(), kMostRows);
-    const bool copies_a = product.a.next_column != 1 || columns.size() >= kWorthCopyingA;
-    std::array<Factor, kRowsAtOnce / kMostRows> a;
-    for (int64_t i = 0; i < tiles; ++i) {
-      const Range part = rows.part(i, tiles);
-      Factor& of_tile = a[static_cast<size_t>(i)];
-      of_tile = from(product.a, part.begin, depth.begin);
-      if (copies_a) of_tile = copy_rows(of_tile, part.size(), k, memory + (part.begin - rows.begin) * k);
+    const int64_t k = depth.size();
+    const int64_t few = product.a.next_column == 1 ? kColumnsToCopyRows : kColumnsToCopyTransposed;
+    Tiles tiles{{}, parts_of(rows.size(), kMostRows)};
+    for (int64_t i = 0; i < tiles.count; ++i) {
+      const Range part = rows.part(i, tiles.count);
+      Factor a = from(product.a, part.begin, depth.begin);
+      if (columns.size() >= few) a = copy_rows(a, part.size(), k, memory + (part.begin - rows.begin) * k);
+      tiles.a[static_cast<size_t>(i)] = a;
     }
-    const bool copies_b = product.b.next_column != 1 || tiles >= kWorthCopyingB;
-    const int64_t width = std::max<int64_t>(kOfB / (kColumns * std::max<int64_t>(k, 1)), 1) * kColumns;
-    for (int64_t first = columns.begin; first < columns.end; first += width) {
-      const Range some{first, std::min(first + width, columns.end)};
-      const auto is_copied = [&](int64_t column) { return copies_b || some.end - column < kColumns; };
-      for (int64_t column = first; column < some.end; column += kColumns) {
-        if (is_copied(column))
-          copy_panel(from(product.b, depth.begin, column), k, std::min(kColumns, some.end - column),
-                     memory + kOfA + (column - first) * k);
-      }
-      for (int64_t i = 0; i < tiles; ++i) {
-        const Range part = rows.part(i, tiles);
-        float* const c = product.c + part.begin * product.c_next_row;
-        for (int64_t column = first; column < some.end; column += kColumns) {
-          const bool copied = is_copied(column);
-          const Tile tile = {
-              a[static_cast<size_t>(i)],
-              copied ? memory + kOfA + (column - first) * k : from(product.b, depth.begin, column).numbers,
-              copied ? kColumns : product.b.next_row,
-              c + column * product.c_next_column,
-              product.c_next_row,
-              product.c_next_column,
-              k,
-              product.adds || depth.begin > 0};
-          add_tile(tile, part.size(), std::min(kColumns, some.end - column));
-        }
+    const int64_t width = kOfB / (kColumns * std::max<int64_t>(k, 1)) * kColumns;
+    for (int64_t column = columns.begin; column < columns.end; column += width)
+      add_columns(product, depth, rows, {column, std::min(column + width, columns.end)}, tiles,
+                  memory + kOfA);
+  }
+
+  // `memory`: for the panels.
+  [[gnu::always_inline]] static void add_columns(const Product& product, Range depth, Range rows,
+                                                 Range columns, const Tiles& tiles, float* memory) {
+    const int64_t k = depth.size();
+    const bool copies_all = product.b.next_column != 1 || tiles.count >= kTilesToCopyB;
+    const auto is_copied = [&](int64_t column) { return copies_all || columns.end - column < kColumns; };
+    for (int64_t column = columns.begin; column < columns.end; column += kColumns) {
+      if (is_copied(column))
+        copy_panel(from(product.b, depth.begin, column), k, std::min(kColumns, columns.end - column),
+                   memory + (column - columns.begin) * k);
+    }
+    for (int64_t i = 0; i < tiles.count; ++i) {
+      const Range part = rows.part(i, tiles.count);
+      float* const c = product.c + part.begin * product.c_next_row;
+      for (int64_t column = columns.begin; column < columns.end; column += kColumns) {
+        const bool copied = is_copied(column);
+        const float* const b =
+            copied ? memory + (column - columns.begin) * k : from(product.b, depth.begin, column).numbers;
+        const Tile tile = {tiles.a[static_cast<size_t>(i)],
+                           b,
+                           copied ? kColumns : product.b.next_row,
+                           c + column * product.c_next_column,
+                           product.c_next_row,
+                           product.c_next_column,
+                           k,
+                           product.adds || depth.begin > 0};
+        add_tile(tile, part.size(), std::min(kColumns, columns.end - column));
       }
     }
   }
