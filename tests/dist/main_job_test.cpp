@@ -228,7 +228,7 @@ TEST_CASE(
   const Finished run = run_program(job.run(), with("portable"));
   INFO(run.errors);
   REQUIRE(run.exit_code == 0);
-  CHECK(job.event("run_start", "distributed").at("products") == "mm");
+  CHECK(job.event("run_start", "distributed").at("products") == "panels");
   for (const std::string command : {"doctor", "configs"}) {
     const Finished wrong = run_program({command}, with("avx3"));
     CHECK(wrong.exit_code == 2);

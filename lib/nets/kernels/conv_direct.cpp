@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/instructions.h"
+#include "kernels/vectors.h"
 
 namespace dtrain {
 namespace {
@@ -118,6 +119,77 @@ struct Forward {
   }
 };
 
+// The same for vectors of fewer numbers, where four sums of so many filters and their pixels do not fit into
+// the registers: kVectors of them at a time, of which each pixel is read anew.
+template <int64_t kKernel, int kLanes, int kVectors>
+struct NarrowForward {
+  using Numbers = Vector<kLanes>;
+  using Places = decltype(Numbers{} < Numbers{});
+
+  [[gnu::always_inline]] static void run(const ConvBlock* block, const float* image, const float* weight,
+                                         const float* bias, float* maxima, int32_t* argmaxes) {
+    const int64_t lanes = direct_lanes(*block), window = block->window();
+    const int64_t width = padded_width(*block), plane = padded_height(*block) * width;
+    for_each_group<kLanes * kVectors>(
+        *block, image, [=](const float* corner, int64_t filter, int64_t at) __attribute__((always_inline)) {
+          const int64_t in_group = filter & (lanes - 1);  // a power of two
+          const float* weights = weight + (filter - in_group) * window + in_group;
+          Numbers sums[4][kVectors];
+#pragma GCC unroll 4
+          for (int v = 0; v < kVectors; ++v) {
+            load(sums[0][v], bias + filter + v * kLanes);
+            sums[1][v] = sums[2][v] = sums[3][v] = sums[0][v];
+          }
+          for (int64_t channel = 0; channel < block->channels; ++channel) {
+#pragma GCC unroll 5
+            for (int64_t y = 0; y < kKernel; ++y) {
+#pragma GCC unroll 5
+              for (int64_t x = 0; x < kKernel; ++x, weights += lanes)
+                add_place(corner + channel * plane + y * width + x, width, weights, sums);
+            }
+          }
+#pragma GCC unroll 4
+          for (int v = 0; v < kVectors; ++v)
+            take_maxima(sums, v, maxima + at + v * kLanes, argmaxes + at + v * kLanes);
+        });
+  }
+
+ private:
+  [[gnu::always_inline]] static void add_place(const float* pixel, int64_t width, const float* weights,
+                                               Numbers (&sums)[4][kVectors]) {
+    const float pixels[4] = {pixel[0], pixel[1], pixel[width], pixel[width + 1]};
+    Numbers of_place[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) load(of_place[v], weights + v * kLanes);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[i][v] += of_place[v] * pixels[i];
+    }
+  }
+
+  // Not-a-number wins.
+  [[gnu::always_inline]] static void take_better(Numbers& best, Places& place, const Numbers& later,
+                                                 const Places& of_later) {
+    const Places wins = (later > best) | (later != later);
+    best = wins ? later : best;
+    place = wins ? of_later : place;
+  }
+
+  [[gnu::always_inline]] static void take_maxima(const Numbers (&sums)[4][kVectors], int v, float* maxima,
+                                                 int32_t* argmaxes) {
+    Numbers best = sums[0][v], of_lower = sums[2][v];
+    Places place = {}, lower_place = Places{} + 2;
+    take_better(best, place, sums[1][v], Places{} + 1);
+    take_better(of_lower, lower_place, sums[3][v], Places{} + 3);
+    take_better(best, place, of_lower, lower_place);
+    const Numbers maximum = best < 0 ? Numbers{} : best;
+    const Places argmax = best <= 0 ? Places{} + kNoArgmax : place;
+    store(maximum, maxima);
+    std::memcpy(argmaxes, &argmax, sizeof argmax);
+  }
+};
+
 // The gradient of a maximum if that holds of its pixel, else 0, without a branch.
 [[gnu::always_inline]] inline float where(bool holds, float gradient) {
   return std::bit_cast<float>(std::bit_cast<int32_t>(gradient) & -static_cast<int32_t>(holds));
@@ -207,7 +279,8 @@ void direct_forward(const ConvBlock& block, const float* image, const float* wei
                     float* maxima, int32_t* argmaxes, float* scratch) {
   const float* const from = padded(block, image, scratch);
   with_sizes(block, [&](auto kernel, auto lanes) {
-    run_kernel<Forward<kernel, lanes>>(&block, from, weight, bias, maxima, argmaxes);
+    run_kernel_of<Forward<kernel, lanes>, NarrowForward<kernel, 8, 2>, NarrowForward<kernel, 4, 2>>(
+        &block, from, weight, bias, maxima, argmaxes);
   });
 }
 

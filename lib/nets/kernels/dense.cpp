@@ -3,16 +3,23 @@
 #include <algorithm>
 
 #include "kernels/instructions.h"
+#include "kernels/panel_products.h"
 #include "kernels/products.h"
 #include "kernels/transpose.h"
 
 namespace dtrain {
 namespace {
 
-// Products take no transposed matrices. Forward, either x and y are transposed (y' = w x') or w is
+// Products by blocks take no transposed matrices. Forward, either x and y are transposed (y' = w x') or w is
 // (y = x w'), whichever has fewer numbers. For a small batch this is x and y.
 bool transposes_examples(const DenseSize& size) {
   return size.examples * (size.inputs + size.outputs) <= size.inputs * size.outputs;
+}
+
+// Each row of [examples, outputs] is the bias.
+void fill_with_bias(const DenseSize& size, const float* bias, float* output) {
+  for (int64_t example = 0; bias != nullptr && example < size.examples; ++example)
+    std::copy_n(bias, size.outputs, output + example * size.outputs);
 }
 
 // Each row of [rows, columns] is one value of `values`, or 0 if that is null.
@@ -41,6 +48,7 @@ struct SumColumns {
 }  // namespace
 
 int64_t dense_scratch(const DenseSize& size) {
+  if (!has_block_products()) return 0;
   const int64_t forward =
       transposes_examples(size) ? size.examples * (size.inputs + size.outputs) : size.inputs * size.outputs;
   return std::max(forward, size.examples * size.outputs);
@@ -48,7 +56,11 @@ int64_t dense_scratch(const DenseSize& size) {
 
 void dense_forward(const DenseSize& size, const float* input, const float* weight, const float* bias,
                    float* output, float* scratch) {
-  if (transposes_examples(size)) {
+  if (!has_block_products()) {
+    fill_with_bias(size, bias, output);
+    multiply_panels(size.examples, size.outputs, size.inputs, Factor::plain(input, size.inputs),
+                    Factor::transposed(weight, size.inputs), output, /*adds=*/bias != nullptr);
+  } else if (transposes_examples(size)) {
     float* const columns = scratch;
     float* const result = scratch + size.examples * size.inputs;
     transpose(size.examples, size.inputs, input, columns);
@@ -57,8 +69,7 @@ void dense_forward(const DenseSize& size, const float* input, const float* weigh
     transpose(size.outputs, size.examples, result, output);
   } else {
     transpose(size.outputs, size.inputs, weight, scratch);
-    for (int64_t example = 0; bias != nullptr && example < size.examples; ++example)
-      std::copy_n(bias, size.outputs, output + example * size.outputs);
+    fill_with_bias(size, bias, output);
     multiply(size.examples, size.outputs, size.inputs, input, scratch, output, /*adds=*/bias != nullptr);
   }
 }
@@ -70,8 +81,14 @@ void dense_backward_input(const DenseSize& size, const float* output_gradient, c
 
 void dense_backward_weights(const DenseSize& size, const float* input, const float* output_gradient,
                             float* weight_gradient, float* bias_gradient, bool adds, float* scratch) {
-  transpose(size.examples, size.outputs, output_gradient, scratch);
-  multiply(size.outputs, size.inputs, size.examples, scratch, input, weight_gradient, adds);
+  if (!has_block_products()) {
+    multiply_panels(size.outputs, size.inputs, size.examples,
+                    Factor::transposed(output_gradient, size.outputs), Factor::plain(input, size.inputs),
+                    weight_gradient, adds);
+  } else {
+    transpose(size.examples, size.outputs, output_gradient, scratch);
+    multiply(size.outputs, size.inputs, size.examples, scratch, input, weight_gradient, adds);
+  }
   if (bias_gradient != nullptr)
     run_kernel<SumColumns>(size.examples, size.outputs, output_gradient, adds, bias_gradient);
 }

@@ -39,14 +39,20 @@ template <class Kernel, class... Arguments>
 }
 #endif
 
-template <class Kernel, class... Arguments>
-void run_kernel(Arguments... arguments) {
+// One kernel for each kind of instructions, where they differ in more than what the compiler makes of them.
+template <class Avx512, class Avx2, class Portable, class... Arguments>
+void run_kernel_of(Arguments... arguments) {
 #if defined(__x86_64__)
   const Instructions widest = instructions();
-  if (widest == Instructions::kAvx512) return run_with_avx512<Kernel>(arguments...);
-  if (widest == Instructions::kAvx2) return run_with_avx2<Kernel>(arguments...);
+  if (widest == Instructions::kAvx512) return run_with_avx512<Avx512>(arguments...);
+  if (widest == Instructions::kAvx2) return run_with_avx2<Avx2>(arguments...);
 #endif
-  Kernel::run(arguments...);
+  Portable::run(arguments...);
+}
+
+template <class Kernel, class... Arguments>
+void run_kernel(Arguments... arguments) {
+  run_kernel_of<Kernel, Kernel, Kernel>(arguments...);
 }
 
 }  // namespace dtrain

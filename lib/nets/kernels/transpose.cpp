@@ -1,48 +1,15 @@
 #include "kernels/transpose.h"
 
 #include <algorithm>
-#include <cstring>
-#include <utility>
 
 #include "kernels/instructions.h"
+#include "kernels/vectors.h"
 #include "parallel/parallel_blocks.h"
 
 namespace dtrain {
 namespace {
 
-constexpr int kSide = 16;  // of a block that fits into registers
-
-using Row [[gnu::vector_size(kSide * sizeof(float))]] = float;
-
-using Lanes = std::make_integer_sequence<int, kSide>;
-
-// Of two rows that are kStep apart, exchanges the lanes of the first that have the bit kStep with those of
-// the second that do not.
-template <int kStep, int... kLane>
-[[gnu::always_inline]] inline void exchange(Row& first, Row& second, std::integer_sequence<int, kLane...>) {
-  const Row upper = first, lower = second;
-  constexpr int kSecond = kSide;  // the lanes of `lower` are numbered after those of `upper`
-  first = __builtin_shufflevector(upper, lower, ((kLane & kStep) != 0 ? kSecond + kLane - kStep : kLane)...);
-  second = __builtin_shufflevector(upper, lower, ((kLane & kStep) != 0 ? kSecond + kLane : kLane + kStep)...);
-}
-
-template <int kStep>
-[[gnu::always_inline]] inline void exchange_all(Row* rows) {
-  for (int i = 0; i < kSide; ++i) {
-    if ((i & kStep) == 0) exchange<kStep>(rows[i], rows[i + kStep], Lanes());
-  }
-}
-
-[[gnu::always_inline]] inline void transpose_block(const float* from, int64_t from_stride, float* to,
-                                                   int64_t to_stride) {
-  Row rows[kSide];
-  for (int i = 0; i < kSide; ++i) std::memcpy(&rows[i], from + i * from_stride, sizeof(Row));
-  exchange_all<1>(rows);
-  exchange_all<2>(rows);
-  exchange_all<4>(rows);
-  exchange_all<8>(rows);
-  for (int i = 0; i < kSide; ++i) std::memcpy(to + i * to_stride, &rows[i], sizeof(Row));
-}
+constexpr int kTaskSide = 16;  // of the blocks that threads share out
 
 // Rows and columns of a matrix.
 struct Part {
@@ -50,15 +17,14 @@ struct Part {
   int64_t last_row;
   int64_t first_column;
   int64_t last_column;
-  [[gnu::always_inline]] bool is_narrow() const {
-    return last_row - first_row < kSide || last_column - first_column < kSide;
-  }
 };
 
+// By blocks of kSide rows and columns, which fit into registers.
+template <int kSide>
 struct Transpose {
   [[gnu::always_inline]] static void run(Part part, int64_t rows, int64_t columns, const float* from,
                                          float* to) {
-    if (part.is_narrow()) {
+    if (part.last_row - part.first_row < kSide || part.last_column - part.first_column < kSide) {
       for (int64_t row = part.first_row; row < part.last_row; ++row) {
         for (int64_t column = part.first_column; column < part.last_column; ++column)
           to[column * rows + row] = from[row * columns + column];
@@ -70,7 +36,7 @@ struct Transpose {
       const int64_t row = std::min(next_row, part.last_row - kSide);
       for (int64_t next_column = part.first_column; next_column < part.last_column; next_column += kSide) {
         const int64_t column = std::min(next_column, part.last_column - kSide);
-        transpose_block(from + row * columns + column, columns, to + column * rows + row, rows);
+        transpose_square<kSide>(from + row * columns + column, columns, to + column * rows + row, rows);
       }
     }
   }
@@ -81,12 +47,12 @@ struct Transpose {
 void transpose(int64_t rows, int64_t columns, const float* from, float* to) {
   // Threads take whole blocks of the longer side; the last one what is left over, too.
   const int64_t longer = std::max(rows, columns), shorter = std::min(rows, columns);
-  const int64_t blocks = std::max<int64_t>(longer / kSide, 1);
-  const int64_t grain = kNumbersATask / (kSide * std::max<int64_t>(shorter, 1)) + 1;
+  const int64_t blocks = std::max<int64_t>(longer / kTaskSide, 1);
+  const int64_t grain = kNumbersATask / (kTaskSide * std::max<int64_t>(shorter, 1)) + 1;
   run_ranges(blocks, grain, [&](int64_t begin, int64_t end) {
-    const int64_t first = begin * kSide, last = end == blocks ? longer : end * kSide;
+    const int64_t first = begin * kTaskSide, last = end == blocks ? longer : end * kTaskSide;
     const Part part = rows > columns ? Part{first, last, 0, columns} : Part{0, rows, first, last};
-    run_kernel<Transpose>(part, rows, columns, from, to);
+    run_kernel_of<Transpose<16>, Transpose<8>, Transpose<4>>(part, rows, columns, from, to);
   });
 }
 

@@ -5,7 +5,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/dense.h"
-#include "kernels/products.h"
 
 namespace dtrain {
 namespace {
@@ -68,7 +67,7 @@ class DenseFunction : public torch::autograd::Function<DenseFunction> {
 }  // namespace
 
 at::Tensor dense_product(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
-  const bool known = has_block_products() && input.dim() == 2 && is_plain(input) && is_plain(weight) &&
+  const bool known = input.dim() == 2 && is_plain(input) && is_plain(weight) &&
                      (!bias.defined() || is_plain(bias)) && !at::autocast::is_autocast_enabled(at::kCPU);
   if (!known) return at::linear(input, weight, bias);
   return DenseFunction::apply(input, weight, bias.defined() ? bias : at::empty({0}, at::kFloat));

@@ -96,7 +96,7 @@ const EventTable<RunStartEvent> RunStartEvent::table = {
       "why it is `eager`, or which plugin compiles the `stablehlo` and how many steps a call makes",
       "when it is"},
      {FIELD(products), "",
-      "how matrices are multiplied on a processor: `brgemm` (oneDNN's kernels) or `mm` (LibTorch's own)",
+      "how matrices are multiplied on a processor: `brgemm` (oneDNN's kernels) or `panels` (dtrain's own)",
       "when the devices are processors"},
      {FIELD(seed), "", ""},
      {FIELD(host), "", "the host of rank 0"},

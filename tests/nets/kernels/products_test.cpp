@@ -4,11 +4,13 @@
 #include <ATen/Parallel.h>
 
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "catch.h"
 #include "kernels/dense.h"
 #include "kernels/matrices.h"
+#include "kernels/panel_products.h"
 #include "kernels/transpose.h"
 
 namespace dtrain {
@@ -103,13 +105,69 @@ TEST_CASE("the number of threads changes no bit of several products at once") {
   }
 }
 
-TEST_CASE("the other rows of a product by blocks change no bit of a row") {
-  if (!has_block_products()) return;  // LibTorch's own products do not promise it
+TEST_CASE("the other rows of a product change no bit of a row") {
+  const OnlyUse only(GENERATE(from_range(available_instructions())));
   const at::Tensor a = random_matrix(200, 500, 1), b = random_matrix(500, 300, 2);
   CHECK(at::equal(product_of(a.narrow(0, 0, 3), b, 1), product_of(a, b, 1).narrow(0, 0, 3)));
 }
 
+// The product of panels, of [m, k] and [k, n]; either may be a view of its transpose.
+at::Tensor panels_of(const at::Tensor& a, const at::Tensor& b, const at::Tensor& before, bool adds,
+                     int threads) {
+  const WithThreads with_threads(threads);
+  const auto factor = [](const at::Tensor& matrix) {
+    return Factor{matrix.const_data_ptr<float>(), matrix.stride(0), matrix.stride(1)};
+  };
+  at::Tensor product = before.clone();
+  multiply_panels(a.size(0), b.size(1), a.size(1), factor(a), factor(b), data_of(product), adds);
+  return product;
+}
+
+at::Tensor random_factor(int64_t rows, int64_t columns, bool transposed, uint64_t seed) {
+  return transposed ? random_matrix(columns, rows, seed).t() : random_matrix(rows, columns, seed);
+}
+
+// Every rest of a tile's rows and columns and of k, several blocks of each, and products that are computed
+// the other way around.
+std::vector<std::array<int64_t, 3>> sizes_of_panels() {
+  std::vector<std::array<int64_t, 3>> sizes = {{200, 50, 600}, {400, 70, 33},   {7, 600, 300},  {3, 1100, 90},
+                                               {90, 3, 1100},  {64, 256, 784},  {256, 784, 64}, {64, 10, 128},
+                                               {10, 128, 64},  {130, 520, 257}, {1, 500, 70},   {500, 1, 70},
+                                               {9, 9, 0},      {0, 5, 3},       {5, 0, 3}};
+  for (int64_t i = 1; i <= 20; ++i) {
+    sizes.push_back({i, 21 - i, 3 * i % 17 + 1});
+    sizes.push_back({i, 16, 8});
+    sizes.push_back({24, i, 9});
+    sizes.push_back({13, 37, i});
+  }
+  return sizes;
+}
+
+TEST_CASE("panels multiply matrices and transposes of any size, with the same bits for any threads") {
+  const OnlyUse only(GENERATE(from_range(available_instructions())));
+  for (const auto& [m, n, k] : sizes_of_panels()) {
+    const at::Tensor before = random_matrix(m, n, 3), unset = at::full_like(before, std::nan(""));
+    for (const int transposed : {0, 1, 2, 3}) {
+      INFO(to_string(instructions()) << ": " << m << " x " << n << " x " << k << ", " << transposed);
+      const at::Tensor a = random_factor(m, k, transposed % 2 == 1, 1),
+                       b = random_factor(k, n, transposed / 2 == 1, 2);
+      const at::Tensor exact = at::mm(a.to(at::kDouble), b.to(at::kDouble));
+      const at::Tensor product = panels_of(a, b, unset, /*adds=*/false, 1);
+      const at::Tensor sum = panels_of(a, b, before, /*adds=*/true, 1);
+      CHECK(relative_error(product, exact) < kTolerance);
+      CHECK(relative_error(sum, exact + before) < kTolerance);
+      for (const int threads : {2, 3}) {
+        CHECK(at::equal(panels_of(a, b, unset, /*adds=*/false, threads), product));
+        CHECK(at::equal(panels_of(a, b, before, /*adds=*/true, threads), sum));
+      }
+      // Copied, transposed and direct factors are summed in one order.
+      CHECK(at::equal(panels_of(a.contiguous(), b.contiguous(), unset, /*adds=*/false, 1), product));
+    }
+  }
+}
+
 TEST_CASE("not-a-number and infinity reach every number of a product that they belong to, and no other") {
+  const OnlyUse only(GENERATE(from_range(available_instructions())));
   at::Tensor a = random_matrix(20, 300, 1);
   const at::Tensor b = random_matrix(300, 40, 2).abs_();
   a[7][299] = std::numeric_limits<float>::quiet_NaN();
