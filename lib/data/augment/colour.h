@@ -1,5 +1,5 @@
-// Operations that change colours, by the formulas of torchvision's functional.adjust_*, of which each result
-// is cut off to whole numbers. Pictures have one channel (grey) or three (red, green, blue).
+// Operations that change colours, by the formulas of torchvision's functional.adjust_*. Each result is
+// truncated to whole numbers. Pictures have one channel (grey) or three (red, green, blue).
 #pragma once
 
 #include "augment/picture.h"

@@ -20,7 +20,7 @@ class Operation {
 // checked earlier.
 std::unique_ptr<Operation> make_operation(const AugmentSpec& spec);
 
-// The share of the examples that such an operation is done to: that of the spec, or else of its kind.
+// The probability of an operation: that of the spec, or else the default of its kind.
 double probability_of(const AugmentSpec& spec);
 
 }  // namespace dtrain

@@ -16,8 +16,8 @@ namespace dtrain {
 // PyTorch's models do.
 Window2d window_over(int64_t size, int64_t stride, const std::string& padding, const Shape& input);
 
-// What is wrong with a layer that slides a window of `size` over its input, or an empty string. `field` is
-// the name of the size in the layer's spec.
+// The problem with a layer that slides a window of `size` over its input, or an empty string. `field` is the
+// name of the size in the layer's spec.
 std::string window_problem(const LayerSpec& spec, const char* field, int64_t size, int64_t stride,
                            const Shape& input);
 // Of a layer that takes images.

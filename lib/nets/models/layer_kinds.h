@@ -1,5 +1,5 @@
-// What a kind of layer is to all that works with layers. Each kind is described once, in a file of the room
-// `layers`; the functions that build, compile, export and lower a model look its layers up here.
+// The interface of a kind of layer. Each kind is described once, in a file of the room `layers`; the
+// functions that build, compile, export and lower a model look its layers up here.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -47,12 +47,12 @@ struct LayerKind {
   std::shared_ptr<Layer> (*make)(const PlacedLayer& layer, WeightMaker& weights) = nullptr;
   // One module for this layer and the next, which alone reads its output; null where there is none for both.
   std::shared_ptr<Layer> (*make_with_next)(const PlacedLayer& next) = nullptr;
-  // Of a kind with two inputs, the second of which the spec's `with` names: what it computes, instead of a
-  // module, and what is wrong with its inputs (`with` is null if the spec names none) or an empty string.
+  // For a kind with two inputs (the spec's `with` names the second): its computation, instead of a module,
+  // and the problem with its inputs or an empty string (`with` is null if the spec names none).
   at::Tensor (*combine)(const at::Tensor& input, const at::Tensor& with) = nullptr;
   std::string (*pair_problem)(const LayerSpec& spec, const Shape& input, const Shape* with) = nullptr;
 
-  // What a plan asks.
+  // For plans.
   double (*operations)(const PlacedLayer& layer) = nullptr;  // as LayerOperations::forward; null: 0
   bool (*draws)(const LayerSpec& spec) = nullptr;  // whether it draws numbers in training; null: never
   bool mixes_examples = false;                     // in training an output depends on other examples' inputs

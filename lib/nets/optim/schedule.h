@@ -21,7 +21,7 @@ struct RunSteps {
 
 class ScheduleCurve;
 
-// What a kind of schedule computes; each has a file in schedules/.
+// The computations of a kind of schedule; each kind has a file in schedules/.
 struct ScheduleMethod {
   std::string name;
   // As ScheduleCurve::at() and description().

@@ -1,4 +1,4 @@
-// What one process of a run works with.
+// The objects that one process of a run works with.
 #pragma once
 
 #include "initial_state/resume.h"
