@@ -46,7 +46,7 @@ const Fields<LayerSpec>& layer_fields() {
   static const Condition norms{{"kind"}, {"batch_norm", "layer_norm"}};
   // clang-format off
   static const Fields<LayerSpec> fields = {
-      LAYER(kind, .doc = "what the layer does; layer_norm normalises each example by itself, over its features or at "
+      LAYER(kind, .doc = "the kind of layer; layer_norm normalises each example separately, over its features or at "
           "each pixel over the channels", .choices = &layer_kinds(), .required = true),
       LAYER(units, .doc = "outputs", .unit = "units", .bounds = between(1, 1e6), .when = dense, .required = true),
       LAYER(filters, .doc = "output channels", .unit = "filters", .bounds = between(1, 1e6), .when = conv2d,
@@ -57,18 +57,18 @@ const Fields<LayerSpec>& layer_fields() {
             .when = pools),
       LAYER(stride, .doc = "the step of the kernel or window", .unit = "pixels", .bounds = between(1, 1024),
             .otherwise = "conv2d: 1; pools: `pool_size`", .when = sliding),
-      LAYER(padding, .doc = "valid: none; same: zeros, so that a stride of 1 keeps the size, the odd one at the end "
-          "as in TensorFlow; symmetric: half the window on every side, as in PyTorch; an average leaves padded cells "
-          "out, as PyTorch's does with count_include_pad=False", .choices = &kPaddings, .when = sliding),
-      LAYER(output_size, .doc = "height and width of the output: each of its pixels is the mean of the part of the "
-          "input that lies under it, as in PyTorch", .unit = "pixels", .bounds = between(1, 1024), .when = adaptive,
+      LAYER(padding, .doc = "valid: none; same: zeros, so that a stride of 1 keeps the size, an odd one at the end as "
+          "in TensorFlow; symmetric: half the window on every side, as in PyTorch; averages do not count padding, "
+          "like PyTorch's with count_include_pad=False", .choices = &kPaddings, .when = sliding),
+      LAYER(output_size, .doc = "height and width of the output: each of its pixels is the mean of the corresponding "
+          "part of the input, as in PyTorch", .unit = "pixels", .bounds = between(1, 1024), .when = adaptive,
             .required = true),
-      LAYER(groups, .doc = "the input channels and the filters are divided into this many groups, and each filter sees "
-          "the channels of its own group only; as many groups as channels: a depthwise convolution. Both numbers "
-          "must be multiples of it", .bounds = between(1, 1e6), .when = conv2d),
+      LAYER(groups, .doc = "divides the input channels and the filters into this many groups, and each filter uses "
+          "only the channels of its own group; as many groups as channels: a depthwise convolution. Both numbers must "
+          "be multiples of it", .bounds = between(1, 1e6), .when = conv2d),
       LAYER(use_bias, .doc = "add a learned bias", .when = weighted),
-      LAYER(activation, .doc = "short for a layer of this kind after it; where another layer names this one, the "
-          "output of the activation is meant", .choices = &activation_kinds(), .word = "none", .when = weighted),
+      LAYER(activation, .doc = "short for a layer of this kind after it; if another layer names this one, it gets the "
+          "output of the activation", .choices = &activation_kinds(), .word = "none", .when = weighted),
       LAYER(initializer, .doc = "the distribution of the initial weights; the bias starts at zero",
             .choices = &initializer_kinds(), .when = weighted),
       LAYER(rate, .doc = "the share of inputs set to zero while training", .bounds = zero_to_below_one(),
@@ -98,35 +98,37 @@ const Fields<AugmentSpec>& augment_fields() {
   // clang-format off
   static const Fields<AugmentSpec> fields = {
       AUGMENT(kind, .doc = "what is done", .choices = &augment_kinds(), .required = true),
-      AUGMENT(probability, .doc = "the share of the examples that it is done to", .bounds = between(0, 1),
+      AUGMENT(probability, .doc = "the probability with which it is applied to an example", .bounds = between(0, 1),
               .otherwise = "flip, random_erasing: 0.5; others: 1"),
-      AUGMENT(direction, .doc = "horizontal: left and right change places; vertical: top and bottom",
+      AUGMENT(direction, .doc = "horizontal: swap left and right; vertical: swap top and bottom",
               .choices = &kDirections, .when = flip),
-      AUGMENT(padding, .doc = "the picture is moved by up to this much, in each direction", .unit = "pixels",
+      AUGMENT(padding, .doc = "move the picture by up to this much in each direction", .unit = "pixels",
               .bounds = between(1, 4096), .when = random_crop),
-      AUGMENT(padding_mode, .doc = "what comes in at the border: black, or the picture reflected",
+      AUGMENT(padding_mode, .doc = "the new border: black, or the picture reflected",
               .choices = &kPaddingModes, .when = random_crop),
-      AUGMENT(scale, .doc = "the least and the largest area that is kept or erased, as a part of the picture's",
+      AUGMENT(scale, .doc = "the smallest and the largest area to keep or erase, as a part of the picture's area",
               .bounds = {0.0, 1.0, true, false}, .length = {2, 2},
               .otherwise = "random_resized_crop: `[0.08, 1]`; random_erasing: `[0.02, 0.33]`", .when = boxes),
-      AUGMENT(ratio, .doc = "the least and the largest width of that area, as a part of its height",
+      AUGMENT(ratio, .doc = "the smallest and the largest ratio of that area's width to its height",
               .bounds = between(1e-3, 1e3), .length = {2, 2},
               .otherwise = "random_resized_crop: `[0.75, 1.333]`; random_erasing: `[0.303, 3.333]`", .when = boxes),
-      AUGMENT(degrees, .doc = "how far the picture is turned at most, in either direction; or the least and the most, "
-              "counter-clockwise", .bounds = between(-180, 180), .length = {1, 2}, .one_or_more = true,
+      AUGMENT(degrees, .doc = "the largest rotation in either direction; or the least and the most, counter-clockwise",
+              .bounds = between(-180, 180), .length = {1, 2}, .one_or_more = true,
               .when = rotate, .required = true),
-      AUGMENT(fill, .doc = "the value of pixels that come in from outside, or are erased", .bounds = between(0, 255),
+      AUGMENT(fill, .doc = "the value of new corners, or of erased pixels", .bounds = between(0, 255),
               .when = filled),
-      AUGMENT(brightness, .doc = "pixels are multiplied by a factor from 1 - this, at least 0, to 1 + this",
+      AUGMENT(brightness, .doc = "multiply pixels by a factor from 1 - this, at least 0, to 1 + this",
               .bounds = between(0, 100), .when = color_jitter),
-      AUGMENT(contrast, .doc = "the same of their distance from the picture's mean grey", .bounds = between(0, 100),
+      AUGMENT(contrast, .doc = "multiply their distance from the picture's mean grey by such a factor",
+          .bounds = between(0, 100),
               .when = color_jitter),
-      AUGMENT(saturation, .doc = "the same of their distance from their own grey", .bounds = between(0, 100),
+      AUGMENT(saturation, .doc = "multiply their distance from their own grey by such a factor",
+          .bounds = between(0, 100),
               .when = color_jitter),
-      AUGMENT(hue, .doc = "colours are turned around the circle of colours by up to this part of it, in either "
-              "direction", .bounds = between(0, 0.5), .when = color_jitter),
-      AUGMENT(alpha, .doc = "the share of the picture itself is drawn from Beta(alpha, alpha): 1 draws all shares "
-              "alike, less prefers those near 0 and 1", .bounds = between(0.01, 100),
+      AUGMENT(hue, .doc = "rotate the hue by up to this part of the colour circle, in either direction",
+              .bounds = between(0, 0.5), .when = color_jitter),
+      AUGMENT(alpha, .doc = "draw the share of the picture itself from Beta(alpha, alpha): with 1 all shares are "
+              "equally likely, with less those near 0 and 1 are likelier", .bounds = between(0.01, 100),
               .otherwise = "mixup: 0.2; cutmix: 1", .when = mixing),
   };
   // clang-format on
@@ -144,31 +146,31 @@ const Fields<PhaseSpec>& phase_fields() {
   const auto using_field = [](const char* field) { return of_schedules(field, "schedule"); };
   // clang-format off
   static const Fields<PhaseSpec> fields = {
-      PHASE(name, .doc = "what reports call it", .pattern = "[A-Za-z0-9][A-Za-z0-9_. -]{0,63}",
+      PHASE(name, .doc = "the name of the phase in reports", .pattern = "[A-Za-z0-9][A-Za-z0-9_. -]{0,63}",
             .made_of = "up to 64 letters, digits, '_', '.', '-' and spaces, the first a letter or a digit",
             .otherwise = "its number"),
-      PHASE(epochs, .doc = "how long it lasts: passes over the training examples", .unit = "epochs",
+      PHASE(epochs, .doc = "its length in passes over the training examples", .unit = "epochs",
             .bounds = between(1, 1e6), .otherwise = "`steps`"),
-      PHASE(steps, .doc = "how long it lasts, instead of `epochs`", .unit = "steps", .bounds = between(1, 1e12),
+      PHASE(steps, .doc = "its length in updates, instead of `epochs`", .unit = "steps", .bounds = between(1, 1e12),
             .otherwise = "`epochs`"),
-      PHASE(trainable, .doc = "the layers that are trained; the others stay as they are, moving statistics too. "
-            "head: the last dense or conv2d layer, or what follows a network without its top; last_layers: so many at "
-            "the end of the list that `dtrain plan` shows; names may have a `*` for any text",
+      PHASE(trainable, .doc = "the layers to train; the others are frozen, with their moving statistics. head: the "
+            "last dense or conv2d layer, or everything after a network without its top; last_layers: so many at the "
+            "end of the list that `dtrain plan` shows; names may have a `*` for any text",
             .bounds = between(1, 10000), .length = {1, 1000}, .pattern = "[A-Za-z0-9_*]{1,64}",
             .made_of = "up to 64 letters, digits, '_' and '*'"),
-      PHASE(learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
+      PHASE(learning_rate, .doc = "the learning rate before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
             .otherwise = "`train.optimizer.learning_rate`", .when = using_field("learning_rate")),
-      PHASE(cache_features, .doc = "auto: what the frozen layers before the first trained one make of an example is "
-            "computed once and kept, where it is always the same and fits into memory ([features]("
-            "transfer.md#kept-features)), and if that takes over a second, in a file for later runs; disk: always in a "
-            "file, too; memory: never; none: it is computed in every step", .choices = &kFeatureCaches),
+      PHASE(cache_features, .doc = "auto: compute the outputs of the frozen layers before the first trained one once, "
+            "and keep them in memory if they are always the same and fit ([features](transfer.md#kept-features)), and "
+            "in a file for later runs if this takes over a second; disk: always write the file; memory: never; none: "
+            "compute them in every step", .choices = &kFeatureCaches),
       OF_SCHEDULE(kind, .path = "schedule", .doc = "how the learning rate changes during the phase; this and the "
-                  "following fields are as in [`train.schedule`](#trainschedule), counted from the phase's first "
-                  "step", .choices = &schedule_kinds()),
-      OF_SCHEDULE(unit, .path = "unit", .doc = "what `boundaries`, `every` and `over` count", .choices = &kPhaseUnits,
+                  "following fields work as in [`train.schedule`](#trainschedule), counted from the phase's first step",
+                  .choices = &schedule_kinds()),
+      OF_SCHEDULE(unit, .path = "unit", .doc = "the unit of `boundaries`, `every` and `over`", .choices = &kPhaseUnits,
                   .when = using_field("unit")),
-      OF_SCHEDULE(boundaries, .path = "boundaries", .doc = "after how many epochs (or steps) each next one of "
-                  "`values` begins; ascending", .bounds = between(1, 1e12), .length = {1, 10000},
+      OF_SCHEDULE(boundaries, .path = "boundaries", .doc = "the epochs (or steps) after which the next of `values` "
+                  "begins; ascending", .bounds = between(1, 1e12), .length = {1, 10000},
                   .when = using_field("boundaries"), .required = true),
       OF_SCHEDULE(values, .path = "values", .doc = "the learning rates, before scaling and warmup",
                   .bounds = above_zero_to(1e6), .length = {2, 10001}, .when = using_field("values"), .required = true),
@@ -182,7 +184,7 @@ const Fields<PhaseSpec>& phase_fields() {
                   .when = using_field("power")),
       OF_SCHEDULE(initial_factor, .path = "initial_factor", .doc = "the first rate, as a part of `learning_rate`",
                   .bounds = {0.0, 1.0, true, false}, .when = using_field("initial_factor")),
-      OF_SCHEDULE(peak_at, .path = "peak_at", .doc = "where the rate is at its highest, as a part of `over`",
+      OF_SCHEDULE(peak_at, .path = "peak_at", .doc = "the point with the highest rate, as a part of `over`",
                   .bounds = {0.0, 1.0, true, true}, .when = using_field("peak_at")),
       OF_SCHEDULE(final_factor, .path = "final_factor", .doc = "the lowest rate, as a part of `learning_rate`",
                   .bounds = {0.0, 1.0, false, true}, .when = using_field("final_factor")),
@@ -190,7 +192,7 @@ const Fields<PhaseSpec>& phase_fields() {
                   .choices = &evaluated_metrics(), .when = using_field("metric")),
       OF_SCHEDULE(patience, .path = "patience", .doc = "reduce the rate after this many evaluations in a row without "
                   "improvement", .unit = "evaluations", .bounds = between(1, 1e6), .when = using_field("patience")),
-      OF_SCHEDULE(cooldown, .path = "cooldown", .doc = "how many evaluations after a reduction do not count",
+      OF_SCHEDULE(cooldown, .path = "cooldown", .doc = "the number of evaluations after a reduction that do not count",
                   .unit = "evaluations", .bounds = between(0, 1e6), .when = using_field("cooldown")),
       OF_SCHEDULE(min_delta, .path = "min_delta", .doc = "the smallest change of the metric that is an improvement",
                   .bounds = between(0, 1e6), .when = using_field("min_delta")),

@@ -15,8 +15,8 @@ inline OptimizerKind lion_kind() {
       .decouples_decay = true,
       .fields = {
           KIND_FIELD(LionFields, beta1,
-                     .doc = "the weight of the mean of the gradients against the last gradient, where the "
-                            "sign of both together is what moves a weight",
+                     .doc = "the weight of the mean of the gradients against the last gradient in their sum; "
+                            "an update moves a weight by the sign of this sum",
                      .bounds = zero_to_below_one()),
           KIND_FIELD(LionFields, beta2, .doc = "decay of the mean of the gradients",
                      .bounds = zero_to_below_one()),

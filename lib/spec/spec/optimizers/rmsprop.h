@@ -13,7 +13,7 @@ struct RmspropFields {
 inline OptimizerKind rmsprop_kind() {
   return {.name = "rmsprop",
           .fields = {
-              KIND_FIELD(RmspropFields, momentum, .doc = "the share of the last update that is kept",
+              KIND_FIELD(RmspropFields, momentum, .doc = "the share of the last update to keep",
                          .bounds = zero_to_below_one()),
               KIND_FIELD(RmspropFields, decay, .doc = "decay of the mean of the squared gradients",
                          .bounds = zero_to_below_one()),

@@ -11,7 +11,7 @@ struct SgdFields {
 
 inline OptimizerKind sgd_kind() {
   return {.name = "sgd",
-          .fields = {KIND_FIELD(SgdFields, momentum, .doc = "the share of the last update that is kept",
+          .fields = {KIND_FIELD(SgdFields, momentum, .doc = "the share of the last update to keep",
                                 .bounds = zero_to_below_one()),
                      KIND_FIELD(SgdFields, nesterov, .doc = "Nesterov's momentum")},
           .contradiction = [](const KindFields& own) -> std::optional<Contradiction> {
