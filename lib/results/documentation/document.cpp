@@ -202,8 +202,8 @@ std::string entries_text(const EntryList<Entry>& list, const std::string& introd
 }
 
 const char* const kLayersIntroduction =
-    R"(The list has one entry for each layer, from input to output; the last layer has as many units as there are classes. A
-layer accepts only the fields that its kind uses:)";
+    R"(The list has one entry for each layer, from input to output; the last layer has as many units as there are classes.
+A layer accepts only the fields that its kind uses:)";
 
 const char* const kLayersExample = R"(model:
   kind: layers
@@ -216,9 +216,9 @@ const char* const kLayersExample = R"(model:
 )";
 
 const char* const kAugmentIntroduction =
-    R"(The list has one entry for each operation, in the order in which dtrain applies them. You can write an entry without
-fields as a word. [Augmentation](data.md#augmentation) describes the operations. An operation accepts only the fields
-that its kind uses:)";
+    R"(The list has one entry for each operation, in the order in which dtrain applies them. You can write an entry
+without fields as a word. [Augmentation](data.md#augmentation) describes the operations. An operation accepts only the
+fields that its kind uses:)";
 
 const char* const kAugmentExample = R"(data:
   augment:
