@@ -202,8 +202,8 @@ std::string entries_text(const EntryList<Entry>& list, const std::string& introd
 }
 
 const char* const kLayersIntroduction =
-    R"(The list has one entry for each layer, from input to output; the last layer has as many units as there are classes.
-A layer accepts only the fields that its kind uses:)";
+    R"(The list has one entry for each layer, from input to output; the last layer has as many units as there are
+classes. A layer accepts only the fields that its kind uses:)";
 
 const char* const kLayersExample = R"(model:
   kind: layers
