@@ -15,7 +15,7 @@
 
 namespace dtrain {
 
-// What the command line asks for: the options of every subcommand, and what to do after parsing.
+// The parsed command line: the options of every subcommand, and the action after parsing.
 struct CommandLine {
   CLI::App app{
       "dtrain: a native distributed trainer. A YAML job spec in, a trained model and its numbers out.",

@@ -27,7 +27,7 @@ struct TriedField {
   std::optional<ValueRange> range = {};
 };
 
-// What a tune tries, and how.
+// The fields and values that a tune tries, and its other options.
 struct TuneOptions {
   std::vector<TriedField> fields = {};
   std::optional<int64_t> random;      // so many trials; nullopt: the grid

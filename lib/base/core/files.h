@@ -18,8 +18,8 @@ ExitCode file_failure_code(int error, ExitCode refused = ExitCode::kUsage);
 // The exit code for a failed write to standard output: kUsage if the reader is gone, otherwise kDisk.
 ExitCode output_failure_code();
 
-// What helps against `error` (errno) when a file cannot be written, after "; ", or "" where nothing is known.
-// `option` is the one that names another place, if the command has one.
+// Advice for a file that cannot be written because of `error` (errno), after "; ", or "" without advice.
+// `option` is the command's option that names another place, if it has one.
 std::string advice_on_writing(int error, const std::string& option = "");
 
 // Writes all `count` bytes. Returns false, with errno set, if that fails.

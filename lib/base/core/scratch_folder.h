@@ -1,4 +1,4 @@
-// A folder of our own for files that nobody needs unless something fails.
+// A private folder for files that are only needed if something fails.
 #pragma once
 
 #include <filesystem>

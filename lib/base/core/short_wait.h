@@ -7,8 +7,8 @@
 namespace dtrain {
 
 // One thread's waits for words of memory to change. It looks for some microseconds, which costs the least if
-// nobody else wants the core, and then sleeps until someone calls the word's notify_one() or notify_all().
-// Where another program had the core while it looked, the next waits are asleep from the beginning.
+// nobody else wants the core, and then sleeps until someone calls the word's notify_one() or notify_all(). If
+// another program took the core while it spun, the next waits sleep at once.
 class ShortWait {
  public:
   void until_changes(const std::atomic<uint32_t>& word, uint32_t from);

@@ -12,7 +12,7 @@
 
 namespace dtrain {
 
-// What the time of a step goes to.
+// The phases of a step's time.
 enum class StepTime : size_t {
   kDataWait,      // waiting until the next share is loaded
   kCompute,       // forward and backward

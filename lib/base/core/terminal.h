@@ -1,4 +1,4 @@
-// What is known of the terminal that a standard stream may be.
+// Properties of the terminal behind a standard stream.
 #pragma once
 
 namespace dtrain {

@@ -1,5 +1,6 @@
-// What dtrain asks of a device beyond what LibTorch's device-independent functions offer. CUDA's is a module
-// library of its own (lib/cuda), loaded when a job asks for a GPU: loading it takes seconds and gigabytes.
+// The interface to a device, for what LibTorch's device-independent functions do not offer. That for CUDA is
+// a separate module library (lib/cuda), loaded when a job asks for a GPU: loading it takes seconds and
+// gigabytes.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -16,7 +17,7 @@
 
 namespace dtrain {
 
-// What is chosen for a device once, before its first tensor.
+// Options of a device, set once before its first tensor.
 struct AcceleratorOptions {
   bool tf32 = false;  // float32 matrix products and convolutions in TensorFloat-32
   bool benchmark =
@@ -31,7 +32,7 @@ struct DeviceMemory {
   int64_t total = 0;
 };
 
-// What a device did by itself at one time: it ran a kernel, or copied or filled memory.
+// One activity of a device: it ran a kernel, or copied or filled memory.
 struct DeviceActivity {
   bool is_kernel = true;
   std::string name;    // of a kernel, its function: "void at::native::..."; of memory: "Memcpy HtoD (...)"
@@ -57,13 +58,14 @@ class Accelerator {
 
   // From start_profile() to stop_profile() the device's driver notes what it does, also when it replays what
   // was recorded before. Call both when the device has nothing left to do. Only one profile at a time in a
-  // process. stop_profile() returns all that was noted: nothing if the driver does not let this process
+  // process. stop_profile() returns the recorded activities: none if the driver does not let this process
   // profile.
   virtual void start_profile() = 0;
   virtual std::vector<DeviceActivity> stop_profile() = 0;
 
   virtual DeviceMemory memory() const = 0;
-  // The part of the last moments (up to a second) in which it computed, 0 to 1; nullopt where nobody tells.
+  // The share of the last moments (up to a second) in which it computed, 0 to 1; nullopt if the driver does
+  // not report it.
   virtual std::optional<double> utilisation() const = 0;
 };
 

@@ -31,7 +31,7 @@ struct HostTensor {
 
 using DeviceTensorList = std::vector<DeviceTensorPtr>;
 
-// What the devices have been told to compute. Its end is waited for when it is destroyed.
+// Work that the devices have been given. The destructor waits for its end.
 class DeviceWork {
  public:
   virtual ~DeviceWork() = default;
@@ -58,8 +58,8 @@ class LoadedProgram {
 struct CompileOptions {
   int64_t replicas = 1;
   bool quick = false;  // with little effort: sooner, for programs that may be slower
-  // Of GPUs: the folder of what was found to be the fastest kernels here, which is used again, so that
-  // programs compute the same bits in every run; empty: nothing is kept.
+  // For GPUs: the folder that keeps the choice of the fastest kernels, so that programs compute the same bits
+  // in every run; empty: keeps nothing.
   std::string kernels_in = {};
 };
 
@@ -83,14 +83,14 @@ class ProgramRunner {
   virtual DeviceTensorPtr send(const HostTensor& tensor, int64_t device) = 0;
 };
 
-// What a plugin makes of a program for devices that need not be there.
+// The result of compiling a program for devices that need not be present.
 struct AheadProgram {
   double seconds = 0;
   int64_t code_bytes = 0;  // -1: the plugin does not tell
   std::string serialised;  // for a plugin of the same version
 };
 
-// What the module offers; `version` is that of dtrain which it was built with.
+// The interface of the module; `version` is the version of dtrain that it was built with.
 class ProgramModule {
  public:
   virtual ~ProgramModule() = default;

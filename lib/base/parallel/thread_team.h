@@ -43,10 +43,10 @@ class ThreadTeam {
   void compute(int64_t piece);
   int64_t take(bool first);
 
-  // The pieces of the loop under way that nobody has taken: its number, the first piece and the one after the
-  // last one. Only who has taken a piece may look at the loop, which cannot end before that piece.
+  // The current loop's free pieces: the loop's number, the first free piece and the one after the last. Only
+  // a thread that has taken a piece may look at the loop, because the loop cannot end before that piece.
   alignas(64) std::atomic<uint64_t> open_ = 0;
-  alignas(64) std::atomic<uint32_t> loops_ = 0;   // how many there were: who has no work waits for the next
+  alignas(64) std::atomic<uint32_t> loops_ = 0;   // loops so far; a thread without work waits for the next
   alignas(64) std::atomic<uint32_t> undone_ = 0;  // pieces
   const Work* work_ = nullptr;
   std::fenv_t arithmetic_ = {};

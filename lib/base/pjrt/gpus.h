@@ -1,4 +1,4 @@
-// What XLA's plugin for GPUs is told beyond what every plugin is: https://openxla.org/xla.
+// Options for XLA's plugin for GPUs besides those for every plugin: https://openxla.org/xla.
 #pragma once
 
 #include <deque>

@@ -47,7 +47,7 @@ class Plugin {
     if (PJRT_Error* const error = entry(function)(&args)) raise(error, code);
   }
 
-  // The same for what is given back: there is nobody to tell.
+  // The same for releasing objects, where errors cannot be reported.
   template <class Function, class Args>
   void give_back(Function PJRT_Api::*function, Args& args) const noexcept {
     if (PJRT_Error* const error = (api_->*function)(&args)) destroy(error);
@@ -58,7 +58,7 @@ class Plugin {
   }
 
  private:
-  // What is called here has been in the table since this version or longer.
+  // Every function that we call has been in the table since this version or longer.
   static constexpr int kOldestMinor = 40;
 
   static std::string text_of(const PJRT_Api_Version& version) {

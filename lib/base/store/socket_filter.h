@@ -1,4 +1,4 @@
-// Restricts who may connect to sockets that libraries open without any authentication.
+// Restricts which hosts may connect to sockets that libraries open without authentication.
 #pragma once
 
 #include <functional>

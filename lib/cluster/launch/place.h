@@ -34,7 +34,7 @@ struct Place {
 // The variables without which this process would be alone: "SLURM_STEP_ID".
 std::string variables_of(const Identity& replica);
 
-// What to do if they were left over: "if Slurm is not to start the replicas, unset SLURM_STEP_ID".
+// Advice in case these variables are leftovers: "if Slurm is not to start the replicas, unset SLURM_STEP_ID".
 std::string advice_on_leftovers(const Identity& replica);
 
 // Finds the place of this process. Checks the sources from the innermost: torchrun's environment, Open MPI,

@@ -1,6 +1,6 @@
-// What every replica of this host was last doing, in memory shared with the supervisor. A replica writes its
-// own slot with plain atomic stores (nanoseconds, no system call). When something goes wrong the supervisor
-// reads the slots, so that an error can say which replica was missing and where the others waited.
+// The current activity of every replica of this host, in memory shared with the supervisor. A replica writes
+// its own slot with plain atomic stores (nanoseconds, no system call). When something goes wrong the
+// supervisor reads the slots, so that an error can say which replica was missing and where the others waited.
 #pragma once
 
 #include <cstdint>

@@ -22,8 +22,8 @@ struct NpyHeader {
   int64_t data_bytes() const;
 };
 
-// Parses the beginning of a file, of which as much as it has, up to kMostNpyHeaderBytes, is in `start`.
-// Throws Error(kData) with the fault, without a file's name.
+// Parses the beginning of a file; `start` is the whole file or its first kMostNpyHeaderBytes. Throws
+// Error(kData) with the fault, without a file's name.
 NpyHeader parse_npy_header(std::string_view start);
 
 // The array at `data`, with data_bytes(), as a type that LibTorch computes with: without a copy where it has

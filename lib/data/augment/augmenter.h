@@ -1,6 +1,6 @@
-// What data.augment does to the examples of a job. All that is random is a function of the job's seed, of
-// which showing of which example it is, and of the operation's position in the list, so it depends neither on
-// threads and replicas nor on what was read before.
+// Applies data.augment to the examples of a job. All random numbers are functions of the job's seed, the
+// example, how often it has been used, and the operation's position in the list. They do not depend on
+// threads, replicas or earlier reads.
 #pragma once
 
 #include <cstdint>

@@ -9,9 +9,9 @@
 
 namespace dtrain {
 
-// What the files in `folder`, or in the folder of their archive inside of it, hold: data_batch_1.bin to
-// data_batch_5.bin and test_batch.bin, or train.bin and test.bin. Any number of examples.
-// Returns nullopt if none of them is there. Throws Error(kData) if only some are, or if one is no such file.
+// Reads the files in `folder`, or in the folder of their archive inside it: data_batch_1.bin to
+// data_batch_5.bin and test_batch.bin, or train.bin and test.bin. Any number of examples. Returns nullopt if
+// none of them is there. Throws Error(kData) if only some are, or if one is no such file.
 std::optional<DatasetInfo> find_cifar10(const std::filesystem::path& folder);
 std::optional<DatasetInfo> find_cifar100(const std::filesystem::path& folder);
 

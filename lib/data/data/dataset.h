@@ -20,7 +20,7 @@ struct BadExamples {
   bool known = true;                    // false: the pictures were not read yet
 };
 
-// What is known about a dataset before its pixels are read.
+// A description of a dataset, available before its pixels are read.
 struct DatasetInfo {
   std::string name;       // the dataset that is used
   std::string requested;  // the dataset that the spec asks for; differs from `name` after a fallback
@@ -43,7 +43,7 @@ struct DatasetInfo {
   int64_t stored_bytes() const;
   bool is_fallback() const { return name != requested; }
   bool has_validation() const { return validation_examples > 0; }
-  // What the evaluations during training are of: the validation part, or without one the test examples.
+  // The examples of evaluations during training: the validation part, or without one the test examples.
   int64_t evaluated_examples() const { return has_validation() ? validation_examples : test_examples; }
   // Whether the test examples are evaluated at the end, apart from the evaluations during training.
   bool has_final_test() const { return has_validation() && test_examples > 0; }

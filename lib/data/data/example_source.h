@@ -26,7 +26,7 @@ struct ExampleSlot {
   at::Tensor targets;  // int64 [n], the classes; or the model's dtype, [n, numbers to predict]
 };
 
-// What an example is called where the user has it.
+// The user's name for an example.
 struct ExampleName {
   std::string file = {};  // below the dataset's folder; of an archive "shards/train-0.tar: 000001.jpg"
   int64_t row = 0;        // of a table, from 1; 0: the file is the example
@@ -54,7 +54,7 @@ class ExampleSource {
   virtual void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const = 0;
   // The class of every example, int64 [n], for which no inputs are read. Undefined: targets are numbers.
   virtual at::Tensor classes() const { return {}; }
-  // What the examples `indices` are called. Takes long for some sources, however few they are.
+  // The names of the examples `indices`. Takes long for some sources, however few they are.
   virtual std::vector<ExampleName> names_of(std::span<const int64_t> indices) const;
   // All examples as tensors, if they are in memory (a device can then hold them); a source that is a part of
   // another copies them.

@@ -15,8 +15,8 @@ namespace dtrain {
 // needed.
 bool is_picture_dataset(const std::string& name);
 
-// What is known of the pictures at `place`, with everything that the spec asks for. None is read: with
-// spec.on_bad_example skip, what cannot be read is left out as far as it is known. Returns nullopt if there
+// The description of the pictures at `place`, with everything that the spec asks for. Reads no picture: with
+// spec.on_bad_example skip, it omits only the bad pictures that are already known. Returns nullopt if there
 // is no such folder (of a tar: or file). Throws as list_image_folder(), list_archives() and divided() do.
 std::optional<DatasetInfo> find_image_folder(const std::filesystem::path& place, const DataSpec& spec);
 std::optional<DatasetInfo> find_archives(const std::filesystem::path& place, const DataSpec& spec);

@@ -1,4 +1,4 @@
-// What the pixels of the training pictures are like (data.image.mean: measured).
+// Mean and standard deviation of the training pictures' pixels (data.image.mean: measured).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ struct PixelStatistics {
   std::vector<double> standard_deviation;  // of all pixels; 1 for a channel whose pixels are all the same
 };
 
-// Of all pixels of `source`, which has pixels and at least one example. `on_progress` is told of examples.
+// Measures all pixels of `source`, which has pixels and at least one example. Reports examples to
+// `on_progress`.
 PixelStatistics measure_pixels(const ExampleSource& source, int64_t threads,
                                const OnPrepared& on_progress = {});
 
@@ -25,7 +26,7 @@ inline constexpr const char* kNearlyBlack =
     "the training pictures are nearly black; if these are 12 bits of a camera in files of 16, multiply "
     "their values by 16 (`dtrain data check` names such files)";
 
-// Whether something in the spec is to be measured.
+// Whether the spec asks to measure pixels.
 bool measures_pixels(const DataSpec& spec);
 
 // Puts what was measured in its place.

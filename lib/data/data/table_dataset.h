@@ -21,8 +21,8 @@ bool is_table_dataset(const std::string& name);
 DatasetInfo find_table_dataset(const DataSpec& spec);
 Dataset load_table_dataset(const DataSpec& spec);
 
-// What spec.saved_table says, for what needs no data. Throws Error(kCheckpoint) if it is not what dtrain
-// saves.
+// The description in spec.saved_table, for uses that need no data. Throws Error(kCheckpoint) if dtrain cannot
+// have saved it.
 DatasetInfo saved_table_dataset(const DataSpec& spec);
 
 // Which rows of the files are which examples. Without test rows of their own they are rows of the training

@@ -1,4 +1,4 @@
-// What the metadata of a picture says about how it was taken.
+// The orientation of a picture, from its metadata.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,7 +25,7 @@ JpegSegments jpeg_segments(std::string_view jpeg);
 // EXIF has no such tag XMP's tiff:Orientation. 1 without either, or if they are damaged.
 int orientation_of(const Metadata& metadata);
 
-// A picture [height, width, channels] that is stored with this orientation, as it is to be seen.
+// Rotates a picture [height, width, channels] that is stored with this orientation upright.
 at::Tensor upright(const at::Tensor& stored, int orientation);
 
 }  // namespace dtrain

@@ -9,7 +9,7 @@
 
 namespace dtrain {
 
-// What becomes of an image of another size. All but kRefuse scale it (bilinear with antialiasing).
+// How to handle an image of another size. All but kRefuse scale it (bilinear with antialiasing).
 enum class Fit {
   kRefuse,
   kStretch,  // to exactly that size; proportions are not kept

@@ -79,7 +79,7 @@ class ImageBlock {
   std::unique_ptr<std::atomic<bool>[]> compared_;  // for each image
 };
 
-// What the header of a block says; nullopt: it is none.
+// The contents of the header of a block; nullopt: it is not a header.
 struct ImageBlockHeader {
   std::string root;
   int64_t images = 0;

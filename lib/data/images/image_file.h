@@ -15,7 +15,7 @@ inline constexpr int64_t kMaxImageFileBytes = int64_t{256} << 20;
 inline constexpr int64_t kMaxImageSide = 16'384;               // pixels
 inline constexpr int64_t kMaxImagePixels = int64_t{64} << 20;  // width x height
 
-// What the header of an image file says.
+// The contents of the header of an image file.
 struct ImageFacts {
   std::string format;  // "JPEG"
   int64_t width = 0;   // pixels, as they are stored

@@ -55,7 +55,7 @@ at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file, 
 // uses no other threads there. Throws what one of the calls has thrown; some others are then not made.
 void for_each_image(int64_t count, int64_t threads, const std::function<void(int64_t at)>& work);
 
-// What read_image_set() calls, by one thread at a time.
+// Callbacks of read_image_set(), called by one thread at a time.
 struct ImageCalls {
   std::function<void(int64_t at)> on_image = {};  // after each image: its place in `indices`
   // For an image that cannot be read, instead of throwing: its place in `indices`, and why. What `out` has of

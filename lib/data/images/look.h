@@ -1,4 +1,4 @@
-// What a picture looks like, in few bits.
+// Perceptual hashes of pictures.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -27,7 +27,7 @@ class BalancedClasses {
   BalancedClasses(const at::Tensor& classes, uint64_t seed);
 
   // The n examples of an epoch, class by class. Each class that has examples gets n / (their number) places;
-  // the places that are left over go to one class after the other, from epoch to epoch in turn.
+  // the remaining places go to the classes in turn, from epoch to epoch.
   std::vector<int64_t> examples_of(int64_t epoch) const;
 
  private:
@@ -47,8 +47,8 @@ class BalancedClasses {
 // Any number of threads may use one at once.
 class ExampleOrder {
  public:
-  // As options.shuffle and options.balanced say. Throws Error(kBug) if classes are to be balanced and there
-  // are none.
+  // The order follows options.shuffle and options.balanced. Throws Error(kBug) for a balanced order without
+  // classes.
   ExampleOrder(const ExampleSource& source, const LoaderOptions& options);
 
   EpochOrder of(int64_t epoch) const;

@@ -20,7 +20,7 @@ struct Batch {
   bool is_mixed() const { return other_targets.defined(); }
 };
 
-// What stored pixels are converted to.
+// The format to which stored pixels are converted.
 struct PixelFormat {
   Normalisation normalisation;
   at::ScalarType dtype = at::kFloat;
@@ -41,7 +41,7 @@ class MicroBatch {
 
   int64_t size() const { return rows_.defined() ? rows_.size(-1) : stored_.size(); }
   Batch assemble() const;
-  // What assemble() makes a batch of: the `rows` of it (int64 [n]), or if they are undefined all of it.
+  // The source of assemble(): its `rows` (int64 [n]), or all of it if they are undefined.
   const Batch& stored() const { return stored_; }
   at::Tensor rows() const;
 

@@ -1,4 +1,4 @@
-// Tar archives that are packed, such as .tar.gz: nothing in them can be read without all that comes before.
+// Tar archives that are packed, such as .tar.gz: to read a member, everything before it must be unpacked.
 #pragma once
 
 #include <filesystem>

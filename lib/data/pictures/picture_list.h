@@ -1,4 +1,4 @@
-// Which pictures people have, of which classes, and to which part of the data each belongs. Reads no picture.
+// Lists the user's pictures, with their classes and their parts of the data. Does not open the pictures.
 #pragma once
 
 #include <cstdint>

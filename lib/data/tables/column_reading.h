@@ -11,8 +11,7 @@
 
 namespace dtrain {
 
-// What a cell is, whatever its column holds. An amount is a number with a sign besides, such as 5% or 3,50
-// EUR.
+// The form of a single cell. An amount is a number with a unit, such as 5% or 3,50 EUR.
 enum class CellForm { kNumber, kDate, kAmount, kWord };
 
 // Cells of a column that are numbers in the same styles, or of the same other form. The first one stands for
@@ -25,7 +24,7 @@ struct CellSort {
   std::string cell = {};
 };
 
-// What the cells of a column are, counted. Parts of a file can be counted apart, and merged.
+// Counts the forms of a column's cells. Parts of a file can be counted separately and merged.
 class ColumnCounts {
  public:
   // A cell that is not missing; rows ascend.
@@ -58,13 +57,13 @@ struct CountedColumn {
   std::optional<int64_t> numbers_rows_from = {};  // its cells are this number, 0 or 1, and each the next one
 };
 
-// What the spec says of all numbers; nullopt: the cells decide.
+// The spec's settings for all numbers; nullopt: the cells decide.
 struct StyleWish {
   std::optional<char> decimal = {};
   std::optional<char> thousands = {};  // 0: none
 };
 
-// What a column is read as, and why it cannot be used so, if that is not known for certain.
+// How a column is read, and why that is not certain, if it is not.
 struct DecidedColumn {
   ColumnReading reading;
   std::string refusal = {};  // "column 'a', row 7: 'O.5' is no number, and ...; ..."

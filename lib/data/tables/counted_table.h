@@ -1,4 +1,4 @@
-// A table that was looked at once: what its columns hold, and how they are to be read.
+// A table after a first pass: the contents of its columns, and how to read them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace dtrain {
 
-// What a user wants of the columns.
+// The user's settings for the columns.
 struct TableWish {
   std::vector<std::string> targets;  // at least one
   std::vector<std::string> ignored = {};

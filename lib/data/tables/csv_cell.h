@@ -1,4 +1,4 @@
-// What the text of a cell of a table means.
+// Parses the cells of a table.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ bool is_missing_cell(std::string_view cell, const std::vector<std::string>& othe
 // How numbers are written: 1234.5, 1,234.5, 1.234,5, 1 234,5, 1'234.5.
 struct NumberStyle {
   char decimal = '.';  // or ','
-  // What may be between groups of three digits: the one of . and , that is not the decimal sign; ' ' for any
-  // space, also one that does not break a line; '\'', also for the typographic one; 0: nothing.
+  // The thousands separator: the one of . and , that is not the decimal sign; ' ' for any space, also one
+  // that does not break a line; '\'', also for the typographic one; 0: nothing.
   char thousands = 0;
   bool operator==(const NumberStyle&) const = default;
 };

@@ -17,8 +17,8 @@ inline constexpr size_t kMaxCsvRowBytes = size_t{1} << 26;
 // The cells of a row, as CsvRows has them.
 using CsvRow = std::vector<std::string>;
 
-// What separates cells. By default that of comma, semicolon, tab and bar which the header has most of; with a
-// sign this one, where the header has it or has none, or else `always`.
+// The separator of cells. By default the one of comma, semicolon, tab and bar that is most frequent in the
+// header. With a sign, this sign if the header has it or has none of the four, or always with `always`.
 struct CsvSeparator {
   char sign = 0;
   bool always = false;

@@ -1,4 +1,4 @@
-// What the columns of a CSV file hold, before anyone says what they are for.
+// A summary of the columns of a CSV file, before their purpose is known.
 #pragma once
 
 #include <cstdint>

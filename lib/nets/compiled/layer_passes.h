@@ -57,7 +57,8 @@ struct LayerPasses {
   bool reads_output = false;                            // in backward
   int64_t (*scratch)(const LayerWork& work) = nullptr;  // how many numbers; null: none
   int64_t (*kept)(const LayerWork& work) = nullptr;     // how many numbers; null: none
-  // What of such a layer an eager step computes faster, for people; null, as its result: nothing is known.
+  // Describes for users what an eager step computes faster in such a layer; null, or a null result: nothing
+  // known.
   const char* (*faster_eager)(const PlacedLayer& layer) = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// What the users of an exported model want of it, and what it tells them.
+// The options of an export, and the metadata of the exported model.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What the code of a layer in TorchScript may name (LayerKind::torchscript).
+// The names that the TorchScript code of a layer may use (LayerKind::torchscript).
 #pragma once
 
 #include <fmt/format.h>

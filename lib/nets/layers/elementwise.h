@@ -1,4 +1,4 @@
-// What the layers that change each number by itself have in common.
+// The common parts of elementwise layers.
 #pragma once
 
 #include <ATen/ATen.h>

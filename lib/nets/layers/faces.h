@@ -1,4 +1,4 @@
-// What a file that describes a kind of layers needs: the types of all its parts, and short ways to make some.
+// The includes of a file that describes a kind of layer: the types of its parts, and short ways to make some.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// What a kind of layer is to all that works with layers. Each kind is described once, in a file of the room
-// `layers`; the functions that build, compile, export and lower a model look its layers up here.
+// The interface of a kind of layer. Each kind is described once, in a file of the room `layers`; the
+// functions that build, compile, export and lower a model look its layers up here.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -52,7 +52,7 @@ struct LayerKind {
   at::Tensor (*combine)(const at::Tensor& input, const at::Tensor& with) = nullptr;
   std::string (*pair_problem)(const LayerSpec& spec, const Shape& input, const Shape* with) = nullptr;
 
-  // What a plan asks.
+  // For plans.
   double (*operations)(const PlacedLayer& layer) = nullptr;  // as LayerOperations::forward; null: 0
   bool (*draws)(const LayerSpec& spec) = nullptr;  // whether it draws numbers in training; null: never
   bool mixes_examples = false;                     // in training an output depends on other examples' inputs

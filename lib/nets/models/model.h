@@ -32,11 +32,11 @@ class Model : public torch::nn::Module {
   // them uses its moving statistics in training too, and keeps them. All layers before `layers.first` must be
   // among those, and what comes after may use their output only.
   virtual void train_layers(const TrainedLayers& layers) = 0;
-  // What the first `layers` layers make of `input`, in evaluation mode and without gradients.
+  // The output of the first `layers` layers for `input`, in evaluation mode and without gradients.
   virtual at::Tensor features(at::Tensor input, int64_t layers) = 0;
   // The layer that forward() begins with.
   virtual int64_t first_layer() const = 0;
-  // What it was built from.
+  // The layers that it was built from.
   virtual const std::vector<PlacedLayer>& layers() const = 0;
   int64_t outputs() const { return layers().back().output_shape.at(0); }
 };

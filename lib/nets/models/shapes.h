@@ -1,4 +1,5 @@
-// Shape inference: what a layer makes of an input shape, and how many parameters and buffers it has.
+// Shape inference: the output shape of a layer for an input shape, and the number of its parameters and
+// buffers.
 #pragma once
 
 #include <array>
@@ -31,7 +32,7 @@ struct LayerSizes {
 
 inline LayerSizes fault(std::string problem) { return {{}, 0, 0, std::move(problem)}; }
 
-// What is wrong with a field of a layer, or an empty string. The arithmetic of shapes relies on these bounds.
+// The problem with a field of a layer, or an empty string. The arithmetic of shapes relies on these bounds.
 std::string range_problem(const char* field, int64_t value);
 std::string initializer_problem(const std::string& name);
 

@@ -1,4 +1,4 @@
-// What evaluations and predictions take as a model's outputs.
+// A model's outputs as evaluations and predictions use them.
 #pragma once
 
 #include <ATen/core/Tensor.h>

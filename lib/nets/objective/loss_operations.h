@@ -21,7 +21,7 @@ class LossOperations {
   LossOperations(const TrainSpec& train, const Value& outputs)
       : train_(train), outputs_(outputs), builder_(*outputs.builder) {}
   virtual ~LossOperations() = default;
-  // What the training losses are for `targets`: i32 [rows] or [rows, outputs] of the outputs' type.
+  // The training losses for `targets`: i32 [rows] or [rows, outputs] of the outputs' type.
   virtual RowLosses rows(const Value& targets) = 0;
   // Each row's part of the sums that ObjectiveInfo::sum_names() has after the loss and the examples, but for
   // those of the targets alone: [rows], or [rows, outputs] where each output has a sum of its own.

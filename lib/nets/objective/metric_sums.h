@@ -54,8 +54,8 @@ class MetricSums {
   // float64, in the order of ObjectiveInfo::sum_names(): exact for counts up to 2^53. An undefined tensor if
   // no objective is known.
   at::Tensor& values();
-  // What was counted: int64 [rows, columns], on any device. An undefined tensor if this is no evaluation, or
-  // of a loss that counts nothing.
+  // The counts: int64 [rows, columns], on any device. An undefined tensor outside evaluations, or for a loss
+  // without counts.
   at::Tensor& counts() { return counts_; }
   Counts counted() const;
 

@@ -18,7 +18,7 @@ namespace dtrain {
 class LossOperations;
 struct Value;
 
-// What Objective::device_pass() makes of a batch.
+// The result of Objective::device_pass() for a batch.
 struct DevicePass {
   at::Tensor gradient;  // of the outputs, in their shape; undefined: the loss has no such pass for this batch
   at::Tensor sums;      // in the order of info().sum_names(), of the outputs' type
@@ -65,11 +65,11 @@ class Objective {
   // The outputs that stand for the mean of what two outputs of the same examples predict: of probabilities,
   // the logits of their mean; of numbers, their mean.
   virtual at::Tensor averaged(const at::Tensor& outputs, const at::Tensor& others) const = 0;
-  // What the outputs predict: with `classes` the probability of each class, [n, classes]; without, that of
+  // The predictions: with `classes` the probability of each class, [n, classes]; otherwise the probability of
   // each yes, or numbers.
   virtual at::Tensor predictions(const at::Tensor& outputs, bool classes) const = 0;
-  // What an evaluation counts of these examples, int64 [rows, columns] as traits/counts.h describes; an
-  // undefined tensor if nothing. The size depends on the number of outputs alone, so that a batch without
+  // An evaluation's counts for these examples, int64 [rows, columns] as traits/counts.h describes; an
+  // undefined tensor without counts. The size depends on the number of outputs alone, so that a batch without
   // examples counts as many zeros.
   virtual at::Tensor count(const at::Tensor& /*outputs*/, const at::Tensor& /*targets*/) const { return {}; }
 

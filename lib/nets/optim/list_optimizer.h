@@ -1,4 +1,4 @@
-// What all optimizers share.
+// The common base of all optimizers.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What each optimizer computes, and what is known of it. Its name and fields are in spec/optimizers.
+// The computations and properties of each optimizer. Its name and fields are in spec/optimizers.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ using WriteUpdate = std::function<void(UpdatedParameter& one)>;
 
 struct OptimizerMethod {
   std::string name;
-  // What it remembers of each parameter, by the names of Optimizer::memory().
+  // The names of its state for each parameter, as in Optimizer::memory().
   std::vector<std::string> (*memory)(const OptimizerSpec& spec);
   std::unique_ptr<Optimizer> (*make)(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters);
   // `clip_norm`: the limit on the norm of the whole gradient; 0: no clipping.

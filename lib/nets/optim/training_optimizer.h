@@ -1,4 +1,4 @@
-// The optimizer that a training goes by, with all that its spec adds to it.
+// The optimizer of a training, with everything that the spec adds to it.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ struct TrainingOptimizer {
   WeightAverage* average = nullptr;  // inside the optimizer; null: the spec wants none
 };
 
-// For `parameters`, of which those marked in `decayed` decay.
+// For `parameters`; those marked in `decayed` have weight decay.
 TrainingOptimizer make_training_optimizer(const TrainSpec& train, const std::vector<at::Tensor>& parameters,
                                           const std::vector<bool>& decayed);
 

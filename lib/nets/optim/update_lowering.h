@@ -21,7 +21,7 @@ struct UpdatedParameter {
 // The gradient, with weight decay as part of it.
 Value decayed_gradient(const OptimizerSpec& spec, const UpdatedParameter& one);
 
-// What a step does to each parameter: the optimizer's update, then that of the average of the weights. `step`
+// A step's update of each parameter: the optimizer's, then that of the average of the weights. `step`
 // (updates made, with this one) and `learning_rate` are numbers of the model's type.
 WriteUpdate lower_update(const TrainSpec& train, const Value& step, const Value& learning_rate);
 

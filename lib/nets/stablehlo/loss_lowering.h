@@ -23,7 +23,7 @@ struct LoweredLoss {
   Value sums;
 };
 
-// What Objective::training_losses() and sum_up() compute for `train`, whose loss has a LossKind::lower.
+// The same as Objective::training_losses() and sum_up() for `train`, whose loss has a LossKind::lower.
 LoweredLoss lower_loss(const TrainSpec& train, const LossInputs& inputs);
 
 }  // namespace dtrain

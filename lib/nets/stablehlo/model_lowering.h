@@ -15,7 +15,7 @@ namespace dtrain {
 constexpr double kDrawsOfDevice = 0x1p52;
 constexpr double kDrawsOfLayer = 0x1p40;
 
-// What the layers of a program share.
+// The state that the layers of a program share.
 struct ModelScope {
   TextBuilder& builder;
   bool training = false;                        // else in evaluation mode, without gradients
@@ -26,7 +26,7 @@ struct ModelScope {
   std::string products = {};       // their operands' element, if not the model's (train.precision)
   std::vector<bool> trained = {};  // by layer; empty: all
   Value weights = {};              // [rows] of the model's type: 0 for rows that fill up
-  // What dropout draws: the key of the step's random numbers and the first of those of this device, ui64 [1].
+  // For dropout: the key of the step's random numbers and the first number of this device, ui64 [1].
   Value key = {};
   Value first_draw = {};
   std::map<std::string, Value> moved = {};      // the new values of buffers that change, by name

@@ -14,7 +14,7 @@
 
 namespace dtrain {
 
-// What one device has of an argument or a result.
+// One device's part of an argument or a result.
 struct TensorType {
   std::string name;
   at::ScalarType type = at::kFloat;

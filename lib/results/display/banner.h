@@ -1,5 +1,5 @@
-// What the terminal shows of single events: the banner that a run starts with, which has every number that
-// shapes the run, and others.
+// The terminal's text for single events: the banner at the start of a run, with the numbers of the run, and
+// others.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Charts as SVG: of lines, and of columns made of layers; and what all charts share.
+// Charts as SVG: line charts, stacked column charts, and their common parts.
 #pragma once
 
 #include <cstddef>
@@ -65,7 +65,7 @@ struct LineChart {
 // inside, for an SVG document of its own.
 std::string line_chart(const LineChart& chart, const std::string& style = "");
 
-// Columns made of layers: what something consists of, over epochs for example.
+// Stacked columns: the parts of a whole, over epochs for example.
 struct StackedChart {
   std::string title;  // of the values, including their unit
   std::string x_title;

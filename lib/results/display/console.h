@@ -39,7 +39,7 @@ class Console : public EventSink {
 
   void on_event(const Event& event) override;
   void on_tick() override;
-  // What a user can do after the job, in lines; only for people who read all the output.
+  // Prints the commands to run after the job; not with --quiet or --json.
   void on_job_end(const std::string& text);
   // Removes the progress line from the terminal, so that other code can write. The next tick redraws it.
   void clear_progress();

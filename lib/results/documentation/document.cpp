@@ -22,8 +22,8 @@ batch: {per_replica: 64}
 ```
 
 `dtrain init` writes a commented spec to start from, and `dtrain configs` copies one of the examples.
-`dtrain validate SPEC` (`-` is the standard input) checks a spec and reports all its problems at once, each with its
-place:
+`dtrain validate SPEC` (`-` is the standard input) checks a spec and reports all its problems at once, each with file,
+line and column:
 
 ```
 job.yaml:4:3: train.epoch: unknown field; did you mean 'train.epochs'?
@@ -50,43 +50,45 @@ checkpoint: {every_epochs: 1}
 )";
 
 const char* const kAllFields = R"(
-[`model.layers`](#modellayers) lists the layers of a model of your own, [`train.schedule`](#trainschedule) changes the
+[`model.layers`](#modellayers) lists the layers of your own model, [`train.schedule`](#trainschedule) changes the
 learning rate during the training, and [`compare`](#compare) trains a baseline first.
 
-The rest of this page has every field, section by section: first what is trained and how, then what is saved and
-reported, then what only some machines need.
+The rest of this page describes every field, section by section: first the training, then saving and reporting, then
+settings for particular machines.
 )";
 
 const char* const kRest = R"(
 ## Overrides
 
-`--set path=value` replaces a field for one call and may be repeated; the later one wins. The value is YAML:
+`--set path=value` replaces a field for one call. You may repeat it; a later value overrides an earlier one. The value
+is YAML:
 
 ```
 dtrain run job.yaml --set train.epochs=3 --set model.hidden=[256,128] --set model.layers[1].units=32
 ```
 
-A new kind drops what the file has only for the old one, such as sgd's `momentum` under `--set
-train.optimizer.kind=adam`, and a note on standard error names each field that is dropped. What contradicts itself
-within the file, or among several `--set`, is an error. `--unset path` removes a field or a section of the file.
+If you set a new kind, dtrain drops the file's fields that only the old kind has, such as sgd's `momentum` with `--set
+train.optimizer.kind=adam`, and prints a note on standard error that names them. A contradiction within the file, or
+among several `--set`, is an error. `--unset path` removes a field or a section of the file.
 
-Setting `batch.global` replaces the file's `batch.per_replica`, and the other way round, unless the file has both; so
-do the intervals of `checkpoint`. A field with a word such as `auto`, `all` or `none` is reset by that word.
+Setting `batch.global` replaces the file's `batch.per_replica`, and vice versa, unless the file has both; the intervals
+of `checkpoint` replace each other in the same way. To reset a field that takes a word such as `auto`, `all` or `none`,
+set it to that word.
 
 ## Environment variables and paths
 
-`${NAME}` in a value is replaced by the environment variable before the value is read as a number, word or path; an
-unset variable is an error. What a variable holds is not looked at again. `$${` stands for a literal `${`. Inside `[]`
-or `{}` the value needs quotes: `{epochs: "${EPOCHS}"}`.
+dtrain replaces `${NAME}` in a value by the environment variable before it reads the value as a number, word or path;
+an unset variable is an error. It does not expand the content of a variable again. `$${` stands for a literal `${`.
+Inside `[]` or `{}` the value needs quotes: `{epochs: "${EPOCHS}"}`.
 
-A relative path belongs to the folder of the spec, with `--set` to the working folder. `~` is not expanded: write
-`${HOME}`.
+A relative path starts at the folder of the spec, or with `--set` at the working folder. dtrain does not expand `~`:
+write `${HOME}`.
 
 ## What YAML may hold
 
-UTF-8, one document, at most 1 MiB, 20,000 values and 32 levels. Refused are duplicate keys, anchors and aliases, merge
-keys (`<<`), tags other than `!!str`, and keys that are not names. Booleans are `true` and `false`; a number in quotes
-is text.
+A spec is one YAML document in UTF-8, with at most 1 MiB, 20,000 values and 32 levels. dtrain refuses duplicate keys,
+anchors and aliases, merge keys (`<<`), tags other than `!!str`, and keys that are not names. Booleans are `true` and
+`false`; a number in quotes is text.
 )";
 
 // The type of a field as the reference shows it.
@@ -200,8 +202,8 @@ std::string entries_text(const EntryList<Entry>& list, const std::string& introd
 }
 
 const char* const kLayersIntroduction =
-    R"(One entry a layer, from input to output; the last has as many units as there are classes. A layer takes only the
-fields that its kind uses:)";
+    R"(The list has one entry for each layer, from input to output; the last layer has as many units as there are
+classes. A layer accepts only the fields that its kind uses:)";
 
 const char* const kLayersExample = R"(model:
   kind: layers
@@ -214,8 +216,9 @@ const char* const kLayersExample = R"(model:
 )";
 
 const char* const kAugmentIntroduction =
-    R"(One entry an operation, in the order in which they are done; an entry without fields may be written as a word.
-[Augmentation](data.md#augmentation) says what each does. An operation takes only the fields that its kind uses:)";
+    R"(The list has one entry for each operation, in the order in which dtrain applies them. You can write an entry
+without fields as a word. [Augmentation](data.md#augmentation) describes the operations. An operation accepts only the
+fields that its kind uses:)";
 
 const char* const kAugmentExample = R"(data:
   augment:
@@ -226,8 +229,8 @@ const char* const kAugmentExample = R"(data:
 )";
 
 const char* const kPhasesIntroduction =
-    R"(One entry a phase, in the order in which they are trained, instead of `train.epochs` and `train.schedule`.
-[Phases](transfer.md#phases) says what changes from one to the next.)";
+    R"(The list has one entry for each phase, in the order of training. It replaces `train.epochs` and `train.schedule`.
+[Phases](transfer.md#phases) describes what changes from one phase to the next.)";
 
 const char* const kPhasesExample = R"(phases:
   - {epochs: 3, trainable: head, learning_rate: 1.0e-3}

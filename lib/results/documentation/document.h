@@ -1,4 +1,4 @@
-// What is made from the descriptions of the fields of the spec and of the events.
+// Documents generated from the descriptions of the fields of the spec and of the events.
 #pragma once
 
 #include <string>

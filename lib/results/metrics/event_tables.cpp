@@ -17,13 +17,13 @@ const EventTable<StepSpeed> StepSpeed::table = {
     "",
     {{FIELD(examples_per_second), "examples/s", "of all replicas together ([how it is computed](#formulas))",
       "when steps were timed"},
-     {FIELD(step_ms), "ms", "what a step takes, a [median](#formulas)", "when steps were timed"}}};
+     {FIELD(step_ms), "ms", "the time of a step, a [median](#formulas)", "when steps were timed"}}};
 
 const EventTable<StepTraffic> StepTraffic::table = {
     "",
     "",
     {{FIELD(bytes_sent), "bytes",
-      "sent through sockets in a step, on average ([how they are counted](#formulas))",
+      "sent through sockets per step, on average ([how they are counted](#formulas))",
       "where sockets are used"},
      {FIELD(bytes_received), "bytes", "received likewise", "where sockets are used"}}};
 
@@ -41,8 +41,8 @@ const EventTable<DeviceUse> DeviceUse::table = {
 const EventTable<RestartCost> RestartCost::table = {
     "",
     "",
-    {{FIELD(restarts), "", "how often the run was restarted", "when it was"},
-     {FIELD(lost_seconds), "s", "how much time that cost: repeated training, and waiting to continue",
+    {{FIELD(restarts), "", "the number of restarts", "when it was"},
+     {FIELD(lost_seconds), "s", "the time that restarts cost: repeated training, and waiting to continue",
       "when it was restarted"}}};
 
 const EventTable<RunStartEvent> RunStartEvent::table = {
@@ -51,7 +51,7 @@ const EventTable<RunStartEvent> RunStartEvent::table = {
     {{FIELD(name), "", "the job's name"},
      {FIELD(folder), "", "the run's folder, an absolute path", "when the run has one"},
      {FIELD(strategy), "", "[how it is distributed](strategies.md)"},
-     {FIELD(strategy_fallback), "", "why `strategy` takes the place of `tpu`", "when it does"},
+     {FIELD(strategy_fallback), "", "the reason why `strategy` replaces `tpu`", "when it does"},
      {FIELD(replicas), "", "with `parameter_server`: workers"},
      {FIELD(devices), "", "one entry for each replica"},
      {FIELD(servers), "processes", "that hold the variables", "with `parameter_server`"},
@@ -64,8 +64,8 @@ const EventTable<RunStartEvent> RunStartEvent::table = {
      {FIELD(per_replica_batch), "examples", ""},
      {FIELD(accumulate_steps), "micro-batches", ""},
      {FIELD(learning_rate), "", "after scaling"},
-     {FIELD(learning_rate_derivation), "", "how it was computed, in words"},
-     {FIELD(warmup_steps), "steps", "over how many the learning rate rises at the beginning"},
+     {FIELD(learning_rate_derivation), "", "a description of its computation"},
+     {FIELD(warmup_steps), "steps", "the number of first steps over which the learning rate rises"},
      {FIELD(phases), "",
       "how many [phases](transfer.md#phases) the training has; the learning rate is that "
       "of the first",
@@ -101,7 +101,7 @@ const EventTable<RunStartEvent> RunStartEvent::table = {
      {FIELD(seed), "", ""},
      {FIELD(host), "", "the host of rank 0"},
      {FIELD(processor), "", "its processor's name as the kernel reports it"},
-     {FIELD(skipped_steps), "steps", "how many at the beginning the timing leaves out"},
+     {FIELD(skipped_steps), "steps", "the number of first steps that the timing does not count"},
      {FIELD(dtrain), "", "its version"},
      {FIELD(libtorch), "", "its version"}}};
 
@@ -118,7 +118,7 @@ const EventTable<StepEvent> StepEvent::table = {
       "window of "
       "an epoch"},
      {FIELD(loss_scale), "", "the current scale", "with `fp16_mixed`"},
-     {FIELD(skipped_updates), "updates", "how many were skipped so far because a gradient overflowed",
+     {FIELD(skipped_updates), "updates", "the number of updates skipped so far because a gradient overflowed",
       "with `fp16_mixed`"},
      {PART(speed), "", ""},
      {PART(traffic), "", ""}}};
@@ -133,7 +133,7 @@ const EventTable<EpochEvent> EpochEvent::table = {
      {PART(metrics), "", "of the training examples"},
      {FIELD(learning_rate), "", "of the last step"},
      {PART(speed), "", ""},
-     {FIELD(phases_ms), "ms", "where a step of rank 0 spends its time, as in `run_end`"},
+     {FIELD(phases_ms), "ms", "the time that a step of rank 0 spends in each phase, as in `run_end`"},
      {PART(device), "", ""},
      {PART(traffic), "", ""}}};
 
@@ -141,32 +141,30 @@ const EventTable<PhaseEvent> PhaseEvent::table = {
     "phase",
     "when a [phase](transfer.md#phases) begins, or goes on after a resume; only with `phases`",
     {{FIELD(phase), "", "its number, from 1"},
-     {FIELD(phases), "", "how many there are"},
+     {FIELD(phases), "", "the number of them"},
      {FIELD(name), "", ""},
      {FIELD(step), "", "complete steps of the run"},
      {FIELD(learning_rate), "", "after scaling"},
-     {FIELD(learning_rate_derivation), "", "how it was computed, in words"},
+     {FIELD(learning_rate_derivation), "", "a description of its computation"},
      {FIELD(trained_parameters), "", "the others are frozen"},
      {FIELD(parameters), "", "of the model"},
      {FIELD(gradient_bytes), "bytes",
       "of the gradients that the replicas sum in a step: those of the trained parameters"},
      {FIELD(execution), "", "as in `run_start`"},
      {FIELD(execution_reason), "", "why steps are eager", "when they are"},
-     {FIELD(feature_bytes), "bytes", "of what the frozen layers make of all examples", kKept},
-     {FIELD(feature_seconds), "s", "until it was there, computed or read", kKept}}};
+     {FIELD(feature_bytes), "bytes", "of the features of all examples", kKept},
+     {FIELD(feature_seconds), "s", "the time to compute or read them", kKept}}};
 
 const EventTable<EvalEvent> EvalEvent::table = {
     "eval",
     "after an evaluation",
-    {{FIELD(part), "",
-      "which examples were evaluated: `validation`, or at the end of the run "
-      "`test`",
+    {{FIELD(part), "", "the examples that were evaluated: `validation`, or at the end of the run `test`",
       kWithSplit},
      {FIELD(epoch), "", "complete epochs"},
      {FIELD(step), "", "complete steps of the run"},
      {PART(metrics), "", "of the test examples, or of those of `part`"},
      {FIELD(examples), "examples", ""},
-     {FIELD(seconds), "s", "what the evaluation took"}}};
+     {FIELD(seconds), "s", "the duration of the evaluation"}}};
 
 const EventTable<InspectEvent> InspectEvent::table = {
     "inspect",
@@ -175,8 +173,7 @@ const EventTable<InspectEvent> InspectEvent::table = {
      {FIELD(replicas), "", "one object for each replica, see below"},
      {FIELD(gradient_norm), "", "norm of the gradient that the update uses"},
      {FIELD(expected_gradient_norm), "",
-      "norm of the sum of the replicas' gradients, which are computed once more for this purpose, each on "
-      "its own"},
+      "norm of the sum of the replicas' gradients, each computed once more for this purpose"},
      {FIELD(gradient_difference), "",
       "norm of the difference between the two gradients, divided by the expected norm"},
      {FIELD(gradient_tolerance), "", "the largest difference allowed"},
@@ -190,7 +187,7 @@ const EventTable<InspectedReplica> InspectedReplica::table = {
     "Each of the `replicas` of `inspect`",
     {{FIELD(rank), "", ""},
      {FIELD(examples), "examples", "in its share"},
-     {FIELD(first_indices), "", "where up to 8 of these are among the examples that are trained on"},
+     {FIELD(first_indices), "", "the positions of up to 8 of these among the training examples"},
      {FIELD(loss), "", "before the step, mean over its examples", "when it has examples"},
      {FIELD(gradient_norm), "", "of what the replica adds to the shared gradient"},
      {FIELD(weight_norm), "", "after the step"}}};
@@ -203,32 +200,32 @@ const EventTable<CheckpointEvent> CheckpointEvent::table = {
      {FIELD(path), "", "the folder"},
      {FIELD(suspicion), "", "why its variables may be corrupt",
       "when it is [suspect](checkpoints.md#suspect-checkpoints)"},
-     {FIELD(stall_ms), "ms", "how long training paused for it; step times leave the pause out"}}};
+     {FIELD(stall_ms), "ms", "the pause of the training for it; step times do not include it"}}};
 
 const EventTable<WorkerLostEvent> WorkerLostEvent::table = {
     "worker_lost",
     "with `parameter_server`, when a worker is lost and the others go on",
     {{FIELD(worker), "", "its number"},
      {FIELD(reason), "", ""},
-     {FIELD(restart), "", "how many times it has been started again, including this one",
+     {FIELD(restart), "", "the number of times that it was started again, including this one",
       "when it is started again"}}};
 
 const EventTable<RestartEvent> RestartEvent::table = {
     "restart",
     "when the run restarts [by itself](checkpoints.md#restarts) after losing a process",
     {{FIELD(restart), "", "the number of this restart, from 1"},
-     {FIELD(exit_code), "", "of what failed first"},
+     {FIELD(exit_code), "", "of the first failure"},
      {FIELD(error), "", "its message"},
      {FIELD(failed_step), "", "the step at which it failed", "when it is known"},
      {FIELD(step), "", "that of the checkpoint from which the run resumes; 0: from the beginning"},
-     {FIELD(wait_seconds), "s", "how long the run waits before it restarts"}}};
+     {FIELD(wait_seconds), "s", "the wait before the run restarts"}}};
 
 const EventTable<MachineEvent> MachineEvent::table = {
     "machine",
     "every five seconds, about the machine of the first supervisor",
     {{FIELD(seconds), "s", "since the job began"},
      {FIELD(processors), "0 to 1",
-      "the part of all processors' time since the last such event in which they worked, for any program"},
+      "the share of time since the last such event in which the processors worked, for any program"},
      {FIELD(memory_bytes), "bytes", "of the machine that are in use, by any program"},
      {FIELD(memory_total_bytes), "bytes", "the machine's memory"}}};
 
@@ -251,13 +248,13 @@ const EventTable<RunEndEvent> RunEndEvent::table = {
     {{FIELD(status), "", "`completed`, `failed` or `stopped`"},
      {FIELD(exit_code), "", ""},
      {FIELD(error), "", "the reason", "when failed or stopped"},
-     {FIELD(epochs), "", "how much was trained"},
+     {FIELD(epochs), "", "the amount trained"},
      {FIELD(steps), "steps", "likewise"},
-     {FIELD(seconds), "s", "how long it took, evaluations included"},
+     {FIELD(seconds), "s", "its duration, including evaluations"},
      {FIELD(phase), "",
       "the number of the last phase, from 1, which `seconds_per_epoch`, `examples_per_second`, `step_ms`, "
-      "`bytes_sent`, `bytes_received`, `skipped_steps` and `phases_ms` are of",
-      "with several `phases`, and not with `parameter_server`, where they are of the whole run"},
+      "`bytes_sent`, `bytes_received`, `skipped_steps` and `phases_ms` describe",
+      "with several `phases`, and not with `parameter_server`, where they describe the whole run"},
      {FIELD(seconds_per_epoch), "s", "a median", "when there was an epoch"},
      {PART(speed), "", ""},
      {FIELD(staleness), "updates", "see below", "with `parameter_server`"},
@@ -265,15 +262,16 @@ const EventTable<RunEndEvent> RunEndEvent::table = {
      {PART(traffic), "", ""},
      {PART(device), "", ""},
      {FIELD(skipped_steps), "steps",
-      "how many at the beginning `examples_per_second` and `step_ms` leave out in fact"},
-     {FIELD(skipped_updates), "updates", "how many were skipped because a gradient overflowed",
+      "the number of first steps that `examples_per_second` and `step_ms` do not count"},
+     {FIELD(skipped_updates), "updates", "the number of updates skipped because a gradient overflowed",
       "with `fp16_mixed`"},
      {FIELD(phases_ms), "ms",
-      "where a step of rank 0 spends its time ([definitions](#formulas)): `data_wait`, `compute`, "
+      "the time that a step of rank 0 spends in each phase ([definitions](#formulas)): `data_wait`, "
+      "`compute`, "
       "`communicate`, `update`, `wait_for_peers`",
       "when there was a step"},
      {FIELD(part), "",
-      "which examples the final evaluation was of: `test`, or `validation` if there are no test examples",
+      "the examples of the final evaluation: `test`, or `validation` if there are no test examples",
       kWithSplit},
      {PART(metrics), "", "of the final evaluation", "when there was one"},
      {FIELD(validation), "", "see below", kWithSplit},
@@ -302,7 +300,7 @@ const EventTable<WorkerSummary> WorkerSummary::table = {
      {FIELD(straggler), "", "whether it made less than half as many updates a second as the median worker",
       "when true"},
      {FIELD(lost), "", "whether it was lost and did not come back", "when true"},
-     {FIELD(returns), "", "how often the worker was lost and came back", "when it did"}}};
+     {FIELD(returns), "", "the number of times that the worker was lost and came back", "when it did"}}};
 
 const EventTable<ComparisonEvent> ComparisonEvent::table = {
     "comparison",
@@ -339,7 +337,7 @@ const EventTable<ProgressEvent> ProgressEvent::table = {
 const EventTable<OverheadEvent> OverheadEvent::table = {
     "overhead",
     "while the overhead is measured, with the result in the last one; not written to any file",
-    {{FIELD(step), "", "how many of its steps are made"},
+    {{FIELD(step), "", "the number of its steps done so far"},
      {FIELD(steps), "steps", "of each of the two strategies"},
      {FIELD(overhead), "", "see [formulas](#formulas)", "at the end, when steps were timed"},
      {FIELD(uncertainty), "", "likewise", "at the end, when steps were timed"}}};

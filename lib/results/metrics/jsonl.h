@@ -23,7 +23,7 @@ class JsonLinesFile : public EventSink {
 
   // Whether the file is still there.
   bool is_in_place() const;
-  // Makes the file again, with all that it had, after somebody has removed it. Throws Error(kUsage, kDisk).
+  // Writes the file again, with all its lines, after somebody removed it. Throws Error(kUsage, kDisk).
   void write_again();
 
  private:

@@ -1,4 +1,5 @@
-// What a report shows of a trained model: its layers, which classes it confuses, and its worst mistakes.
+// The part of a report about a trained model: its layers, the classes that it confuses, and its worst
+// mistakes.
 #pragma once
 
 #include <cstdint>

@@ -30,14 +30,14 @@ struct EvaluationSeries {
   double seconds = 0;  // so far
 
   void take(const Event& event);
-  // What the points are of: "validation" or "test".
+  // The part of the data that was evaluated: "validation" or "test".
   std::string evaluated_part() const { return of_validation ? kValidationPart : kTestPart; }
   // The best one by this metric, the first of several; nullptr if there is none that is a number.
   const EvaluationPoint* best(const BestCheckpointSpec& by) const;
 };
 
-// The metric by which a job's best epoch is told: that of checkpoint.best, else of callbacks.early_stopping,
-// else the loss.
+// The metric that decides which epoch of a job is the best: that of checkpoint.best, else of
+// callbacks.early_stopping, else the loss.
 BestCheckpointSpec deciding_metric(const JobSpec& spec);
 
 // The results of a job's distributed run. Numbers that it did not reach are nullopt.
@@ -80,7 +80,7 @@ RunsComparison compare_finished_runs(std::vector<FinishedRun> runs);
 // More runs than this do not fit beside each other: each then has a row in tables, and not a column.
 inline constexpr size_t kMostBeside = 8;
 
-// What a run is called in tables: A to Z, then AA, AB and so on.
+// The name of a run in tables: A to Z, then AA, AB and so on.
 std::string run_letter(size_t index);
 
 using TextRows = std::vector<std::vector<std::string>>;

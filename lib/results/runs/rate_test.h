@@ -44,7 +44,7 @@ struct RateAdvice {
 
 RateAdvice advice_of(const RateTest& test);
 
-// What the command prints with --json.
+// The output of the command with --json.
 Event rate_document(const RateTest& test);
 
 }  // namespace dtrain

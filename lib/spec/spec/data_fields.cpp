@@ -32,93 +32,96 @@ Fields<JobSpec> data_fields() {
       JOB(data.dataset, .doc = "the examples to train and evaluate on; arrays and csv are [your own "
           "numbers](tables.md); synthetic ones are for benchmarks",
           .choices = &dataset_kinds(), .common = true),
-      JOB(data.path, .doc = "the folder with the dataset's files, or of arrays and csv a file; no other is searched "
-          "for them; relative to the spec", .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true),
-      JOB(data.fallback, .doc = "the dataset to use if no files of the first are found; the run says so",
+      JOB(data.path, .doc = "the folder with the dataset's files, or for arrays and csv a file; dtrain then searches "
+          "no other folder; relative to the spec",
+          .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true),
+      JOB(data.fallback, .doc = "the dataset to use if the files of `dataset` are not found; the run prints a note",
           .choices = &dataset_kinds(), .word = "none"),
       JOB(data.shuffle, .doc = "train in a new random order every epoch"),
-      JOB(data.sampling, .doc = "natural: an epoch has each training example once; balanced: it has as many of each "
-          "class, those of rare classes several times ([rare classes](data.md#rare-classes))",
+      JOB(data.sampling, .doc = "natural: an epoch has each training example once; balanced: it has equally many of "
+          "each class, and repeats those of rare classes ([rare classes](data.md#rare-classes))",
           .choices = &kSamplings),
       JOB(data.drop_remainder, .doc = "leave out the last step of an epoch if it is smaller than a global batch"),
-      JOB(data.train_examples, .doc = "use only this many of the training examples, the first ones",
+      JOB(data.train_examples, .doc = "use only the first so many training examples",
           .unit = "examples", .bounds = between(1, 1e9), .word = "all"),
-      JOB(data.test_examples, .doc = "use only this many of the test examples, the first ones", .unit = "examples",
+      JOB(data.test_examples, .doc = "use only the first so many test examples", .unit = "examples",
           .bounds = between(1, 1e9), .word = "all"),
       JOB(data.target, .doc = "the column to predict, or a list of columns with numbers", .length = {1, 1000},
           .one_or_more = true, .when = kCsv, .required = true),
-      JOB(data.target_kind, .doc = "whether the column to predict names classes; auto: as `train.loss` needs it",
+      JOB(data.target_kind, .doc = "whether the column to predict holds classes or numbers; auto: what `train.loss` "
+          "needs",
           .choices = &kTargetKinds, .when = kCsv),
-      JOB(data.ignore, .doc = "columns that are left out, such as numbers of rows", .length = {0, 1000},
+      JOB(data.ignore, .doc = "columns that are not used, such as row numbers", .length = {0, 1000},
           .one_or_more = true, .when = kCsv),
-      JOB(data.columns, .doc = "what columns hold, where their cells do not say it or say it wrongly "
+      JOB(data.columns, .doc = "the types of columns whose cells do not show it or show a wrong one "
           "([columns](tables.md#what-a-column-holds))", .choices = &kColumnKinds, .length = {0, 16384},
           .when = kCsv),
-      JOB(data.missing, .doc = "what to do about a missing value of an input: refuse the table, or fill in the mean "
-          "of the training examples (of a column of words: none of its categories)",
+      JOB(data.missing, .doc = "how to handle a missing value of an input: refuse the table, or use the mean of the "
+          "training examples (in a column of words: none of its categories)",
           .choices = &kMissing, .when = kCsv),
       JOB(data.missing_values, .doc = "cells that mean a missing value, besides empty ones, NA, N/A, NaN and null; "
-          "exactly as the file has them, such as [\"?\", \"-\"]", .length = {0, 1000}, .one_or_more = true,
+          "exactly as in the file, such as [\"?\", \"-\"]", .length = {0, 1000}, .one_or_more = true,
           .when = kCsv),
-      JOB(data.separator, .doc = "what separates the cells; auto: what the first line has most of",
+      JOB(data.separator, .doc = "the separator of cells; auto: the most frequent one in the first line",
           .choices = &kSeparators, .when = kCsv),
-      JOB(data.decimal, .doc = "the decimal sign of numbers; auto: as the cells show it "
-          "([decimal commas](tables.md#decimal-commas))", .choices = &kDecimals, .when = kCsv),
-      JOB(data.thousands, .doc = "the sign between groups of three digits; auto: as the cells show it",
+      JOB(data.decimal, .doc = "the decimal sign of numbers; auto: detected from the cells ([decimal "
+          "commas](tables.md#decimal-commas))", .choices = &kDecimals, .when = kCsv),
+      JOB(data.thousands, .doc = "the sign between groups of three digits; auto: detected from the cells",
           .choices = &kThousands, .when = kCsv),
-      JOB(data.image.size, .doc = "height and width that pictures are brought to", .unit = "pixels",
+      JOB(data.image.size, .doc = "the height and width to which pictures are scaled", .unit = "pixels",
           .bounds = between(1, 4096), .length = {2, 2}, .when = kPictures, .required = true),
-      JOB(data.image.fit, .doc = "how: stretch changes proportions; crop keeps them and cuts off what is over; pad "
-          "keeps them and adds black bars", .choices = &kFits, .when = kPictures),
+      JOB(data.image.fit, .doc = "how to scale: stretch changes proportions; crop keeps them and cuts off the excess; "
+          "pad keeps them and adds black bars", .choices = &kFits, .when = kPictures),
       JOB(data.image.channels, .doc = "3: red, green and blue; 1: grey", .bounds = between(1, 3),
           .when = kPictures),
-      JOB(data.image.scaled_decoding, .doc = "decode a JPEG at a half, a quarter or an eighth of its size, if that is "
-          "not below `data.image.size`: large photographs are read faster, with slightly other pixels",
+      JOB(data.image.scaled_decoding, .doc = "decode a JPEG at a half, a quarter or an eighth of its size, if the "
+          "result is not smaller than `data.image.size`: faster for large photographs, with slightly different pixels",
           .when = kPictures),
-      JOB(data.image.mean, .doc = "subtracted from pixels, after they are scaled to 0..1: one number for all channels, "
-          "or one for each; imagenet: 0.485, 0.456, 0.406; measured: that of each channel of the training pictures, "
-          "which is kept with the model", .bounds = between(-1e6, 1e6), .length = {1, 4096}, .one_or_more = true,
+      JOB(data.image.mean, .doc = "subtracted from pixels, after they are scaled to 0..1: one number for all "
+          "channels, or one for each; imagenet: 0.485, 0.456, 0.406; measured: the mean of each channel of the "
+          "training pictures, saved with the model",
+          .bounds = between(-1e6, 1e6), .length = {1, 4096}, .one_or_more = true,
           .named = {{"imagenet", {{0.485, 0.456, 0.406}}}, {"measured", {.measured = true}}},
           .otherwise = "`data.mean`"),
       JOB(data.image.standard_deviation, .doc = "divides pixels, after the mean is subtracted; imagenet: 0.229, 0.224, "
           "0.225; measured: as above", .bounds = between(1e-6, 1e6), .length = {1, 4096}, .one_or_more = true,
           .named = {{"imagenet", {{0.229, 0.224, 0.225}}}, {"measured", {.measured = true}}},
           .otherwise = "`data.standard_deviation`"),
-      JOB(data.augment, .doc = "what is done to pictures before they are trained on, at random, in this order "
+      JOB(data.augment, .doc = "random operations on training pictures, in this order "
           "([augmentation](data.md#augmentation)); a plain word is the kind", .length = {0, 32}),
-      JOB(data.split.test, .doc = "keep this part of the examples for the test, where there is no folder `test/` or "
-          "file for it; of pictures the names of the files decide which, so that a new one moves no other",
+      JOB(data.split.test, .doc = "keep this part of the examples for the test, if there is no folder `test/` or test "
+          "file; for pictures, the file names decide, so that adding a picture does not move others",
           .bounds = {0.0, 1.0, true, true}, .word = "none", .when = kDividing),
       JOB(data.split.validation, .doc = "keep this part of the training examples for validation: evaluations during "
-          "training are of it, and the test examples are evaluated once, at the end "
+          "training use it, and the test examples are evaluated once, at the end "
           "([validation](training.md#validation))", .bounds = {0.0, 1.0, true, true}, .word = "none"),
-      JOB(data.split.seed, .doc = "decides, with the number of examples, which of them are in the test and validation "
-          "parts; of pictures, with their names", .bounds = {.minimum = 0}),
+      JOB(data.split.seed, .doc = "decides, together with the number of examples, which of them are in the test and "
+          "validation parts; for pictures, together with their names", .bounds = {.minimum = 0}),
       JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
           .length = {3, 3}, .when = kSynthetic),
-      JOB(data.classes, .doc = "how many classes there are; auto: as many as the labels in the files name, of mnist "
-          "at most 10; 10 of a synthetic dataset", .bounds = between(2, 1e6), .word = "auto"),
+      JOB(data.classes, .doc = "the number of classes; auto: from the labels in the files, for mnist at most 10; 10 "
+          "for a synthetic dataset", .bounds = between(2, 1e6), .word = "auto"),
       JOB(data.class_names, .doc = "the names of the classes, in order; by default those of the dataset, such as the "
           "names of an image_folder's folders", .length = {0, 10000}),
-      JOB(data.mean, .doc = "subtracted from pixels, after they are scaled to 0..1; `data.image.mean` can be another "
-          "for each channel", .bounds = between(-1e6, 1e6)),
+      JOB(data.mean, .doc = "subtracted from pixels, after they are scaled to 0..1; with `data.image.mean` you can "
+          "set one for each channel", .bounds = between(-1e6, 1e6)),
       JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
           .bounds = between(1e-6, 1e6)),
       JOB(data.cache, .doc = "disk: decode and scale the pictures once, into a file that all replicas and later runs "
           "share (`dtrain cache`); memory: once for each run of the program, into memory that the replicas of a "
           "host share; none: whenever a batch needs them; auto: disk, if the file fits there, else none",
           .choices = &kCaches, .when = kPictures),
-      JOB(data.cache_gigabytes, .doc = "how much the decoded pictures may take, and the "
+      JOB(data.cache_gigabytes, .doc = "the most that the decoded pictures may take, and also the "
           "[features](transfer.md#kept-features) of all runs together", .unit = "GB",
           .bounds = above_zero_to(1e6), .when = kPictures),
-      JOB(data.on_bad_example, .doc = "what a picture that cannot be read does: error: it ends the job; skip: it is "
-          "left out, for which all pictures are read once, before the job begins "
-          "([bad pictures](data.md#bad-pictures))",
+      JOB(data.on_bad_example, .doc = "how to handle a picture that dtrain cannot read: error: end the job; skip: "
+          "leave it out, after reading all pictures once before the job begins ([bad pictures](data.md#bad-pictures))",
           .choices = &kBadExamples, .when = kPictures),
-      JOB(data.bad_examples_allowed, .doc = "how many pictures may be left out; more are an error", .unit = "pictures",
+      JOB(data.bad_examples_allowed, .doc = "the most pictures that may be left out; more are an error",
+          .unit = "pictures",
           .bounds = between(0, 1e9), .when = kSkipping),
-      JOB(data.prefetch, .doc = "how many batches a separate thread prepares ahead of training, which helps if a core "
-          "has nothing else to do; 0: none; auto: 2 of pictures without a cache, else none", .unit = "batches",
+      JOB(data.prefetch, .doc = "the number of batches that a separate thread prepares in advance, which helps if a "
+          "core is idle; 0: none; auto: 2 for pictures without a cache, else none", .unit = "batches",
           .bounds = between(0, 1024), .word = "auto"),
   };
   // clang-format on

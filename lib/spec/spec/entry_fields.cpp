@@ -16,7 +16,7 @@ const Fields<AugmentSpec>& augment_fields() {
   // clang-format off
   static const Fields<AugmentSpec> fields = joined<AugmentSpec>({{
       AUGMENT(kind, .doc = "what is done", .choices = &augment_kinds(), .required = true),
-      AUGMENT(probability, .doc = "the share of the examples that it is done to", .bounds = between(0, 1),
+      AUGMENT(probability, .doc = "the probability with which it is applied to an example", .bounds = between(0, 1),
               .otherwise = "flip, random_erasing: 0.5; others: 1"),
   }, fields_of_kinds<AugmentSpec>(all_augmentations(), "", [](auto& spec) -> auto& { return spec; })});
   // clang-format on
@@ -42,13 +42,13 @@ const Fields<PhaseSpec>& phase_fields() {
       PHASE(name, .doc = "what reports call it", .pattern = "[A-Za-z0-9][A-Za-z0-9_. -]{0,63}",
             .made_of = "up to 64 letters, digits, '_', '.', '-' and spaces, the first a letter or a digit",
             .otherwise = "its number"),
-      PHASE(epochs, .doc = "how long it lasts: passes over the training examples", .unit = "epochs",
+      PHASE(epochs, .doc = "its length in passes over the training examples", .unit = "epochs",
             .bounds = between(1, 1e6), .otherwise = "`steps`"),
-      PHASE(steps, .doc = "how long it lasts, instead of `epochs`", .unit = "steps", .bounds = between(1, 1e12),
+      PHASE(steps, .doc = "its length in updates, instead of `epochs`", .unit = "steps", .bounds = between(1, 1e12),
             .otherwise = "`epochs`"),
-      PHASE(trainable, .doc = "the layers that are trained; the others stay as they are, moving statistics too. "
-            "head: the last dense or conv2d layer, or what follows a network without its top; last_layers: so many at "
-            "the end of the list that `dtrain plan` shows; names may have a `*` for any text",
+      PHASE(trainable, .doc = "the layers to train; the others are frozen, with their moving statistics. head: the "
+            "last dense or conv2d layer, or everything after a network without its top; last_layers: so many at the "
+            "end of the list that `dtrain plan` shows; names may have a `*` for any text",
             .bounds = between(1, 10000), .length = {1, 1000}, .pattern = "[A-Za-z0-9_*]{1,64}",
             .made_of = "up to 64 letters, digits, '_' and '*'"),
       PHASE(learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),

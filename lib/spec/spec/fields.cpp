@@ -51,51 +51,56 @@ Fields<JobSpec> first_fields() {
   return {
       JOB(name, .doc = "names the job and the folder of its runs", .pattern = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
           .made_of = "up to 100 letters, digits, '.', '_' and '-', the first a letter or a digit", .common = true),
-      JOB(seed, .doc = "decides initial weights, the order of the examples, dropout and synthetic data",
+      JOB(seed, .doc = "the seed of initial weights, the order of the examples, dropout and synthetic data",
           .bounds = {.minimum = 0}),
 
-      JOB(strategy.kind, .doc = "where variables live and how the replicas' gradients become one update",
+      JOB(strategy.kind, .doc = "where the variables are stored and how the replicas' gradients become one update",
           .choices = &strategy_kinds(), .common = true),
-      JOB(strategy.replicas, .doc = "processes that train, each with a copy of the model, on all hosts together; of "
-          "tpu and train.step xla, devices. auto: one for each GPU, or for each core up to eight; of tpu, all devices",
+      JOB(strategy.replicas, .doc = "the number of processes that train, each with a copy of the model, on all hosts "
+          "together; with tpu and train.step xla, of devices. auto: one for each GPU, or for each core up to eight; "
+          "with tpu, all devices",
           .bounds = between(1, 1024), .word = "auto", .when = kReplicated, .common = true),
-      JOB(strategy.devices, .doc = "where replicas run: a word for all of them (cuda: each on a GPU of its own; "
-          "auto: GPUs where they can be used, else cpu), or a list with one device for each replica of a host",
+      JOB(strategy.devices, .doc = "where replicas run: a word for all of them (cuda: each on its own GPU; auto: GPUs "
+          "if possible, else cpu), or a list with one device for each replica of a host",
           .choices = &kDevices, .length = {1, 1024}, .pattern = "cpu|cuda:[0-9]{1,2}"),
       JOB(strategy.threads_per_replica, .doc = "computing threads of each replica; auto divides the cores",
           .bounds = between(1, 1024), .word = "auto"),
       JOB(strategy.communication, .doc = "how replicas exchange tensors: auto is shared_memory on one host, and nccl "
-          "between GPUs; gloo goes through sockets, overlaps with the backward pass, and is what several hosts use",
+          "between GPUs; gloo uses sockets, overlaps with the backward pass, and connects several hosts",
           .choices = &kCommunications, .when = kExchanging),
       JOB(strategy.timeout_seconds, .doc = "how long replicas wait for each other before the job ends", .unit = "s",
           .bounds = above_zero_to(86400)),
-      JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged over gloo or NCCL in buckets of about this size",
+      JOB(strategy.bucket_megabytes, .doc = "the approximate size of the buckets in which replicas exchange gradients "
+          "over gloo or NCCL",
           .unit = "MB", .bounds = above_zero_to(4096), .when = kExchanging),
-      JOB(strategy.compress, .doc = "the type in which gradients are sent between hosts, or through gloo: half the "
-          "bytes, and sums of that precision", .choices = &kCompressions, .when = kExchanging),
-      JOB(strategy.workers, .doc = "processes that train, each on its own", .bounds = between(1, 1024),
+      JOB(strategy.compress, .doc = "send gradients between hosts, or through gloo, in this type: half the bytes, and "
+          "sums in this precision", .choices = &kCompressions, .when = kExchanging),
+      JOB(strategy.workers, .doc = "the number of processes that train, each at its own pace",
+          .bounds = between(1, 1024),
           .when = kParameterServer, .required = true),
-      JOB(strategy.servers, .doc = "processes that hold the variables and update them", .bounds = between(1, 1024),
+      JOB(strategy.servers, .doc = "the number of processes that hold the variables and update them",
+          .bounds = between(1, 1024),
           .when = kParameterServer),
-      JOB(strategy.max_staleness, .doc = "how many updates by others may come between a worker's reading of the "
+      JOB(strategy.max_staleness, .doc = "the most updates by other workers between a worker's reading of the "
           "variables and its own update; faster workers wait. At least `workers` - 1", .unit = "updates",
           .bounds = between(0, 1e6), .word = "none", .when = kParameterServer),
-      JOB(strategy.staleness_learning_rate, .doc = "inverse: an update with a staleness of s is made with the "
-          "learning rate / (1 + s)", .choices = &kStalenessRules, .when = kParameterServer),
-      JOB(strategy.min_shard_kib, .doc = "a variable is divided among servers into shards of at least this size",
+      JOB(strategy.staleness_learning_rate, .doc = "inverse: apply an update with a staleness of s with the learning "
+          "rate / (1 + s)", .choices = &kStalenessRules, .when = kParameterServer),
+      JOB(strategy.min_shard_kib, .doc = "the least size of the shards into which a variable is divided among servers",
           .unit = "KiB", .bounds = between(1, 1 << 30), .when = kParameterServer),
-      JOB(strategy.restart_workers, .doc = "how many times each worker is started again when it dies, except worker "
-          "0, without which the job ends", .unit = "times", .bounds = between(0, 1000), .when = kParameterServer),
-      JOB(strategy.plugin, .doc = "the library that drives the TPUs, or other devices of [PJRT](tpu.md#plugins); auto: "
-          "of TPUs $TPU_LIBRARY_PATH, else libtpu, and of GPUs JAX's, where they are usually installed",
+      JOB(strategy.restart_workers, .doc = "how many times to start each worker again when it dies; without worker 0 "
+          "the job ends", .unit = "times", .bounds = between(0, 1000), .when = kParameterServer),
+      JOB(strategy.plugin, .doc = "the library that drives the TPUs, or other devices of [PJRT](tpu.md#plugins); "
+          "auto: for TPUs $TPU_LIBRARY_PATH, else libtpu in its usual places; for GPUs JAX's plugin in its usual "
+          "places",
           .word = "auto", .when = kPlugin),
-      JOB(strategy.fallback, .doc = "where no TPU can be used, train with mirrored instead, and say so",
+      JOB(strategy.fallback, .doc = "without a usable TPU, train with mirrored instead, and print a note",
           .when = kTpu),
-      JOB(strategy.quick_compile, .doc = "ask the compiler for little effort: programs are ready sooner and may run "
-          "slower", .when = kPlugin),
-      JOB(strategy.steps_per_execution, .doc = "steps that one call of the devices' program makes at most; auto: up to "
-          "32, or 1 where each step is sent its examples (`cuda.data`) and for convolutions on processors. A call "
-          "makes fewer where a window ends (`metrics.every_steps`), or they would take longer than a quarter of a second",
+      JOB(strategy.quick_compile, .doc = "compile with less effort: programs are ready sooner and may run slower",
+          .when = kPlugin),
+      JOB(strategy.steps_per_execution, .doc = "the most steps in one call of the devices' program; auto: up to 32, "
+          "or 1 if dtrain sends each step its examples (`cuda.data`) and for convolutions on CPUs. A call has fewer "
+          "steps if a window ends (`metrics.every_steps`), or if they would take longer than a quarter of a second",
           .unit = "steps", .bounds = between(1, 1000), .word = "auto", .when = kPlugin),
   };
   // clang-format on
@@ -104,20 +109,20 @@ Fields<JobSpec> first_fields() {
 Fields<JobSpec> batch_and_model_fields() {
   // clang-format off
   return {
-      JOB(batch.per_replica, .doc = "examples in one forward and backward pass of a replica, with `global` at most; "
-          "give this or `global` or both; auto, with `global`: as many as fit into memory, "
+      JOB(batch.per_replica, .doc = "the examples in one forward and backward pass of a replica (with `global`, the "
+          "most); set this or `global` or both; auto, with `global`: as many as fit into memory, "
           "[measured](training.md#batches) when a run begins", .unit = "examples", .bounds = between(1, 1e6),
           .word = "auto", .word_number = kLargestThatFits, .otherwise = "from `global`", .common = true),
-      JOB(batch.global, .doc = "examples of one update over all replicas and accumulated passes; give this or "
+      JOB(batch.global, .doc = "the examples of one update over all replicas and accumulated passes; set this or "
           "`per_replica` or both", .unit = "examples", .bounds = between(1, 1e9), .otherwise = "from `per_replica`"),
       JOB(batch.accumulate_steps, .doc = "passes whose gradients are summed before one update", .unit = "passes",
-          .bounds = between(1, 10000), .otherwise = "1; with `per_replica` and `global` as many as that takes"),
+          .bounds = between(1, 10000), .otherwise = "1; with `per_replica` and `global`, as many as needed"),
 
-      JOB(model.kind, .doc = "mlp: dense layers; cnn: convolutions, then dense layers; layers: a list of your own; the "
+      JOB(model.kind, .doc = "mlp: dense layers; cnn: convolutions, then dense layers; layers: your own list; the "
           "others: [published networks](models.md)", .choices = &model_kinds(), .common = true),
       JOB(model.hidden, .doc = "units of each hidden dense layer", .unit = "units", .bounds = between(1, 1e6),
           .length = {0, 100}, .when = kHidden),
-      JOB(model.filters, .doc = "filters of each convolution, which a 2x2 max pooling follows", .unit = "filters",
+      JOB(model.filters, .doc = "filters of each convolution; a 2x2 max pooling follows each", .unit = "filters",
           .bounds = between(1, 1e6), .length = {1, 100}, .when = kCnn),
       JOB(model.kernel_size, .doc = "height and width of the convolutions' kernels", .unit = "pixels",
           .bounds = between(1, 1024), .when = kCnn),
@@ -125,23 +130,23 @@ Fields<JobSpec> batch_and_model_fields() {
           "wide_resnet 16, 22, 28 or 40 for small images, 50 or 101; vgg 11, 13, 16 or 19", .unit = "layers",
           .bounds = between(11, 110), .otherwise = "resnet: 18; cifar_resnet: 20; wide_resnet: 50; vgg: 16",
           .when = kDeep),
-      JOB(model.widen_factor, .doc = "of a wide_resnet of 16, 22, 28 or 40 layers: how many times 16, 32 and 64 "
-          "filters its three groups have", .bounds = between(1, 64),
+      JOB(model.widen_factor, .doc = "for a wide_resnet of 16, 22, 28 or 40 layers: multiplies the 16, 32 and 64 "
+          "filters of its three groups", .bounds = between(1, 64),
           .otherwise = "10, as in WRN-28-10", .when = kWidened),
       JOB(model.stem, .doc = "large: a convolution of 7x7 and a pooling, each with a stride of 2, for images of 100 "
           "pixels and more; small: a convolution of 3x3", .choices = &kStems, .when = kBottlenecks),
-      JOB(model.bottleneck_stride, .doc = "which convolution of a block of three has the stride; middle: the 3x3 one, "
-          "as in torchvision (v1.5); first: the 1x1 one, as in the paper and in Keras (v1)",
+      JOB(model.bottleneck_stride, .doc = "the convolution of a block of three that has the stride; middle: the 3x3 "
+          "one, as in torchvision (v1.5); first: the 1x1 one, as in the paper and in Keras (v1)",
           .choices = &kBottleneckStrides, .when = kBottlenecks),
       JOB(model.batch_norm, .doc = "normalise after each convolution", .when = {{"model.kind"}, {"vgg"}}),
-      JOB(model.include_top, .doc = "false: without the network's own last layers; `head` takes their place",
+      JOB(model.include_top, .doc = "false: replace the network's own last layers by `head`",
           .when = kPublished),
       JOB(model.head, .doc = "with `include_top: false`: the [layers](#modellayers) after the network's last feature "
-          "maps, of which the last gives the outputs; `[]`: global_avg_pool2d, dropout (`model.dropout`), dense",
+          "maps; the last layer gives the outputs; `[]`: global_avg_pool2d, dropout (`model.dropout`), dense",
           .length = {0, 100}, .when = kPublished),
       JOB(model.activation, .doc = "after every hidden layer", .choices = &activation_kinds(), .when = kHidden),
-      JOB(model.dropout, .doc = "the share of hidden units, or of a published network's units before "
-          "its dense layers, of a wide_resnet of 16 to 40 layers within its blocks, set to zero while training",
+      JOB(model.dropout, .doc = "the share of hidden units set to zero while training; in a published network, of the "
+          "units before its dense layers; in a wide_resnet of 16 to 40 layers, of those within its blocks",
           .bounds = zero_to_below_one(), .when = kNamed),
       JOB(model.initializer, .doc = "the distribution of the initial weights; biases start at zero",
           .choices = &initializer_kinds(), .when = kNamed),
@@ -151,8 +156,8 @@ Fields<JobSpec> batch_and_model_fields() {
       JOB(model.weights, .doc = "start from the weights of this run, checkpoint or .safetensors file of `dtrain "
           "export` or [scripts/convert_weights](models.md#pretrained-weights) instead of initial ones; relative to the "
           "spec", .word = "none", .file_system = true),
-      JOB(model.weights_prefix, .doc = "take only the variables whose names begin so, such as `conv2d`; the rest keep "
-          "their initial values. none: take all, which must then be exactly those of the model", .word = "none"),
+      JOB(model.weights_prefix, .doc = "take only variables whose names begin with this, such as `conv2d`; the others "
+          "keep their initial values. none: take all; they must be exactly those of the model", .word = "none"),
   };
   // clang-format on
 }
@@ -166,40 +171,39 @@ Fields<JobSpec> running_fields() {
       JOB(evaluate.batch_per_replica, .doc = "examples in one forward pass of an evaluation", .unit = "examples",
           .bounds = between(1, 1e6)),
       JOB(evaluate.flip,
-          .doc = "evaluations and predictions average what the model says of a picture and of its mirror "
-          "image ([views](evaluation.md#views-of-a-picture)); it takes twice the time"),
+          .doc = "average the model's outputs for a picture and its mirror image in evaluations and predictions "
+          "([views](evaluation.md#views-of-a-picture)); takes twice the time"),
       JOB(evaluate.zoom,
-          .doc = "they average what the model says of a picture and of its middle, this part of its width and "
-          "height, scaled up to the whole ([views](evaluation.md#views-of-a-picture)); it takes twice the time; "
-          "1: not at all",
+          .doc = "average the model's outputs for a picture and its middle, this part of its width and height, scaled "
+          "up ([views](evaluation.md#views-of-a-picture)); takes twice the time; 1: off",
           .bounds = between(0.1, 1)),
 
-      JOB(checkpoint.every_epochs, .doc = "epochs between checkpoints; give at most one of this, every_steps and "
+      JOB(checkpoint.every_epochs, .doc = "epochs between checkpoints; set at most one of this, every_steps and "
           "every_minutes",
           .unit = "epochs", .bounds = between(1, 1e6), .word = "none", .common = true),
       JOB(checkpoint.every_steps, .doc = "updates between checkpoints", .unit = "steps",
           .bounds = between(1, 1e12), .word = "none"),
       JOB(checkpoint.every_minutes, .doc = "minutes between checkpoints", .unit = "min",
           .bounds = between(1, 1e6), .word = "none"),
-      JOB(checkpoint.final, .doc = "save the final model, and what a stop signal interrupts, whatever else is saved"),
-      JOB(checkpoint.keep, .doc = "how many of the last checkpoints to keep", .unit = "checkpoints",
+      JOB(checkpoint.final, .doc = "save the final model, and a checkpoint when a stop signal interrupts the run"),
+      JOB(checkpoint.keep, .doc = "the number of newest checkpoints to keep", .unit = "checkpoints",
           .bounds = between(1, 1e6)),
       JOB(checkpoint.best.metric, .doc = "save a checkpoint whenever an evaluation has a better value of this metric, "
           "and keep the best", .choices = &evaluated_metrics(), .word = "none"),
-      JOB(checkpoint.best.mode, .doc = "which value is the best; auto: the lowest loss or error, the highest of the "
-          "others",
+      JOB(checkpoint.best.mode, .doc = "the value that is the best; auto: the lowest of a loss or error, the highest "
+          "of other metrics",
           .choices = &kModes, .when = kBest),
 
-      JOB(checks.every_steps, .doc = "updates between checks that no replica's variables are corrupt, which are also "
-          "made before every checkpoint ([what is found](strategies.md#corrupt-variables))", .unit = "steps",
+      JOB(checks.every_steps, .doc = "updates between checks for corrupt variables; dtrain also checks before every "
+          "checkpoint ([corrupt variables](strategies.md#corrupt-variables))", .unit = "steps",
           .bounds = between(1, 1e12),
           .word = "none"),
 
       JOB(restarts.max, .doc = "when a process dies, restart the run from its newest good checkpoint; at most this "
           "many times in a row without a new checkpoint; auto: 3 if checkpoints are saved during the run, else 0",
           .bounds = between(0, 1e6), .word = "auto"),
-      JOB(restarts.backoff_seconds, .doc = "how long to wait before a restart that follows another without progress; "
-          "twice as long before each further one", .unit = "s", .bounds = between(0, 3600)),
+      JOB(restarts.backoff_seconds, .doc = "the wait before a restart that follows another without progress; it "
+          "doubles for each further one", .unit = "s", .bounds = between(0, 3600)),
       JOB(restarts.min_replicas, .doc = "when a host is lost and does not come back, continue with at least this many "
           "replicas; all: wait for it, then end", .bounds = between(1, 65536), .word = "all"),
 
@@ -218,46 +222,46 @@ Fields<JobSpec> running_fields() {
           .unit = "evaluations", .bounds = between(1, 1e6), .when = kEarlyStopping),
       JOB(callbacks.early_stopping.min_delta, .doc = "the smallest change of the metric that is an improvement",
           .bounds = between(0, 1e6), .when = kEarlyStopping),
-      JOB(callbacks.early_stopping.restore_best, .doc = "the run ends with the weights of its best evaluation, by "
-          "`checkpoint.best.metric`, which is then by default the `metric` here; false: with its last weights",
+      JOB(callbacks.early_stopping.restore_best, .doc = "end the run with the weights of its best evaluation, by "
+          "`checkpoint.best.metric`, whose default is then this `metric`; false: with its last weights",
           .when = kEarlyStopping),
-      JOB(callbacks.profile.start_step, .doc = "write a trace of this update (from 1) and those after it to "
+      JOB(callbacks.profile.start_step, .doc = "write a trace of this update (from 1) and the following ones to "
           "profile.json in the run's folder, for chrome://tracing or ui.perfetto.dev", .bounds = between(1, 1e12),
           .word = "none"),
       JOB(callbacks.profile.steps, .doc = "how many updates to trace", .unit = "steps", .bounds = between(1, 100)),
 
       JOB(metrics.every_steps, .doc = "updates between reports of the training metrics", .unit = "steps",
           .bounds = between(1, 1e9)),
-      JOB(metrics.skip_steps, .doc = "how many first updates to leave out of step times", .unit = "steps",
+      JOB(metrics.skip_steps, .doc = "the number of first updates that step times do not count", .unit = "steps",
           .bounds = between(0, 1e9)),
-      JOB(metrics.inspect_step, .doc = "the update (from 1) that is shown replica by replica and checked; also "
+      JOB(metrics.inspect_step, .doc = "show this update (from 1) replica by replica and check it; the same as "
           "`dtrain run --inspect-step`", .bounds = between(1, 1e12), .word = "none"),
 
-      JOB(compare.baseline, .doc = "a run to compare with, made first, with the same seed", .choices = &kBaselines),
+      JOB(compare.baseline, .doc = "a run to compare with, trained first, with the same seed", .choices = &kBaselines),
 
-      JOB(hosts, .doc = "the hosts of the job, of which the first leads; each runs `dtrain run` with its share of the "
-          "replicas (docs/launching.md)", .length = {0, 1024}, .pattern = "[A-Za-z0-9][A-Za-z0-9.:-]{0,252}",
+      JOB(hosts, .doc = "the hosts of the job; the first leads. Each runs `dtrain run` with its share of the replicas "
+          "(docs/launching.md)", .length = {0, 1024}, .pattern = "[A-Za-z0-9][A-Za-z0-9.:-]{0,252}",
           .made_of = "letters, digits, '.', ':' and '-', the first a letter or a digit"),
       JOB(network.interface, .doc = "the interface (or its address) that the job listens on; auto: loopback on one "
           "host; with several hosts, the one through which they reach the first",
           .pattern = "[A-Za-z0-9][A-Za-z0-9._:@-]{0,252}",
           .made_of = "letters, digits, '.', '_', ':', '@' and '-', the first a letter or a digit", .word = "auto"),
       JOB(network.port, .doc = "the port on which the first host waits for the others; auto: the launcher's, else one "
-          "made from the launcher's job number, else 29400", .bounds = between(1, 65535), .word = "auto"),
+          "computed from the launcher's job number, else 29400", .bounds = between(1, 65535), .word = "auto"),
       JOB(network.rendezvous_timeout_seconds, .doc = "how long to wait until every replica has started and loaded its "
           "data",
           .unit = "s", .bounds = above_zero_to(86400)),
 
-      JOB(cuda.graphs, .doc = "record the training step of a GPU once and replay it, which saves work of the "
-          "processor; steps of another size are not recorded"),
+      JOB(cuda.graphs, .doc = "record the training step of a GPU once and replay it, which saves CPU time; steps of "
+          "another size are not recorded"),
       JOB(cuda.data, .doc = "where examples are stored: resident keeps all of them in the memory of the GPU or TPU, "
           "uploaded sends each batch; auto is resident if they take at most a quarter of the free memory and are not "
           "augmented",
           .choices = &kCudaData),
       JOB(cuda.tf32, .doc = "float32 matrix products and convolutions with TensorFloat-32: faster, 10 bits of "
           "mantissa"),
-      JOB(cuda.cudnn_benchmark, .doc = "try cuDNN's algorithms for each convolution and use the fastest; runs then "
-          "differ in their bits"),
+      JOB(cuda.cudnn_benchmark, .doc = "measure cuDNN's algorithms for each convolution and use the fastest; the bits "
+          "then differ from run to run"),
   };
   // clang-format on
 }

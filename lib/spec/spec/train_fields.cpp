@@ -50,8 +50,8 @@ Fields<JobSpec> train_fields() {
   return joined<JobSpec>({{
       JOB(train.epochs, .doc = "passes over the training examples", .unit = "epochs", .bounds = between(1, 1e6),
           .common = true, .without_phases = true),
-      JOB(train.max_steps, .doc = "stop after this many updates, whatever `epochs` is; 0: only evaluate and "
-          "save the weights that training would begin with", .unit = "steps", .bounds = between(0, 1e12),
+      JOB(train.max_steps, .doc = "stop after this many updates, even before `epochs`; 0: only evaluate and save the "
+          "initial weights", .unit = "steps", .bounds = between(0, 1e12),
           .word = "none"),
       JOB(train.optimizer.kind, .doc = "how gradients change the weights", .choices = &optimizer_kinds(),
           .common = true),
@@ -61,37 +61,37 @@ Fields<JobSpec> train_fields() {
        return spec.train.optimizer;
      }), {
       JOB(train.optimizer.weight_decay, .doc = meaning_of_decay(), .bounds = between(0, 1000)),
-      JOB(train.optimizer.weight_decay_exclude, .doc = "what does not decay: the biases, and the scales of "
+      JOB(train.optimizer.weight_decay_exclude, .doc = "parameters that do not decay: the biases, and the scales of "
           "`batch_norm` and `layer_norm`", .choices = &kDecayExclusions),
-      JOB(train.loss.kind, .doc = "what training minimises ([losses](training.md#losses)); `loss: huber` is short for "
-          "`loss: {kind: huber}`",
+      JOB(train.loss.kind, .doc = "the loss that training minimises ([losses](training.md#losses)); `loss: huber` is "
+          "short for `loss: {kind: huber}`",
           .choices = &kLosses),
   }, fields_of_kinds<JobSpec>(losses, "train.loss", [](auto& spec) -> auto& { return spec.train.loss; }), {
       JOB(train.loss.class_weights, .doc = "what the losses of each class's examples are multiplied by in training: a "
           "list for the classes in order (of binary_cross_entropy for the targets 0 and 1), numbers by the classes' "
           "names (those left out weigh 1), or balanced: training examples / (classes * those of the class)",
           .bounds = between(0, 1e6), .length = {0, 100000}, .when = kOfClasses),
-      JOB(train.step, .doc = "how a step is computed: on a processor compiled, by a program made once from the layers, "
-          "or eager, operation by operation; auto: compiled where it can be and is not slower "
-          "([training](training.md#steps)); xla: on GPUs, by a program that XLA compiles ([GPUs](gpu.md#xla))",
+      JOB(train.step, .doc = "how to compute a step: on a CPU compiled, by a program made once from the layers, or "
+          "eager, operation by operation; auto: compiled if possible and not slower ([training](training.md#steps)); "
+          "xla: on GPUs, by a program that XLA compiles ([GPUs](gpu.md#xla))",
           .choices = &kSteps),
       JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "
           "([training](training.md#precision))",
           .choices = &kPrecisions),
-      JOB(train.channels_last, .doc = "keep images in memory as [n, height, width, channels], with which many "
-          "convolutions are faster, on cores and on GPUs ([training](training.md#memory-layout))"),
-      JOB(train.clip_norm, .doc = "a gradient (summed over the replicas) with a larger norm is scaled down to this "
-          "norm; 0: none",
+      JOB(train.channels_last, .doc = "keep images in memory as [n, height, width, channels]; many convolutions are "
+          "then faster, on CPUs and GPUs ([training](training.md#memory-layout))"),
+      JOB(train.clip_norm, .doc = "scale a gradient (summed over the replicas) with a larger norm down to this norm; "
+          "0: off",
           .bounds = between(0, 1e12)),
-      JOB(train.label_smoothing, .doc = "the share of each target that is spread evenly over all classes; "
-          "evaluations do not smooth", .bounds = zero_to_below_one(), .when = kOfClasses),
+      JOB(train.label_smoothing, .doc = "the share of each target to spread evenly over all classes; evaluations do "
+          "not smooth", .bounds = zero_to_below_one(), .when = kOfClasses),
       JOB(train.ema.decay, .doc = "keep an exponential moving average of the weights, a <- decay a + (1 - decay) w "
-          "after each update, and evaluate and export the average; 0: none", .bounds = zero_to_below_one()),
-      JOB(train.sync_batch_norm, .doc = "`batch_norm` normalises by the statistics of all replicas' batches together, "
-          "and not by those of each batch"),
-      JOB(train.learning_rate_scaling.rule, .doc = "how the learning rate grows with the global batch: not, with it, "
-          "or with its square root", .choices = &kScalingRules),
+          "after each update, and evaluate and export the average; 0: off", .bounds = zero_to_below_one()),
+      JOB(train.sync_batch_norm, .doc = "normalise in `batch_norm` by the statistics of all replicas' batches "
+          "together, instead of each replica's own"),
+      JOB(train.learning_rate_scaling.rule, .doc = "how the learning rate grows with the global batch: not at all, "
+          "linearly, or with its square root", .choices = &kScalingRules),
       JOB(train.learning_rate_scaling.reference_batch, .doc = "the global batch that `learning_rate` was tuned for",
           .unit = "examples", .bounds = between(1, 1e9), .otherwise = "not scaled", .when = kScaled,
           .required = true),

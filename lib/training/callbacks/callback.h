@@ -38,7 +38,7 @@ class Callback {
   virtual void restore(const nlohmann::ordered_json& /*state*/) {}
 };
 
-// What callbacks are made from. It must outlive them.
+// The arguments of callbacks' constructors. Must outlive the callbacks.
 struct CallbackContext {
   const JobPlan& job;
   const RunPlan& run;

@@ -1,4 +1,4 @@
-// Inspects one step: what each replica contributes, what the strategy makes of it, and whether the two agree.
+// Inspects one step: the gradients of each replica, the strategy's sum of them, and whether the two agree.
 #pragma once
 
 #include <ATen/core/Tensor.h>

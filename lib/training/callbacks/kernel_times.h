@@ -1,4 +1,4 @@
-// What the activities of a device come to: which kernels took its time, and when it did nothing.
+// Sums up the activities of a device: the time of each kernel, and the idle time.
 #pragma once
 
 #include <cstdint>

@@ -52,13 +52,13 @@ class RunReporter {
   // One optimizer step (1-based over the run) is done. `seconds`: the time since the previous step;
   // `examples`: those of the step's global batch. If it is not `made` but deferred, on_steps_made() times it.
   void on_step(int64_t epoch, int64_t step, const StepTimes& seconds, int64_t examples, bool made = true);
-  // `own`: this replica's sums of the run's first step, of which the loss is that of the initial weights.
+  // `own`: this replica's sums of the run's first step, whose loss is that of the initial weights.
   void on_first_step(const MetricSums& own);
   // The steps since the last call are finished. Each took an equal part of their time; `waiting`: the time
   // since the last on_step().
   void on_steps_made(const StepTimes& waiting);
-  // Whether the steps that are not timed yet end the warm-up (metrics.skip_steps): they are to be finished
-  // now.
+  // Whether the steps that are not timed yet end the warm-up (metrics.skip_steps). The caller must finish
+  // them now.
   bool ends_warm_up() const;
   // The norm of the gradient of the step that ends the next window.
   void on_gradient_norm(double norm) { gradient_norm_ = norm; }

@@ -38,9 +38,9 @@ class StepTrace {
   // Adds what the device called `name` did since start(). May follow stop().
   void add_device(const std::string& name, const std::vector<DeviceActivity>& activities);
 
-  // What the passes of layers compute for one example, by the layer's name. Their events then have "GFLOP"
-  // and "GFLOP/s" as arguments, if the micro-batches of a step have the same number of examples, which is set
-  // before the step; 0: they do not.
+  // The floating-point operations of the layers' passes for one example, by the layer's name. Their events
+  // then have "GFLOP" and "GFLOP/s" as arguments, if the micro-batches of a step have the same number of
+  // examples, which is set before the step; 0: they do not.
   void count_operations(std::map<std::string, LayerOperations> of_layers);
   void set_examples(int64_t examples);
 

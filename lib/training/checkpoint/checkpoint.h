@@ -55,7 +55,7 @@ std::filesystem::path latest_good_checkpoint(
     const std::filesystem::path& folder, const std::function<void(const std::string&)>& warn,
     const std::function<bool(const SavedCheckpoint&)>& counts = [](const SavedCheckpoint&) { return true; });
 
-// What a checkpoint contains, whether it is good or damaged.
+// A tensor of a checkpoint, good or damaged.
 struct TensorReport {
   std::string name;
   std::string dtype;

@@ -1,4 +1,4 @@
-// What decides the bits of features: the name of their file.
+// A key of everything that decides the bits of features. It is the name of their file.
 #pragma once
 
 #include <cstdint>

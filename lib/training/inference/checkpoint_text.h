@@ -1,4 +1,4 @@
-// What `dtrain inspect` tells of checkpoints.
+// The output of `dtrain inspect` for checkpoints.
 #pragma once
 
 #include <filesystem>

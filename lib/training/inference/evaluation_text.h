@@ -1,4 +1,4 @@
-// What `dtrain eval` tells.
+// The output of `dtrain eval`.
 #pragma once
 
 #include <string>

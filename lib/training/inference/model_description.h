@@ -1,4 +1,4 @@
-// What a program needs to know to use a model without dtrain.
+// The description of a model that other programs need to use it.
 #pragma once
 
 #include "checkpoint/manifest.h"

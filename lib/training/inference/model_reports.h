@@ -1,4 +1,4 @@
-// What a report shows of a trained model.
+// Makes the part of a report about a trained model.
 #pragma once
 
 #include <filesystem>
@@ -7,8 +7,8 @@
 
 namespace dtrain {
 
-// Of a run: the layers, and with `mistakes` what the newest good checkpoint makes of the test examples, the
-// first 10,000. What cannot be had is left out.
+// For a run: the layers, and with `mistakes` the predictions of the newest good checkpoint for the first
+// 10,000 test examples. Omits what is not available.
 ModelReport model_report_of(const std::filesystem::path& run, bool mistakes);
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// What `dtrain predict` tells of pictures.
+// The output of `dtrain predict` for pictures.
 #pragma once
 
 #include <string>

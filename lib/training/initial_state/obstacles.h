@@ -1,4 +1,4 @@
-// What keeps a job from running on this host, though its plan can be made and checked anywhere.
+// Checks whether a job can run on this host. (Any host can make and check its plan.)
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ void require_loopback(const JobPlan& job);
 
 // Notes for the user: a device, a plugin or a network that is not there.
 std::vector<std::string> missing_on_host(const JobPlan& job);
-// What is wrong with the initial weights: they are not there or do not fit. nullopt: nothing, or there are
-// none.
+// The problem with the initial weights: they are missing or do not fit. nullopt: no problem, or no initial
+// weights.
 std::optional<std::string> weights_problem(const JobPlan& job);
 // All of these as notes.
 std::vector<std::string> obstacles(const JobPlan& job);

@@ -1,4 +1,4 @@
-// What the supervisors of a job's hosts say to each other: lines of JSON over a link (rendezvous/link.h).
+// The messages between the supervisors of a job's hosts: lines of JSON over a link (rendezvous/link.h).
 #pragma once
 
 #include <cstdint>

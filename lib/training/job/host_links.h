@@ -94,7 +94,7 @@ class LeadingHost {
   int64_t restart_ = 0;  // how often the run was started before; reports about an earlier attempt are ignored
 };
 
-// What the leader sends to start the replicas of the distributed run.
+// The leader's message that starts the replicas of the distributed run.
 struct HostStart {
   std::vector<Identity> identities;  // of those here
   int64_t restart = 0;               // how often they were started before

@@ -1,4 +1,4 @@
-// What the processes of a run have in common, whoever started them.
+// The common part of a run's processes, for every way to start them.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace dtrain {
 
-// For replicas that nobody listens to.
+// For replicas whose events nobody reads.
 class NullSink : public EventSink {
  public:
   void on_event(const Event& /*event*/) override {}

@@ -54,7 +54,7 @@ class RestartPolicy {
   std::string why_not_;
 };
 
-// What restarts have cost a run: training that is repeated, and the time until the run continues.
+// The cost of a run's restarts: repeated training, and the time until the run continues.
 class RestartTally {
  public:
   explicit RestartTally(std::function<double()> clock = steady_seconds) : clock_(std::move(clock)) {}

@@ -1,4 +1,4 @@
-// The runs of a job, one after the other, whoever starts their processes.
+// Runs the runs of a job one after the other, for every way to start their processes.
 #pragma once
 
 #include <string>

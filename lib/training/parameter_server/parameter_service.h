@@ -25,7 +25,7 @@
 
 namespace dtrain {
 
-// What a server trains in a phase of the training.
+// A phase of the training, as a server sees it.
 struct ServerPhase {
   int64_t first_step = 0;  // 0-based over the run, of each worker
   std::vector<TrainedRange> ranges;

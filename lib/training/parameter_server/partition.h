@@ -16,7 +16,7 @@ struct Piece {
   int64_t offset = 0;    // of the first element among the server's elements
 };
 
-// What one server holds. Its pieces fill [0, elements) without gaps.
+// The elements that one server holds. Its pieces fill [0, elements) without gaps.
 struct ServerPart {
   std::vector<Piece> pieces;
   int64_t elements = 0;

@@ -1,6 +1,6 @@
-// What a parameter server records about its workers: which worker computes from which version of the
-// variables, which updates were made, and which must wait so that none becomes too stale. It uses no threads
-// and no messages.
+// A parameter server's record of its workers: which worker computes from which version of the variables,
+// which updates were made, and which must wait so that none becomes too stale. It uses no threads and no
+// messages.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class StalenessHistogram {
   int64_t maximum_ = 0;
 };
 
-// What one worker did.
+// The record of one worker.
 struct WorkerRecord {
   int64_t updates = 0;
   int64_t examples = 0;
@@ -46,7 +46,7 @@ struct WorkerRecord {
   double updates_per_second() const;
 };
 
-// What each worker of an asynchronous strategy did.
+// The records of all workers of an asynchronous strategy.
 struct WorkersReport {
   StalenessHistogram staleness;  // of the updates of all servers; each counts those of its part
   std::vector<WorkerRecord> workers;

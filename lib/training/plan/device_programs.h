@@ -18,7 +18,7 @@ ProgramForm program_form(const JobPlan& job, const RunPlan& run, const PhasePlan
 // call.
 ProgramForm executed_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
 
-// How many examples each device of a plugin keeps, as they are stored: all that are trained on, or none
+// The number of unconverted examples that each device of a plugin keeps: all training examples, or none
 // (cuda.data).
 int64_t resident_examples(const JobPlan& job);
 

@@ -72,7 +72,7 @@ struct JobPlan {
   }
 };
 
-// What a launcher, not the spec, decides about the job's processes.
+// The part of a job that a launcher decides, not the spec.
 struct Launched {
   std::optional<int64_t> replicas = {};  // that a launcher has already started
   std::optional<int64_t> here = {};      // of those replicas, on this host
@@ -88,7 +88,7 @@ LayerPlan layers_of(const JobSpec& spec, const DatasetInfo& data);
 int64_t bytes_per_parameter(const ModelSpec& model);
 RunLength length_of(const RunPlan& run);
 
-// A job's plan, and all that is wrong with its spec. The plan is usable only if `problems` is empty.
+// A job's plan, and all problems of its spec. The plan is usable only if `problems` is empty.
 struct PlannedJob {
   JobPlan job;
   std::vector<Problem> problems;  // those of the spec, then what planning found

@@ -24,7 +24,7 @@ enum class FeatureFile {
 // "none", "if_slow" or "always".
 std::string name_of(FeatureFile file);
 
-// What the frozen layers at the beginning of a model make of every example, computed once and kept.
+// The features of a phase: the outputs of the frozen first layers for every example, computed once and kept.
 struct FeaturePlan {
   int64_t layers = 0;   // so many of the model's layers compute it; 0: nothing is kept
   int64_t numbers = 0;  // of an example

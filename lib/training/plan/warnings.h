@@ -1,4 +1,4 @@
-// What a plan can do, but hardly as it is meant.
+// Warnings about plans that are valid but probably not intended.
 #pragma once
 
 #include <cstdint>

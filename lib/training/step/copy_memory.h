@@ -20,7 +20,7 @@ class CopyMemory {
  public:
   // As host_memory_like(): the memory that `name` had before, if it fits and nobody else holds it any more.
   at::Tensor take(const std::string& name, const at::Tensor& tensor);
-  // Gets memory for these and no others. A thread of its own touches it; take() waits for that.
+  // Gets memory for these and no others. A separate thread touches it first; take() waits for that.
   void prepare(const Variables& all);
 
  private:

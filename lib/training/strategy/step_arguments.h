@@ -1,4 +1,4 @@
-// What the programs of a training step get for each step (stablehlo/training_program.h).
+// The arguments of a training step's programs for each step (stablehlo/training_program.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,9 +24,9 @@ struct DeviceStep {
 // Rows [range] of `tensor`, as `type`, filled up with zeros to `rows`. May refer to `tensor`.
 at::Tensor filled_up(const at::Tensor& tensor, Range range, int64_t rows, at::ScalarType type);
 
-// What device `device` gets as the argument `type` of a program of `form` for one or more steps: with several
-// in a call one after another, filled up with the last one's. Not for what devices keep. May refer to a
-// batch.
+// The argument `type` of a program of `form` on device `device`, for one or more steps: those of several
+// steps in one call follow each other, padded with the last one. Not for tensors that devices keep. May refer
+// to the memory of a batch.
 at::Tensor step_argument(const TensorType& type, const std::vector<DeviceStep>& steps,
                          const ProgramForm& form, int64_t device);
 

@@ -32,7 +32,7 @@
 
 namespace dtrain {
 
-// What a replica wants to do after the step it has just made, or what all replicas agree to do.
+// A replica's request after the step that it has just made, or the decision of all replicas.
 struct Decision {
   bool save = false;        // save a checkpoint now
   bool leave = false;       // save a checkpoint and end before the training is complete
@@ -112,7 +112,7 @@ struct ServerConnections {
   std::function<void()> on_wait = [] {};  // called before waiting for a server
 };
 
-// What a plugin compiles, and for which of its devices.
+// The program that a plugin compiles, and the devices to compile it for.
 struct ProgramParts {
   std::string plugin;             // the library that drives the devices; empty: there is none
   std::optional<GpuChoice> gpus;  // if these are GPUs
@@ -124,8 +124,8 @@ struct ProgramParts {
   uint64_t seed = 0;       // the job's
 };
 
-// What a strategy is made from. The strategy takes ownership of the model and the group. The clock, to which
-// its steps report what they do, is shared with the training loop.
+// The parts of a strategy. The strategy takes ownership of the model and the group. It shares the clock,
+// which times the parts of its steps, with the training loop.
 struct StrategyParts {
   std::shared_ptr<Model> model;
   TrainSpec train;                                  // the optimizer and the other options of a step

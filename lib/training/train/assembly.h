@@ -10,16 +10,15 @@
 
 namespace dtrain {
 
-// What a strategy over `group` works with: the job's model, on the device of `accelerator` (null: the CPU),
-// and how to train it; `clock` times the parts of its steps.
+// The parts of a strategy over `group`: the job's model, on the device of `accelerator` (null: the CPU), and
+// how to train it; `clock` times the parts of its steps.
 StrategyParts strategy_parts(const JobPlan& job, TrainSpec train, std::unique_ptr<ProcessGroup> group,
                              std::shared_ptr<StepClock> clock, std::shared_ptr<Accelerator> accelerator = {});
 
-// What strategy tpu compiles for a phase of a run.
+// The program that strategy tpu compiles for a phase of a run.
 ProgramParts program_parts(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
 
-// What training minimises and how: the job's, with balanced class weights as numbers, by the training
-// examples.
+// The job's train section, with balanced class weights replaced by numbers, from the training examples.
 TrainSpec training_of(const JobPlan& job, const RunPlan& run, const ExampleSource& examples);
 
 // The model before training: the same on every process.

@@ -1,4 +1,4 @@
-// What an exception means to the user: an exit code and a message.
+// Turns an exception into an exit code and a message for the user.
 #pragma once
 
 #include <string>

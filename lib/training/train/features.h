@@ -1,4 +1,4 @@
-// What the frozen layers at the beginning of a model make of every example, computed once for a phase.
+// Computes the features of a phase once: the outputs of the frozen first layers for every example.
 #pragma once
 
 #include "data/dataset.h"

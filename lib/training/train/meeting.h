@@ -22,8 +22,8 @@ struct MeetingOptions {
 std::chrono::milliseconds rendezvous_timeout(const JobSpec& spec);
 RendezvousOptions rendezvous_options(const JobSpec& spec, const MeetingOptions& options);
 
-// What the process that starts the replicas of `ranks` tells the others about itself. `host`: the name by
-// which the others know it; `own_address`: where it listens, if it does already.
+// The description that the process which starts the replicas of `ranks` sends to the others. `host`: the name
+// by which the others know it; `own_address`: where it listens, if it does already.
 Member member_of(const JobPlan& job, const Range& ranks, const std::string& host,
                  const std::string& own_address, const MeetingOptions& options);
 

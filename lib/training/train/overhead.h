@@ -1,4 +1,4 @@
-// What a strategy costs where it has nothing to distribute.
+// Measures the overhead of a strategy with a single replica.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What one process does in a run of a job: it trains as a replica or serves variables.
+// The work of one process in a run: it trains as a replica or serves variables.
 #pragma once
 
 #include "data/dataset.h"

@@ -19,7 +19,7 @@ namespace dtrain {
 // Whether a run saves checkpoints: the distributed run does, unless the spec wants none.
 bool saves_checkpoints(const JobPlan& job, const RunPlan& run);
 
-// What a run resumes from: every replica has the state, rank 0 has the variables too.
+// The point from which a run resumes: every replica has the state, rank 0 also has the variables.
 struct Resumption {
   TrainingState state;
   CollectedVariables variables;

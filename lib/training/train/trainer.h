@@ -119,7 +119,7 @@ class Trainer {
   void end_window(int64_t epoch, double learning_rate);
   // All replicas have the same loss, so all make the same decision.
   void require_finite(double loss, const char* of);
-  // Throws Error(kData) if the job goes by a metric that its evaluated examples cannot have.
+  // Throws Error(kData) if the job selects by a metric that its evaluated examples do not have.
   void require_watched(const MetricValues& metrics) const;
   bool evaluation_is_due(int64_t epoch) const;
 
