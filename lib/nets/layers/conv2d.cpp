@@ -5,11 +5,11 @@
 #include <array>
 #include <optional>
 
+#include "convolutions/conv_block.h"
+#include "convolutions/winograd.h"
 #include "core/cache_lines.h"
-#include "kernels/conv_block.h"
 #include "kernels/norm.h"
 #include "kernels/transpose.h"
-#include "kernels/winograd.h"
 #include "layers/faces.h"
 #include "layers/pools.h"
 #include "layers/windows.h"

@@ -7,7 +7,7 @@
 
 #include <array>
 
-#include "kernels/winograd.h"
+#include "convolutions/winograd.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -43,7 +43,7 @@ bool is_float_of_cpu(const at::Tensor& tensor) {
   return tensor.is_cpu() && tensor.scalar_type() == at::kFloat;
 }
 
-// What the functions of kernels/winograd.h read and write.
+// What the functions of convolutions/winograd.h read and write.
 const float* numbers(const at::Tensor& tensor) { return tensor.const_data_ptr<float>(); }
 
 at::Tensor scratch_for(const WinogradConv& conv) { return at::empty({winograd_scratch(conv)}, at::kFloat); }

@@ -9,8 +9,8 @@ namespace dtrain {
 
 // input [n, channels, height, width], weight [filters, channels / groups, size, size], bias [filters] or
 // undefined -> [n, filters, rows, columns]. On a processor in float32, kernels of 3 x 3 with a stride of 1
-// and many channels are computed with fewer multiplications (kernels/winograd.h); their result has the memory
-// format channels_last, whatever that of the input. All others are LibTorch's.
+// and many channels are computed with fewer multiplications (convolutions/winograd.h); their result has the
+// memory format channels_last, whatever that of the input. All others are LibTorch's.
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                        const Window2d& window, int64_t groups);
 

@@ -1,5 +1,5 @@
 // Convolutions by Winograd's filtering against LibTorch's in float64.
-#include "kernels/winograd.h"
+#include "convolutions/winograd.h"
 
 #include <ATen/Parallel.h>
 

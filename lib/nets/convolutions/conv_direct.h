@@ -1,10 +1,10 @@
-// The parts of a convolution block (kernels/conv_block.h) for small windows and few filters, without matrix
-// products: sums stay in registers from the pixels of the image to the maximum.
+// The parts of a convolution block (convolutions/conv_block.h) for small windows and few filters, without
+// matrix products: sums stay in registers from the pixels of the image to the maximum.
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/conv_block.h"
+#include "convolutions/conv_block.h"
 
 namespace dtrain {
 

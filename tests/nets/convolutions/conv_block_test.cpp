@@ -1,5 +1,5 @@
 // A convolution with its rectifier and maximum against LibTorch's layers in float64.
-#include "kernels/conv_block.h"
+#include "convolutions/conv_block.h"
 
 #include <ATen/Parallel.h>
 

@@ -1,4 +1,4 @@
-#include "kernels/winograd.h"
+#include "convolutions/winograd.h"
 
 #include <ATen/Parallel.h>
 

@@ -1,10 +1,10 @@
-#include "kernels/conv_block.h"
+#include "convolutions/conv_block.h"
 
 #include <algorithm>
 #include <functional>
 
+#include "convolutions/conv_direct.h"
 #include "core/cache_lines.h"
-#include "kernels/conv_direct.h"
 #include "kernels/instructions.h"
 #include "kernels/products.h"
 #include "kernels/transpose.h"

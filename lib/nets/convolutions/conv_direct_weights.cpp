@@ -1,4 +1,4 @@
-#include "kernels/conv_direct.h"
+#include "convolutions/conv_direct.h"
 #include "kernels/instructions.h"
 
 #if defined(__x86_64__)

@@ -2,7 +2,7 @@
 #include <array>
 #include <type_traits>
 
-#include "kernels/conv_direct.h"
+#include "convolutions/conv_direct.h"
 #include "kernels/instructions.h"
 #include "kernels/transpose.h"
 
