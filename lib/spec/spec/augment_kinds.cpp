@@ -28,23 +28,24 @@ std::vector<Contradiction> color_jitter_contradictions(const KindFields& own) {
 // clang-format off
 template <class Own>
 Field<KindFields> fill_field() {
-  return KIND_FIELD(Own, fill, .doc = "the value of pixels that come in from outside, or are erased",
+  return KIND_FIELD(Own, fill, .doc = "the value of new corners, or of erased pixels",
                     .bounds = between(0, 255));
 }
 
 Field<KindFields> scale_field(const std::string& otherwise) {
-  return KIND_FIELD(BoxFields, scale, .doc = "the least and the largest area that is kept or erased, as a part of the "
-                    "picture's", .bounds = {0.0, 1.0, true, false}, .length = {2, 2}, .is_range = true,
+  return KIND_FIELD(BoxFields, scale, .doc = "the smallest and the largest area to keep or erase, as a part of "
+      "the picture's area", .bounds = {0.0, 1.0, true, false}, .length = {2, 2}, .is_range = true,
                     .otherwise = otherwise);
 }
 Field<KindFields> ratio_field(const std::string& otherwise) {
-  return KIND_FIELD(BoxFields, ratio, .doc = "the least and the largest width of that area, as a part of its height",
+  return KIND_FIELD(BoxFields, ratio, .doc = "the smallest and the largest ratio of that area's width to its "
+      "height",
                     .bounds = between(1e-3, 1e3), .length = {2, 2}, .is_range = true, .otherwise = otherwise);
 }
 
 Field<KindFields> alpha_field(const std::string& otherwise) {
-  return KIND_FIELD(MixingFields, alpha, .doc = "the share of the picture itself is drawn from Beta(alpha, alpha): 1 "
-                    "draws all shares alike, less prefers those near 0 and 1", .bounds = between(0.01, 100),
+  return KIND_FIELD(MixingFields, alpha, .doc = "draw the share of the picture itself from Beta(alpha, alpha): "
+      "with 1 all shares are equally likely, with less those near 0 and 1 are likelier", .bounds = between(0.01, 100),
                     .otherwise = otherwise);
 }
 
@@ -53,31 +54,33 @@ Field<KindFields> alpha_field(const std::string& otherwise) {
 const std::vector<AugmentKind>& all_augmentations() {
   static const std::vector<AugmentKind> kinds = {
       {.name = "flip", .fields = {
-        KIND_FIELD(FlipFields, direction, .doc = "horizontal: left and right change places; vertical: top and bottom",
+        KIND_FIELD(FlipFields, direction, .doc = "horizontal: swap left and right; vertical: swap top and bottom",
                    .choices = &kDirections),
       }, .probability = 0.5},
       {.name = "random_crop", .fields = {
-        KIND_FIELD(ShiftFields, padding, .doc = "the picture is moved by up to this much, in each direction",
+        KIND_FIELD(ShiftFields, padding, .doc = "move the picture by up to this much in each direction",
                    .unit = "pixels", .bounds = between(1, 4096)),
-        KIND_FIELD(ShiftFields, padding_mode, .doc = "what comes in at the border: black, or the picture reflected",
+        KIND_FIELD(ShiftFields, padding_mode, .doc = "the new border: black, or the picture reflected",
                    .choices = &kPaddingModes),
       }},
       {.name = "random_resized_crop", .fields = {scale_field("`[0.08, 1]`"), ratio_field("`[0.75, 1.333]`")}},
       {.name = "rotate", .fields = {
-        KIND_FIELD(RotateFields, degrees, .doc = "how far the picture is turned at most, in either direction; or the "
-                   "least and the most, counter-clockwise", .bounds = between(-180, 180), .length = {1, 2},
+        KIND_FIELD(RotateFields, degrees, .doc = "the largest rotation in either direction; or the least and the "
+            "most, counter-clockwise", .bounds = between(-180, 180), .length = {1, 2},
                    .one_or_more = true, .is_range = true, .required = true),
         fill_field<RotateFields>(),
       }, .contradictions = rotate_contradictions},
       {.name = "color_jitter", .fields = {
-        KIND_FIELD(ColourFields, brightness, .doc = "pixels are multiplied by a factor from 1 - this, at least 0, to "
-                   "1 + this", .bounds = between(0, 100)),
-        KIND_FIELD(ColourFields, contrast, .doc = "the same of their distance from the picture's mean grey",
+        KIND_FIELD(ColourFields, brightness, .doc = "multiply pixels by a factor from 1 - this, at least 0, to 1 "
+            "+ this", .bounds = between(0, 100)),
+        KIND_FIELD(ColourFields, contrast, .doc = "multiply their distance from the picture's mean grey by such "
+            "a factor",
                    .bounds = between(0, 100)),
-        KIND_FIELD(ColourFields, saturation, .doc = "the same of their distance from their own grey",
+        KIND_FIELD(ColourFields, saturation, .doc = "multiply their distance from their own grey by such a "
+            "factor",
                    .bounds = between(0, 100)),
-        KIND_FIELD(ColourFields, hue, .doc = "colours are turned around the circle of colours by up to this part of "
-                   "it, in either direction", .bounds = between(0, 0.5)),
+        KIND_FIELD(ColourFields, hue, .doc = "rotate the hue by up to this part of the colour circle, in either "
+            "direction", .bounds = between(0, 0.5)),
       }, .contradictions = color_jitter_contradictions},
       {.name = "random_erasing", .fields = {
         scale_field("`[0.02, 0.33]`"), ratio_field("`[0.303, 3.333]`"), fill_field<BoxFields>(),

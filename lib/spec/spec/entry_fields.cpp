@@ -39,7 +39,7 @@ Fields<PhaseSpec> schedule_fields_of_phases() {
 const Fields<PhaseSpec>& phase_fields() {
   // clang-format off
   static const Fields<PhaseSpec> fields = joined<PhaseSpec>({{
-      PHASE(name, .doc = "what reports call it", .pattern = "[A-Za-z0-9][A-Za-z0-9_. -]{0,63}",
+      PHASE(name, .doc = "the name of the phase in reports", .pattern = "[A-Za-z0-9][A-Za-z0-9_. -]{0,63}",
             .made_of = "up to 64 letters, digits, '_', '.', '-' and spaces, the first a letter or a digit",
             .otherwise = "its number"),
       PHASE(epochs, .doc = "its length in passes over the training examples", .unit = "epochs",
@@ -51,15 +51,15 @@ const Fields<PhaseSpec>& phase_fields() {
             "end of the list that `dtrain plan` shows; names may have a `*` for any text",
             .bounds = between(1, 10000), .length = {1, 1000}, .pattern = "[A-Za-z0-9_*]{1,64}",
             .made_of = "up to 64 letters, digits, '_' and '*'"),
-      PHASE(learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
+      PHASE(learning_rate, .doc = "the learning rate before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
             .otherwise = "`train.optimizer.learning_rate`", .when = {{"schedule"}, schedules_of_the_rate()}),
-      PHASE(cache_features, .doc = "auto: what the frozen layers before the first trained one make of an example is "
-            "computed once and kept, where it is always the same and fits into memory ([features]("
-            "transfer.md#kept-features)), and if that takes over a second, in a file for later runs; disk: always in a "
-            "file, too; memory: never; none: it is computed in every step", .choices = &kFeatureCaches),
+      PHASE(cache_features, .doc = "auto: compute the outputs of the frozen layers before the first trained one "
+          "once, and keep them in memory if they are always the same and fit "
+          "([features](transfer.md#kept-features)), and in a file for later runs if this takes over a second; "
+          "disk: always write the file; memory: never; none: compute them in every step", .choices = &kFeatureCaches),
       Field<PhaseSpec>{{.path = "schedule", .doc = "how the learning rate changes during the phase; this and the "
-                        "following fields are as in [`train.schedule`](#trainschedule), counted from the phase's first "
-                        "step", .choices = &schedule_kinds()},
+          "following fields work as in [`train.schedule`](#trainschedule), counted from the phase's first step",
+          .choices = &schedule_kinds()},
                        member_of<PhaseSpec>([](auto& spec) { return &spec.schedule.kind; })},
   }, schedule_fields_of_phases()});
   // clang-format on

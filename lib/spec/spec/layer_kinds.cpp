@@ -51,8 +51,8 @@ const Fields<LayerSpec>& layer_fields() {
       "use_bias", "activation", "initializer", "rate",      "momentum", "epsilon", "with"};
   // clang-format off
   static const Fields<LayerSpec> fields = joined<LayerSpec>({{
-      LAYER(kind, .doc = "what the layer does; layer_norm normalises each example by itself, over its features or at "
-            "each pixel over the channels", .choices = &layer_kinds(), .required = true),
+      LAYER(kind, .doc = "the kind of layer; layer_norm normalises each example separately, over its features or "
+          "at each pixel over the channels", .choices = &layer_kinds(), .required = true),
   }, fields_of_kinds<LayerSpec>(all_layers(), "", [](auto& layer) -> auto& { return layer; }, kMostUsedFirst), {
       LAYER(name, .doc = "the name that other layers use for it, and that its variables begin with",
             .pattern = kLayerName, .made_of = kOfLayerName, .otherwise = "kind and number, such as `dense_1`"),

@@ -8,7 +8,7 @@ namespace {
 // clang-format off
 template <class Own>
 Field<KindFields> momentum_field() {
-  return KIND_FIELD(Own, momentum, .doc = "the share of the last update that is kept", .bounds = zero_to_below_one());
+  return KIND_FIELD(Own, momentum, .doc = "the share of the last update to keep", .bounds = zero_to_below_one());
 }
 template <class Own>
 Field<KindFields> epsilon_field() {
@@ -42,8 +42,8 @@ const std::vector<OptimizerKind>& all_optimizers() {
       {"adam", adam_fields()},
       {.name = "adamw", .fields = adam_fields(), .decouples_decay = true},
       {.name = "lion", .fields = {
-        KIND_FIELD(LionFields, beta1, .doc = "the weight of the mean of the gradients against the last gradient, where "
-                   "the sign of both together is what moves a weight", .bounds = zero_to_below_one()),
+        KIND_FIELD(LionFields, beta1, .doc = "the weight of the mean of the gradients against the last gradient in "
+                   "their sum; an update moves a weight by the sign of this sum", .bounds = zero_to_below_one()),
         KIND_FIELD(LionFields, beta2, .doc = "decay of the mean of the gradients", .bounds = zero_to_below_one()),
       }, .decouples_decay = true},
   };

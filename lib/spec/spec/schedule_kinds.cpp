@@ -30,8 +30,8 @@ std::vector<Contradiction> piecewise_contradictions(const KindFields& own) {
 // clang-format off
 template <class Own>
 Field<KindFields> unit_field() {
-  return KIND_FIELD(Own, unit, .doc = "what `boundaries`, `every` and `over` count: passes over the training examples, "
-                    "or updates", .doc_in_phases = "what `boundaries`, `every` and `over` count", .choices = &kUnits);
+  return KIND_FIELD(Own, unit, .doc = "the unit of `boundaries`, `every` and `over`: passes over the training "
+      "examples, or updates", .doc_in_phases = "the unit of `boundaries`, `every` and `over`", .choices = &kUnits);
 }
 template <class Own>
 Field<KindFields> factor_field() {
@@ -70,8 +70,8 @@ const std::vector<ScheduleKind>& all_schedules() {
       {"constant"},
       {"piecewise",
        {unit_field<PiecewiseFields>(),
-        KIND_FIELD(PiecewiseFields, boundaries, .doc = "after how many epochs (or steps) each next one of `values` "
-                   "begins; ascending", .bounds = between(1, 1e12), .length = {1, 10000}, .required = true),
+        KIND_FIELD(PiecewiseFields, boundaries, .doc = "the epochs (or steps) after which the next of `values` "
+            "begins; ascending", .bounds = between(1, 1e12), .length = {1, 10000}, .required = true),
         KIND_FIELD(PiecewiseFields, values, .doc = "the learning rates, before scaling and warmup; one more than "
                    "`boundaries`", .doc_in_phases = "the learning rates, before scaling and warmup",
                    .bounds = above_zero_to(1e6), .length = {2, 10001}, .required = true)},
@@ -85,7 +85,8 @@ const std::vector<ScheduleKind>& all_schedules() {
       {"one_cycle",
        curve_fields({KIND_FIELD(CurveFields, initial_factor, .doc = "the first rate, as a part of `learning_rate`",
                                 .bounds = {0.0, 1.0, true, false}),
-                     KIND_FIELD(CurveFields, peak_at, .doc = "where the rate is at its highest, as a part of `over`",
+                     KIND_FIELD(CurveFields, peak_at, .doc = "the point with the highest rate, as a part of "
+                         "`over`",
                                 .bounds = {0.0, 1.0, true, true})})},
       {"reduce_on_plateau",
        {factor_field<PlateauFields>(), final_factor_field<PlateauFields>(),
@@ -93,7 +94,8 @@ const std::vector<ScheduleKind>& all_schedules() {
                    .choices = &evaluated_metrics()),
         KIND_FIELD(PlateauFields, patience, .doc = "reduce the rate after this many evaluations in a row without "
                    "improvement", .unit = "evaluations", .bounds = between(1, 1e6)),
-        KIND_FIELD(PlateauFields, cooldown, .doc = "how many evaluations after a reduction do not count",
+        KIND_FIELD(PlateauFields, cooldown, .doc = "the number of evaluations after a reduction that do not "
+            "count",
                    .unit = "evaluations", .bounds = between(0, 1e6)),
         KIND_FIELD(PlateauFields, min_delta, .doc = "the smallest change of the metric that is an improvement",
                    .bounds = between(0, 1e6))}},

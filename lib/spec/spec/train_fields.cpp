@@ -45,8 +45,8 @@ Fields<JobSpec> schedule_fields() {
 Fields<JobSpec> train_fields() {
   // clang-format off
   const std::vector<LossFields> losses = {
-      {"huber", {KIND_FIELD(HuberFields, delta, .doc = "the error from which on the loss grows linearly and no longer "
-                            "with its square", .bounds = above_zero_to(1e9))}}};
+      {"huber", {KIND_FIELD(HuberFields, delta, .doc = "the error above which the loss grows linearly instead of "
+          "quadratically", .bounds = above_zero_to(1e9))}}};
   return joined<JobSpec>({{
       JOB(train.epochs, .doc = "passes over the training examples", .unit = "epochs", .bounds = between(1, 1e6),
           .common = true, .without_phases = true),
@@ -55,7 +55,8 @@ Fields<JobSpec> train_fields() {
           .word = "none"),
       JOB(train.optimizer.kind, .doc = "how gradients change the weights", .choices = &optimizer_kinds(),
           .common = true),
-      JOB(train.optimizer.learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
+      JOB(train.optimizer.learning_rate, .doc = "the learning rate before scaling, warmup and schedule",
+          .bounds = above_zero_to(1e6),
           .when = {{"train.schedule.kind"}, schedules_of_the_rate()}, .common = true),
   }, fields_of_kinds<JobSpec>(all_optimizers(), "train.optimizer", [](auto& spec) -> auto& {
        return spec.train.optimizer;
@@ -67,9 +68,10 @@ Fields<JobSpec> train_fields() {
           "short for `loss: {kind: huber}`",
           .choices = &kLosses),
   }, fields_of_kinds<JobSpec>(losses, "train.loss", [](auto& spec) -> auto& { return spec.train.loss; }), {
-      JOB(train.loss.class_weights, .doc = "what the losses of each class's examples are multiplied by in training: a "
-          "list for the classes in order (of binary_cross_entropy for the targets 0 and 1), numbers by the classes' "
-          "names (those left out weigh 1), or balanced: training examples / (classes * those of the class)",
+      JOB(train.loss.class_weights, .doc = "factors for the losses of each class's examples in training: a list "
+          "in the order of the classes (with binary_cross_entropy for the targets 0 and 1), a map from names of "
+          "classes to factors (1 for the others), or balanced: training examples / (classes * examples of the "
+          "class)",
           .bounds = between(0, 1e6), .length = {0, 100000}, .when = kOfClasses),
       JOB(train.step, .doc = "how to compute a step: on a CPU compiled, by a program made once from the layers, or "
           "eager, operation by operation; auto: compiled if possible and not slower ([training](training.md#steps)); "
@@ -100,8 +102,8 @@ Fields<JobSpec> train_fields() {
       JOB(train.schedule.kind, .doc = "how the learning rate changes while training; [schedules](schedules.md) has the "
           "formulas", .choices = &schedule_kinds(), .without_phases = true),
   }, schedule_fields(), {
-      JOB(phases, .doc = "parts of the training, each with layers and a learning rate of its own ([phases](#phases)); "
-          "without any, all layers are trained for `train.epochs`", .length = {0, 100}),
+      JOB(phases, .doc = "parts of the training, each with its own trainable layers and learning rate "
+          "([phases](#phases)); without phases, all layers are trained for `train.epochs`", .length = {0, 100}),
   }});
   // clang-format on
 }

@@ -24,12 +24,12 @@ inline LayerTraits conv2d_traits() {
                                              .bounds = between(1, 1e6), .required = true),
                                   KIND_FIELD(ConvFields, kernel_size, .doc = "height and width of the kernel",
                                              .unit = "pixels", .bounds = between(1, 1024))});
-  fields.push_back(KIND_FIELD(ConvFields, groups,
-                              .doc =
-                                  "the input channels and the filters are divided into this many groups, and "
-                                  "each filter sees the channels of its own group only; as many groups as "
-                                  "channels: a depthwise convolution. Both numbers must be multiples of it",
-                              .bounds = between(1, 1e6)));
+  fields.push_back(
+      KIND_FIELD(ConvFields, groups,
+                 .doc = "divides the input channels and the filters into this many groups, and each "
+                        "filter uses only the channels of its own group; as many groups as "
+                        "channels: a depthwise convolution. Both numbers must be multiples of it",
+                 .bounds = between(1, 1e6)));
   return weighted_traits<ConvFields>("conv2d", fields);
 }
 

@@ -18,8 +18,9 @@ LayerTraits weighted_traits(const std::string& name, const Fields<KindFields>& f
   const Fields<KindFields> of_kernel = {
       KIND_FIELD(Own, use_bias, .doc = "add a learned bias"),
       KIND_FIELD(Own, activation,
-                 .doc = "short for a layer of this kind after it; where another layer names this "
-                        "one, the output of the activation is meant",
+                 .doc =
+                     "short for a layer of this kind after it; if another layer names this one, it gets the "
+                     "output of the activation",
                  .choices = &activation_kinds(), .word = "none"),
       KIND_FIELD(Own, initializer, .doc = "the distribution of the initial weights; the bias starts at zero",
                  .choices = &initializer_kinds())};

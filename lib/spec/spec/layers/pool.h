@@ -25,12 +25,12 @@ Fields<KindFields> sliding_fields(const Fields<KindFields>& fields) {
       {fields,
        {KIND_FIELD(Own, stride, .doc = "the step of the kernel or window", .unit = "pixels",
                    .bounds = between(1, 1024), .otherwise = "conv2d: 1; pools: `pool_size`"),
-        KIND_FIELD(Own, padding,
-                   .doc =
-                       "valid: none; same: zeros, so that a stride of 1 keeps the size, the odd one at the "
-                       "end as in TensorFlow; symmetric: half the window on every side, as in PyTorch; an "
-                       "average leaves padded cells out, as PyTorch's does with count_include_pad=False",
-                   .choices = &kPaddings)}});
+        KIND_FIELD(
+            Own, padding,
+            .doc = "valid: none; same: zeros, so that a stride of 1 keeps the size, an odd one at the end as "
+                   "in TensorFlow; symmetric: half the window on every side, as in PyTorch; averages do "
+                   "not count padding, like PyTorch's with count_include_pad=False",
+            .choices = &kPaddings)}});
 }
 
 inline LayerTraits pool2d_traits(const std::string& name) {
@@ -40,12 +40,12 @@ inline LayerTraits pool2d_traits(const std::string& name) {
 }
 
 inline LayerTraits adaptive_avg_pool2d_traits() {
-  return {
-      "adaptive_avg_pool2d",
-      {KIND_FIELD(AdaptivePoolFields, output_size,
-                  .doc = "height and width of the output: each of its pixels is the mean of the part of the "
-                         "input that lies under it, as in PyTorch",
-                  .unit = "pixels", .bounds = between(1, 1024), .required = true)}};
+  return {"adaptive_avg_pool2d",
+          {KIND_FIELD(
+              AdaptivePoolFields, output_size,
+              .doc = "height and width of the output: each of its pixels is the mean of the corresponding "
+                     "part of the input, as in PyTorch",
+              .unit = "pixels", .bounds = between(1, 1024), .required = true)}};
 }
 
 }  // namespace dtrain
