@@ -28,8 +28,7 @@ std::vector<Contradiction> color_jitter_contradictions(const KindFields& own) {
 // clang-format off
 template <class Own>
 Field<KindFields> fill_field() {
-  return KIND_FIELD(Own, fill, .doc = "the value of new corners, or of erased pixels",
-                    .bounds = between(0, 255));
+  return KIND_FIELD(Own, fill, .doc = "the value of new corners, or of erased pixels", .bounds = between(0, 255));
 }
 
 Field<KindFields> scale_field(const std::string& otherwise) {
@@ -38,8 +37,7 @@ Field<KindFields> scale_field(const std::string& otherwise) {
                     .otherwise = otherwise);
 }
 Field<KindFields> ratio_field(const std::string& otherwise) {
-  return KIND_FIELD(BoxFields, ratio, .doc = "the smallest and the largest ratio of that area's width to its "
-      "height",
+  return KIND_FIELD(BoxFields, ratio, .doc = "the smallest and the largest ratio of that area's width to its height",
                     .bounds = between(1e-3, 1e3), .length = {2, 2}, .is_range = true, .otherwise = otherwise);
 }
 
@@ -74,10 +72,8 @@ const std::vector<AugmentKind>& all_augmentations() {
         KIND_FIELD(ColourFields, brightness, .doc = "multiply pixels by a factor from 1 - this, at least 0, to 1 "
             "+ this", .bounds = between(0, 100)),
         KIND_FIELD(ColourFields, contrast, .doc = "multiply their distance from the picture's mean grey by such "
-            "a factor",
-                   .bounds = between(0, 100)),
-        KIND_FIELD(ColourFields, saturation, .doc = "multiply their distance from their own grey by such a "
-            "factor",
+            "a factor", .bounds = between(0, 100)),
+        KIND_FIELD(ColourFields, saturation, .doc = "multiply their distance from their own grey by such a factor",
                    .bounds = between(0, 100)),
         KIND_FIELD(ColourFields, hue, .doc = "rotate the hue by up to this part of the colour circle, in either "
             "direction", .bounds = between(0, 0.5)),

@@ -30,8 +30,7 @@ Fields<JobSpec> data_fields() {
   // clang-format off
   return {
       JOB(data.dataset, .doc = "the examples to train and evaluate on; arrays and csv are [your own "
-          "numbers](tables.md); synthetic ones are for benchmarks",
-          .choices = &dataset_kinds(), .common = true),
+          "numbers](tables.md); synthetic ones are for benchmarks", .choices = &dataset_kinds(), .common = true),
       JOB(data.path, .doc = "the folder with the dataset's files, or for arrays and csv a file; dtrain then searches "
           "no other folder; relative to the spec",
           .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true),
@@ -49,19 +48,15 @@ Fields<JobSpec> data_fields() {
       JOB(data.target, .doc = "the column to predict, or a list of columns with numbers", .length = {1, 1000},
           .one_or_more = true, .when = kCsv, .required = true),
       JOB(data.target_kind, .doc = "whether the column to predict holds classes or numbers; auto: what `train.loss` "
-          "needs",
-          .choices = &kTargetKinds, .when = kCsv),
+          "needs", .choices = &kTargetKinds, .when = kCsv),
       JOB(data.ignore, .doc = "columns that are not used, such as row numbers", .length = {0, 1000},
           .one_or_more = true, .when = kCsv),
       JOB(data.columns, .doc = "the types of columns whose cells do not show it or show a wrong one "
-          "([columns](tables.md#what-a-column-holds))", .choices = &kColumnKinds, .length = {0, 16384},
-          .when = kCsv),
+          "([columns](tables.md#what-a-column-holds))", .choices = &kColumnKinds, .length = {0, 16384}, .when = kCsv),
       JOB(data.missing, .doc = "how to handle a missing value of an input: refuse the table, or use the mean of the "
-          "training examples (in a column of words: none of its categories)",
-          .choices = &kMissing, .when = kCsv),
+          "training examples (in a column of words: none of its categories)", .choices = &kMissing, .when = kCsv),
       JOB(data.missing_values, .doc = "cells that mean a missing value, besides empty ones, NA, N/A, NaN and null; "
-          "exactly as in the file, such as [\"?\", \"-\"]", .length = {0, 1000}, .one_or_more = true,
-          .when = kCsv),
+          "exactly as in the file, such as [\"?\", \"-\"]", .length = {0, 1000}, .one_or_more = true, .when = kCsv),
       JOB(data.separator, .doc = "the separator of cells; auto: the most frequent one in the first line",
           .choices = &kSeparators, .when = kCsv),
       JOB(data.decimal, .doc = "the decimal sign of numbers; auto: detected from the cells ([decimal "
@@ -72,8 +67,7 @@ Fields<JobSpec> data_fields() {
           .bounds = between(1, 4096), .length = {2, 2}, .when = kPictures, .required = true),
       JOB(data.image.fit, .doc = "how to scale: stretch changes proportions; crop keeps them and cuts off the excess; "
           "pad keeps them and adds black bars", .choices = &kFits, .when = kPictures),
-      JOB(data.image.channels, .doc = "3: red, green and blue; 1: grey", .bounds = between(1, 3),
-          .when = kPictures),
+      JOB(data.image.channels, .doc = "3: red, green and blue; 1: grey", .bounds = between(1, 3), .when = kPictures),
       JOB(data.image.scaled_decoding, .doc = "decode a JPEG at a half, a quarter or an eighth of its size, if the "
           "result is not smaller than `data.image.size`: faster for large photographs, with slightly different pixels",
           .when = kPictures),
@@ -105,8 +99,7 @@ Fields<JobSpec> data_fields() {
           "names of an image_folder's folders", .length = {0, 10000}),
       JOB(data.mean, .doc = "subtracted from pixels, after they are scaled to 0..1; with `data.image.mean` you can "
           "set one for each channel", .bounds = between(-1e6, 1e6)),
-      JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
-          .bounds = between(1e-6, 1e6)),
+      JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted", .bounds = between(1e-6, 1e6)),
       JOB(data.cache, .doc = "disk: decode and scale the pictures once, into a file that all replicas and later runs "
           "share (`dtrain cache`); memory: once for each run of the program, into memory that the replicas of a "
           "host share; none: whenever a batch needs them; auto: disk, if the file fits there, else none",
@@ -118,8 +111,7 @@ Fields<JobSpec> data_fields() {
           "leave it out, after reading all pictures once before the job begins ([bad pictures](data.md#bad-pictures))",
           .choices = &kBadExamples, .when = kPictures),
       JOB(data.bad_examples_allowed, .doc = "the most pictures that may be left out; more are an error",
-          .unit = "pictures",
-          .bounds = between(0, 1e9), .when = kSkipping),
+          .unit = "pictures", .bounds = between(0, 1e9), .when = kSkipping),
       JOB(data.prefetch, .doc = "the number of batches that a separate thread prepares in advance, which helps if a "
           "core is idle; 0: none; auto: 2 for pictures without a cache, else none", .unit = "batches",
           .bounds = between(0, 1024), .word = "auto"),

@@ -58,8 +58,7 @@ Fields<JobSpec> first_fields() {
           .choices = &strategy_kinds(), .common = true),
       JOB(strategy.replicas, .doc = "the number of processes that train, each with a copy of the model, on all hosts "
           "together; with tpu and train.step xla, of devices. auto: one for each GPU, or for each core up to eight; "
-          "with tpu, all devices",
-          .bounds = between(1, 1024), .word = "auto", .when = kReplicated, .common = true),
+          "with tpu, all devices", .bounds = between(1, 1024), .word = "auto", .when = kReplicated, .common = true),
       JOB(strategy.devices, .doc = "where replicas run: a word for all of them (cuda: each on its own GPU; auto: GPUs "
           "if possible, else cpu), or a list with one device for each replica of a host",
           .choices = &kDevices, .length = {1, 1024}, .pattern = "cpu|cuda:[0-9]{1,2}"),
@@ -71,16 +70,13 @@ Fields<JobSpec> first_fields() {
       JOB(strategy.timeout_seconds, .doc = "how long replicas wait for each other before the job ends", .unit = "s",
           .bounds = above_zero_to(86400)),
       JOB(strategy.bucket_megabytes, .doc = "the approximate size of the buckets in which replicas exchange gradients "
-          "over gloo or NCCL",
-          .unit = "MB", .bounds = above_zero_to(4096), .when = kExchanging),
+          "over gloo or NCCL", .unit = "MB", .bounds = above_zero_to(4096), .when = kExchanging),
       JOB(strategy.compress, .doc = "send gradients between hosts, or through gloo, in this type: half the bytes, and "
           "sums in this precision", .choices = &kCompressions, .when = kExchanging),
       JOB(strategy.workers, .doc = "the number of processes that train, each at its own pace",
-          .bounds = between(1, 1024),
-          .when = kParameterServer, .required = true),
+          .bounds = between(1, 1024), .when = kParameterServer, .required = true),
       JOB(strategy.servers, .doc = "the number of processes that hold the variables and update them",
-          .bounds = between(1, 1024),
-          .when = kParameterServer),
+          .bounds = between(1, 1024), .when = kParameterServer),
       JOB(strategy.max_staleness, .doc = "the most updates by other workers between a worker's reading of the "
           "variables and its own update; faster workers wait. At least `workers` - 1", .unit = "updates",
           .bounds = between(0, 1e6), .word = "none", .when = kParameterServer),
@@ -92,8 +88,7 @@ Fields<JobSpec> first_fields() {
           "the job ends", .unit = "times", .bounds = between(0, 1000), .when = kParameterServer),
       JOB(strategy.plugin, .doc = "the library that drives the TPUs, or other devices of [PJRT](tpu.md#plugins); "
           "auto: for TPUs $TPU_LIBRARY_PATH, else libtpu in its usual places; for GPUs JAX's plugin in its usual "
-          "places",
-          .word = "auto", .when = kPlugin),
+          "places", .word = "auto", .when = kPlugin),
       JOB(strategy.fallback, .doc = "without a usable TPU, train with mirrored instead, and print a note",
           .when = kTpu),
       JOB(strategy.quick_compile, .doc = "compile with less effort: programs are ready sooner and may run slower",
@@ -139,8 +134,7 @@ Fields<JobSpec> batch_and_model_fields() {
           "one, as in torchvision (v1.5); first: the 1x1 one, as in the paper and in Keras (v1)",
           .choices = &kBottleneckStrides, .when = kBottlenecks),
       JOB(model.batch_norm, .doc = "normalise after each convolution", .when = {{"model.kind"}, {"vgg"}}),
-      JOB(model.include_top, .doc = "false: replace the network's own last layers by `head`",
-          .when = kPublished),
+      JOB(model.include_top, .doc = "false: replace the network's own last layers by `head`", .when = kPublished),
       JOB(model.head, .doc = "with `include_top: false`: the [layers](#modellayers) after the network's last feature "
           "maps; the last layer gives the outputs; `[]`: global_avg_pool2d, dropout (`model.dropout`), dense",
           .length = {0, 100}, .when = kPublished),
@@ -166,8 +160,7 @@ Fields<JobSpec> running_fields() {
   // clang-format off
   return {
       JOB(evaluate.every_epochs, .doc = "epochs between evaluations; the last epoch is always evaluated",
-          .unit = "epochs",
-          .bounds = between(1, 1e6)),
+          .unit = "epochs", .bounds = between(1, 1e6)),
       JOB(evaluate.batch_per_replica, .doc = "examples in one forward pass of an evaluation", .unit = "examples",
           .bounds = between(1, 1e6)),
       JOB(evaluate.flip,
@@ -175,12 +168,10 @@ Fields<JobSpec> running_fields() {
           "([views](evaluation.md#views-of-a-picture)); takes twice the time"),
       JOB(evaluate.zoom,
           .doc = "average the model's outputs for a picture and its middle, this part of its width and height, scaled "
-          "up ([views](evaluation.md#views-of-a-picture)); takes twice the time; 1: off",
-          .bounds = between(0.1, 1)),
+          "up ([views](evaluation.md#views-of-a-picture)); takes twice the time; 1: off", .bounds = between(0.1, 1)),
 
       JOB(checkpoint.every_epochs, .doc = "epochs between checkpoints; set at most one of this, every_steps and "
-          "every_minutes",
-          .unit = "epochs", .bounds = between(1, 1e6), .word = "none", .common = true),
+          "every_minutes", .unit = "epochs", .bounds = between(1, 1e6), .word = "none", .common = true),
       JOB(checkpoint.every_steps, .doc = "updates between checkpoints", .unit = "steps",
           .bounds = between(1, 1e12), .word = "none"),
       JOB(checkpoint.every_minutes, .doc = "minutes between checkpoints", .unit = "min",
@@ -191,13 +182,11 @@ Fields<JobSpec> running_fields() {
       JOB(checkpoint.best.metric, .doc = "save a checkpoint whenever an evaluation has a better value of this metric, "
           "and keep the best", .choices = &evaluated_metrics(), .word = "none"),
       JOB(checkpoint.best.mode, .doc = "the value that is the best; auto: the lowest of a loss or error, the highest "
-          "of other metrics",
-          .choices = &kModes, .when = kBest),
+          "of other metrics", .choices = &kModes, .when = kBest),
 
       JOB(checks.every_steps, .doc = "updates between checks for corrupt variables; dtrain also checks before every "
           "checkpoint ([corrupt variables](strategies.md#corrupt-variables))", .unit = "steps",
-          .bounds = between(1, 1e12),
-          .word = "none"),
+          .bounds = between(1, 1e12), .word = "none"),
 
       JOB(restarts.max, .doc = "when a process dies, restart the run from its newest good checkpoint; at most this "
           "many times in a row without a new checkpoint; auto: 3 if checkpoints are saved during the run, else 0",
@@ -215,11 +204,9 @@ Fields<JobSpec> running_fields() {
       JOB(callbacks.terminate_on_nan, .doc = "check the loss after every update, not only every "
           "`metrics.every_steps`; a loss that is not a finite number always ends the job"),
       JOB(callbacks.early_stopping.metric, .doc = "the metric of the evaluations; training ends when it no longer "
-          "improves",
-          .choices = &evaluated_metrics(), .word = "none"),
+          "improves", .choices = &evaluated_metrics(), .word = "none"),
       JOB(callbacks.early_stopping.patience, .doc = "end the training after this many evaluations in a row without "
-          "improvement",
-          .unit = "evaluations", .bounds = between(1, 1e6), .when = kEarlyStopping),
+          "improvement", .unit = "evaluations", .bounds = between(1, 1e6), .when = kEarlyStopping),
       JOB(callbacks.early_stopping.min_delta, .doc = "the smallest change of the metric that is an improvement",
           .bounds = between(0, 1e6), .when = kEarlyStopping),
       JOB(callbacks.early_stopping.restore_best, .doc = "end the run with the weights of its best evaluation, by "
@@ -249,15 +236,13 @@ Fields<JobSpec> running_fields() {
       JOB(network.port, .doc = "the port on which the first host waits for the others; auto: the launcher's, else one "
           "computed from the launcher's job number, else 29400", .bounds = between(1, 65535), .word = "auto"),
       JOB(network.rendezvous_timeout_seconds, .doc = "how long to wait until every replica has started and loaded its "
-          "data",
-          .unit = "s", .bounds = above_zero_to(86400)),
+          "data", .unit = "s", .bounds = above_zero_to(86400)),
 
       JOB(cuda.graphs, .doc = "record the training step of a GPU once and replay it, which saves CPU time; steps of "
           "another size are not recorded"),
       JOB(cuda.data, .doc = "where examples are stored: resident keeps all of them in the memory of the GPU or TPU, "
           "uploaded sends each batch; auto is resident if they take at most a quarter of the free memory and are not "
-          "augmented",
-          .choices = &kCudaData),
+          "augmented", .choices = &kCudaData),
       JOB(cuda.tf32, .doc = "float32 matrix products and convolutions with TensorFloat-32: faster, 10 bits of "
           "mantissa"),
       JOB(cuda.cudnn_benchmark, .doc = "measure cuDNN's algorithms for each convolution and use the fastest; the bits "

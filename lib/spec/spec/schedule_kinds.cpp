@@ -85,8 +85,7 @@ const std::vector<ScheduleKind>& all_schedules() {
       {"one_cycle",
        curve_fields({KIND_FIELD(CurveFields, initial_factor, .doc = "the first rate, as a part of `learning_rate`",
                                 .bounds = {0.0, 1.0, true, false}),
-                     KIND_FIELD(CurveFields, peak_at, .doc = "the point with the highest rate, as a part of "
-                         "`over`",
+                     KIND_FIELD(CurveFields, peak_at, .doc = "the point with the highest rate, as a part of `over`",
                                 .bounds = {0.0, 1.0, true, true})})},
       {"reduce_on_plateau",
        {factor_field<PlateauFields>(), final_factor_field<PlateauFields>(),
@@ -94,8 +93,7 @@ const std::vector<ScheduleKind>& all_schedules() {
                    .choices = &evaluated_metrics()),
         KIND_FIELD(PlateauFields, patience, .doc = "reduce the rate after this many evaluations in a row without "
                    "improvement", .unit = "evaluations", .bounds = between(1, 1e6)),
-        KIND_FIELD(PlateauFields, cooldown, .doc = "the number of evaluations after a reduction that do not "
-            "count",
+        KIND_FIELD(PlateauFields, cooldown, .doc = "the number of evaluations after a reduction that do not count",
                    .unit = "evaluations", .bounds = between(0, 1e6)),
         KIND_FIELD(PlateauFields, min_delta, .doc = "the smallest change of the metric that is an improvement",
                    .bounds = between(0, 1e6))}},

@@ -51,13 +51,11 @@ Fields<JobSpec> train_fields() {
       JOB(train.epochs, .doc = "passes over the training examples", .unit = "epochs", .bounds = between(1, 1e6),
           .common = true, .without_phases = true),
       JOB(train.max_steps, .doc = "stop after this many updates, even before `epochs`; 0: only evaluate and save the "
-          "initial weights", .unit = "steps", .bounds = between(0, 1e12),
-          .word = "none"),
+          "initial weights", .unit = "steps", .bounds = between(0, 1e12), .word = "none"),
       JOB(train.optimizer.kind, .doc = "how gradients change the weights", .choices = &optimizer_kinds(),
           .common = true),
       JOB(train.optimizer.learning_rate, .doc = "the learning rate before scaling, warmup and schedule",
-          .bounds = above_zero_to(1e6),
-          .when = {{"train.schedule.kind"}, schedules_of_the_rate()}, .common = true),
+          .bounds = above_zero_to(1e6), .when = {{"train.schedule.kind"}, schedules_of_the_rate()}, .common = true),
   }, fields_of_kinds<JobSpec>(all_optimizers(), "train.optimizer", [](auto& spec) -> auto& {
        return spec.train.optimizer;
      }), {
@@ -65,27 +63,22 @@ Fields<JobSpec> train_fields() {
       JOB(train.optimizer.weight_decay_exclude, .doc = "parameters that do not decay: the biases, and the scales of "
           "`batch_norm` and `layer_norm`", .choices = &kDecayExclusions),
       JOB(train.loss.kind, .doc = "the loss that training minimises ([losses](training.md#losses)); `loss: huber` is "
-          "short for `loss: {kind: huber}`",
-          .choices = &kLosses),
+          "short for `loss: {kind: huber}`", .choices = &kLosses),
   }, fields_of_kinds<JobSpec>(losses, "train.loss", [](auto& spec) -> auto& { return spec.train.loss; }), {
       JOB(train.loss.class_weights, .doc = "factors for the losses of each class's examples in training: a list "
           "in the order of the classes (with binary_cross_entropy for the targets 0 and 1), a map from names of "
-          "classes to factors (1 for the others), or balanced: training examples / (classes * examples of the "
-          "class)",
+          "classes to factors (1 for the others), or balanced: training examples / (classes * examples of the class)",
           .bounds = between(0, 1e6), .length = {0, 100000}, .when = kOfClasses),
       JOB(train.step, .doc = "how to compute a step: on a CPU compiled, by a program made once from the layers, or "
           "eager, operation by operation; auto: compiled if possible and not slower ([training](training.md#steps)); "
-          "xla: on GPUs, by a program that XLA compiles ([GPUs](gpu.md#xla))",
-          .choices = &kSteps),
+          "xla: on GPUs, by a program that XLA compiles ([GPUs](gpu.md#xla))", .choices = &kSteps),
       JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "
-          "([training](training.md#precision))",
-          .choices = &kPrecisions),
+          "([training](training.md#precision))", .choices = &kPrecisions),
       JOB(train.channels_last, .doc = "keep images in memory as [n, height, width, channels]; many convolutions are "
           "then faster, on CPUs and GPUs ([training](training.md#memory-layout))"),
       JOB(train.clip_norm, .doc = "scale a gradient (summed over the replicas) with a larger norm down to this norm; "
-          "0: off",
-          .bounds = between(0, 1e12)),
+          "0: off", .bounds = between(0, 1e12)),
       JOB(train.label_smoothing, .doc = "the share of each target to spread evenly over all classes; evaluations do "
           "not smooth", .bounds = zero_to_below_one(), .when = kOfClasses),
       JOB(train.ema.decay, .doc = "keep an exponential moving average of the weights, a <- decay a + (1 - decay) w "
@@ -95,8 +88,7 @@ Fields<JobSpec> train_fields() {
       JOB(train.learning_rate_scaling.rule, .doc = "how the learning rate grows with the global batch: not at all, "
           "linearly, or with its square root", .choices = &kScalingRules),
       JOB(train.learning_rate_scaling.reference_batch, .doc = "the global batch that `learning_rate` was tuned for",
-          .unit = "examples", .bounds = between(1, 1e9), .otherwise = "not scaled", .when = kScaled,
-          .required = true),
+          .unit = "examples", .bounds = between(1, 1e9), .otherwise = "not scaled", .when = kScaled, .required = true),
       JOB(train.learning_rate_scaling.warmup_steps, .doc = "the learning rate rises linearly over this many updates, "
           "up to that of the schedule", .unit = "steps", .bounds = between(0, 1e9)),
       JOB(train.schedule.kind, .doc = "how the learning rate changes while training; [schedules](schedules.md) has the "
