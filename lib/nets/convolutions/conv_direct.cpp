@@ -171,7 +171,8 @@ struct NarrowForward {
   // Not-a-number wins.
   [[gnu::always_inline]] static void take_better(Numbers& best, Places& place, const Numbers& later,
                                                  const Places& of_later) {
-    const Places wins = (later > best) | (later != later);
+    const Numbers same = later;  // other than not-a-number
+    const Places wins = (later > best) | (later != same);
     best = wins ? later : best;
     place = wins ? of_later : place;
   }
