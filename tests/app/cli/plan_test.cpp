@@ -24,7 +24,9 @@ std::vector<std::string> plan_of_example(const std::string& name = "mnist_mirror
 Outcome plan(std::vector<std::string> arguments, const std::vector<std::string>& more = {}) {
   const TemporaryFolder folder;  // as the working folder: no datasets/ there
   arguments.insert(arguments.end(), more.begin(), more.end());
-  return dtrain_command(arguments, {folder.path(), {{"DTRAIN_DATA", folder.path()}}, ""});
+  // With these instructions a step needs the same memory on every processor.
+  return dtrain_command(
+      arguments, {folder.path(), {{"DTRAIN_DATA", folder.path()}, {"DTRAIN_INSTRUCTIONS", "portable"}}, ""});
 }
 
 // Without what depends on the memory of this host.
