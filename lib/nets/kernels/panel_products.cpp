@@ -286,6 +286,10 @@ void multiply_part(const Product& product, Range rows, Range columns) {
 
 void multiply_panels(int64_t m, int64_t n, int64_t k, const Factor& a, const Factor& b, float* c, bool adds) {
   if (m == 0 || n == 0) return;
+  if (k == 0) {  // the factors may be null
+    if (!adds) std::fill_n(c, m * n, 0.0F);
+    return;
+  }
   const Product straight = {m, n, k, a, b, c, n, 1, adds}, turned = straight.turned();
   const Product& product = turned.price() < straight.price() ? turned : straight;
   // Threads share out the longer side.
