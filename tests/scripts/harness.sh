@@ -45,6 +45,19 @@ until_exists() {
   [[ -e $1 ]]
 }
 
+# bare_system SUITE: a bare Debian in $work/SUITE. Downloads it once, into the cache folder; needs scripts/common.sh.
+bare_system() {
+  local bare=$dtrain_cache/bare-$1
+  ((EUID == 0)) || die "a bare $1 needs root, to enter it"
+  command -v debootstrap >/dev/null || die "a bare $1 needs debootstrap (Debian: debootstrap)"
+  if [[ ! -e $bare.tar ]]; then
+    run_logged "fetching a bare $1" "$work/debootstrap.log" debootstrap --variant=minbase "$1" "$bare" || exit
+    tar -C "$bare" -cf "$bare.partial" . && mv "$bare.partial" "$bare.tar" && rm -rf "$bare"
+  fi
+  mkdir -p "$work/$1"
+  tar -C "$work/$1" -xf "$bare.tar"
+}
+
 finish() {
   echo "$claims claims, $failures failed"
   ((failures == 0))
