@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "comm/gloo_backend.h"
+#include "comm/gloo_group.h"
 #include "store/peer_errors.h"
 
 namespace dtrain {
