@@ -9,7 +9,7 @@
 #include "catch.h"
 #include "comm/group_threads.h"
 #include "core/error.h"
-#include "display/banner.h"
+#include "display/console_text.h"
 #include "loader/example_order.h"
 #include "train/assembly.h"
 #include "train/small_jobs.h"

@@ -1,4 +1,4 @@
-#include "display/banner.h"
+#include "display/console_text.h"
 
 #include <fmt/format.h>
 
@@ -57,6 +57,36 @@ std::string timing(const RunStartEvent& start) {
 std::string note(const std::string& text, const ConsoleOptions& options) {
   const std::string lines = wrapped("NOTE: " + text, width_of(options), 2);
   return (options.colour ? kYellow + lines + kPlain : lines) + "\n";
+}
+
+constexpr char kColumns[] = "{:>9} {:>9} {:>9} {:>9} {:>9}";
+constexpr char kSpeedColumns[] = " {:>11} {:>11}";
+
+std::string metric(const MetricValues& metrics, const std::string& name) {
+  return show_metric(find_metric(metrics, name));
+}
+
+constexpr char kReplicaRow[] = "  {:>4}  {:>8}  {:<22}  {:>9}  {:>12}  {:>12}\n";
+
+std::string show_norm(std::optional<double> value) { return value ? fmt::format("{:.8g}", *value) : "-"; }
+
+// "5, 17, 3, ..."
+std::string show_indices(const InspectedReplica& replica) {
+  if (!replica.first_indices) return "-";
+  std::string text;
+  size_t shown = 0;
+  for (const int64_t index : *replica.first_indices) {
+    const std::string number = std::to_string(index);
+    if (text.size() + number.size() > 16) break;
+    text += (shown++ > 0 ? ", " : "") + number;
+  }
+  return replica.examples.value_or(0) > static_cast<int64_t>(shown) ? text + ", ..." : text;
+}
+
+std::string row_of(const InspectedReplica& replica) {
+  return fmt::format(kReplicaRow, show_count(replica.rank), show_count(replica.examples),
+                     show_indices(replica), show_metric(replica.loss), show_norm(replica.gradient_norm),
+                     show_norm(replica.weight_norm));
 }
 
 }  // namespace
@@ -125,6 +155,43 @@ std::string phase_line(const PhaseEvent& event) {
     text += fmt::format("; what the frozen layers make of the examples takes {}, ready in {}",
                         human_bytes(*event.feature_bytes), show_duration(event.feature_seconds));
   return text;
+}
+
+std::string epoch_heading(const std::string& evaluated, const std::string& metric, const std::string& best_by,
+                          int width) {
+  std::string first = fmt::format("{:>9}{:>20}{:>20}", "", "-- training --", "-- " + evaluated + " --");
+  std::string second = fmt::format(kColumns, "epoch", "loss", metric, "loss", metric);
+  if (width >= kEpochTableWidth) {
+    if (!best_by.empty()) first += fmt::format("{:>30}", "best by " + best_by);
+    second += fmt::format(kSpeedColumns, "examples/s", "time");
+  }
+  return first + "\n" + second + "\n";
+}
+
+std::string epoch_line(const EpochRow& row, const std::string& main, bool green, int width) {
+  std::string line = fmt::format(kColumns, fmt::format("{}/{}", show_count(row.epoch), row.epochs),
+                                 metric(row.training, "loss"), metric(row.training, main),
+                                 metric(row.evaluation, "loss"), metric(row.evaluation, main));
+  if (width >= kEpochTableWidth)
+    line += fmt::format(kSpeedColumns, show_rate(row.examples_per_second), show_duration(row.seconds));
+  if (!row.is_best) return line + "\n";
+  return line + (green ? fmt::format("  {}best{}\n", kGreen, kPlain) : "  best\n");
+}
+
+std::string inspection_table(const InspectEvent& inspection) {
+  std::string text =
+      fmt::format("step {}, replica by replica\n", show_count(inspection.step)) +
+      fmt::format(kReplicaRow, "rank", "examples", "which", "loss", "gradient norm", "weight norm");
+  if (inspection.replicas) {
+    for (const InspectedReplica& replica : *inspection.replicas) text += row_of(replica);
+  }
+  text += fmt::format(
+      "  shared gradient: norm {}\n  the sum of the above: {} (difference {:.1e}, allowed {:.0e})\n",
+      show_norm(inspection.gradient_norm), show_norm(inspection.expected_gradient_norm),
+      inspection.gradient_difference.value_or(0), inspection.gradient_tolerance.value_or(0));
+  text += fmt::format("  weights after the update: {} on every replica\n",
+                      inspection.weights_equal.value_or(false) ? "the same" : "NOT the same");
+  return text + (inspection.passed.value_or(false) ? "  OK\n" : "  FAILED\n");
 }
 
 }  // namespace dtrain
