@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <sstream>
 
@@ -86,6 +87,19 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 
 std::string join(const std::vector<std::string>& words, const std::string& separator) {
   return fmt::format("{}", fmt::join(words, separator));
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts = {""};
+  for (const char c : text) c == separator ? void(parts.emplace_back()) : parts.back().push_back(c);
+  return parts;
+}
+
+std::optional<int64_t> whole_number(const std::string& text) {
+  int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
 }
 
 std::string with_separators(int64_t number) {

@@ -18,6 +18,12 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 // "a, b, c"
 std::string join(const std::vector<std::string>& words, const std::string& separator = ", ");
 
+// The parts of the text between separators: "a,b," has three, the last one empty.
+std::vector<std::string> split(const std::string& text, char separator);
+
+// The number that the whole text is, in decimal digits with a minus before them or not; nullopt: it is none.
+std::optional<int64_t> whole_number(const std::string& text);
+
 // With thousands separators: 1234567 -> "1,234,567".
 std::string with_separators(int64_t number);
 

@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <limits>
 #include <sstream>
+
+#include "core/text.h"
 
 namespace dtrain {
 namespace {
@@ -37,10 +38,8 @@ std::optional<int64_t> number_in(const fs::path& path, const std::string& key) {
     std::istringstream words(line);
     std::string word;
     if (!key.empty() && (!(words >> word) || word != key)) continue;
-    int64_t number = 0;
     if (!(words >> word)) continue;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error == std::errc() && end == word.data() + word.size()) return number;
+    if (const auto number = whole_number(word)) return number;
   }
   return std::nullopt;
 }

@@ -1,7 +1,5 @@
 #include "launch/identity.h"
 
-#include <algorithm>
-
 #include "core/error.h"
 #include "core/text.h"
 #include "host/environment.h"
@@ -38,16 +36,6 @@ void read_master(Identity& identity) {
   if (!master) fail_missing("MASTER_ADDR");
   identity.master_address = *master;
   identity.master_port = static_cast<uint16_t>(required_number("MASTER_PORT", 1, 65535));
-}
-
-std::vector<std::string> split_members(const std::string& text) {
-  std::vector<std::string> members;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    members.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return members;
 }
 
 }  // namespace
@@ -93,7 +81,7 @@ std::optional<Identity> identity_from_environment() {
   if (is_supervised) {
     identity.source = "dtrain";
     identity.own_address = environment_host("DTRAIN_ADDRESS").value_or("127.0.0.1");
-    identity.members = split_members(environment_text("DTRAIN_MEMBERS").value_or(""));
+    if (const auto members = environment_text("DTRAIN_MEMBERS")) identity.members = split(*members, ',');
     identity.host =
         static_cast<int>(environment_number("DTRAIN_HOST_INDEX", 0, kMaxWorldSize - 1).value_or(0));
     identity.hosts = static_cast<int>(environment_number("DTRAIN_HOSTS", 1, kMaxWorldSize).value_or(1));

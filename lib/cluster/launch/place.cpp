@@ -7,7 +7,6 @@
 #include "host/environment.h"
 #include "host/hosts.h"
 #include "launch/launchers.h"
-#include "launch/tf_config.h"
 
 namespace dtrain {
 namespace {
