@@ -80,12 +80,6 @@ NewFileBeside make_file_beside(const std::filesystem::path& path) {
   }
 }
 
-[[noreturn]] void fail_to_write(const std::filesystem::path& path, const char* what, int error,
-                                const std::string& option) {
-  throw Error(file_failure_code(error), "{}: {}: {}{}", path.string(), what, std::strerror(error),
-              advice_on_writing(error, option));
-}
-
 }  // namespace
 
 ExitCode file_failure_code(int error, ExitCode refused) {
@@ -120,6 +114,12 @@ std::string advice_on_writing(int error, const std::string& option) {
     default:
       return "";
   }
+}
+
+void fail_to_write(const std::filesystem::path& path, const std::string& what, int error,
+                   const std::string& option) {
+  throw Error(file_failure_code(error), "{}: {}: {}{}", path.string(), what, std::strerror(error),
+              advice_on_writing(error, option));
 }
 
 ExitCode output_failure_code() {

@@ -22,6 +22,10 @@ ExitCode output_failure_code();
 // `option` is the command's option that names another place, if it has one.
 std::string advice_on_writing(int error, const std::string& option = "");
 
+// Throws Error(kUsage, kDisk) with this advice because of `error`: "PATH: cannot write: ...".
+[[noreturn]] void fail_to_write(const std::filesystem::path& path, const std::string& what, int error,
+                                const std::string& option = "");
+
 // Writes all `count` bytes. Returns false, with errno set, if that fails.
 bool write_all(int descriptor, const void* bytes, size_t count);
 

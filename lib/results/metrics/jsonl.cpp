@@ -6,20 +6,12 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 
-#include "core/error.h"
 #include "core/files.h"
 #include "metrics/events.h"
 
 namespace dtrain {
 namespace {
-
-[[noreturn]] void refuse_metrics(const std::filesystem::path& path, const char* what) {
-  const int error = errno;
-  throw Error(file_failure_code(error), "{}: cannot {} the metrics: {}{}", path.string(), what,
-              std::strerror(error), advice_on_writing(error, "--run-dir"));
-}
 
 // Whether the file ends in the middle of a line. Only regular files are examined.
 bool ends_within_a_line(int descriptor) {
@@ -38,7 +30,7 @@ JsonLinesFile::JsonLinesFile(const std::filesystem::path& path) : path_(path) {
 
 void JsonLinesFile::open() {
   file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (file_.get() < 0) refuse_metrics(path_, "open for");
+  if (file_.get() < 0) fail_to_write(path_, "cannot open for the metrics", errno, "--run-dir");
 }
 
 // A file that was replaced by another has no name left.
@@ -68,7 +60,7 @@ void JsonLinesFile::on_event(const Event& event) {
 void JsonLinesFile::write(const std::string& text) {
   if (write_all(file_.get(), text.data(), text.size())) return;
   failed_ = true;
-  refuse_metrics(path_, "write");
+  fail_to_write(path_, "cannot write the metrics", errno, "--run-dir");
 }
 
 }  // namespace dtrain
