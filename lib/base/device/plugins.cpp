@@ -1,6 +1,5 @@
 #include "device/plugins.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,16 +24,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse_module(const std::string& why) { throw Error(ExitCode::kUsage, why); }
-
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
 
-constexpr const char* kNoModule =
-    "this dtrain has no module for plugins; build it after scripts/setup --pjrt has fetched a header "
-    "(docs/tpu.md)";
+const ModuleLibrary kPjrtModule = {"DTRAIN_PJRT_MODULE",
+                                   "libdtrain_pjrt.so",
+                                   "plugins",
+                                   "dtrain_pjrt_version",
+                                   "dtrain_program_module",
+                                   "after scripts/setup --pjrt has fetched a header (docs/tpu.md)",
+                                   ""};
 
 // Where a plugin is among the packages of a Python.
 const std::vector<fs::path>& places_of(PluginDevices devices) {
@@ -71,24 +72,6 @@ fs::path folder_of_python() {
   return {};
 }
 
-ProgramModule* load_module() {
-  const auto path = find_pjrt_module();
-  if (!path) refuse_module(kNoModule);
-  void* const library = ::dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr)
-    refuse_module(std::string("the module for plugins cannot be loaded: ") + ::dlerror());
-  const auto symbol = [&](const char* name) {
-    void* const found = ::dlsym(library, name);
-    if (found == nullptr) refuse_module(path->string() + " is not dtrain's module for plugins");
-    return found;
-  };
-  const std::string version = static_cast<const char*>(symbol("dtrain_pjrt_version"));
-  if (version != kVersion)
-    refuse_module(fmt::format("{} is of version {}, the program of {}; build both together", path->string(),
-                              version, kVersion));
-  return reinterpret_cast<ProgramModule* (*)()>(symbol("dtrain_program_module"))();
-}
-
 }  // namespace
 
 int64_t count_tpu_nodes() {
@@ -104,9 +87,7 @@ int64_t count_tpu_nodes() {
   return count;
 }
 
-std::optional<fs::path> find_pjrt_module() {
-  return find_module_library("DTRAIN_PJRT_MODULE", "libdtrain_pjrt.so");
-}
+std::optional<fs::path> find_pjrt_module() { return kPjrtModule.find(); }
 
 std::optional<fs::path> find_plugin(PluginDevices devices, const std::optional<std::string>& asked) {
   const bool is_tpu = devices == PluginDevices::kTpus;
@@ -165,7 +146,7 @@ void look_for_devices(PluginDevices devices, const std::optional<std::string>& a
   const auto plugin = find_plugin(devices, asked);
   if (plugin) survey.plugin = plugin->string();
   if (!find_pjrt_module()) {
-    survey.none_why = kNoModule;
+    survey.none_why = "this dtrain has no module for plugins; build it " + kPjrtModule.if_missing;
   } else if (devices == PluginDevices::kGpus) {
     if (plugin) return ask(devices, survey);
     survey.none_why =
@@ -205,7 +186,7 @@ std::string answer_of_plugin(PluginDevices devices, const std::string& path) {
 }
 
 ProgramModule& program_module() {
-  static ProgramModule* const module = load_module();
+  static ProgramModule* const module = reinterpret_cast<ProgramModule* (*)()>(kPjrtModule.load(kVersion))();
   return *module;
 }
 
