@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -204,6 +205,17 @@ void write_file_atomically(const std::filesystem::path& path, const std::string&
   const int error = errno;
   ::unlink(made.path.c_str());
   fail_to_write(path, "cannot write", error, option);
+}
+
+ScratchFolder::ScratchFolder(const std::string& prefix) {
+  std::string path = (std::filesystem::temp_directory_path() / (prefix + "-XXXXXX")).string();
+  if (::mkdtemp(path.data()) == nullptr) fail_to_write(path, "cannot make the folder", errno);
+  path_ = path;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  if (!kept_) std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace dtrain

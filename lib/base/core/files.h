@@ -1,4 +1,4 @@
-// Reading and writing whole files with size limits, and mapping failures to exit codes.
+// Reading and writing whole files with size limits, private folders, and mapping failures to exit codes.
 #pragma once
 
 #include <cstddef>
@@ -52,5 +52,24 @@ void require_absent(const std::filesystem::path& path, const std::string& otherw
 // no new file behind.
 void write_file_atomically(const std::filesystem::path& path, const std::string& content,
                            const std::string& option = "");
+
+// A private folder for files that are only needed if something fails.
+class ScratchFolder {
+ public:
+  // Makes the folder PREFIX-XXXXXX where temporary files go ($TMPDIR, else /tmp), for this user alone. Throws
+  // Error(kUsage, kDisk) if it cannot.
+  explicit ScratchFolder(const std::string& prefix);
+  // Removes the folder with what is in it, unless keep() was called.
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  void keep() { kept_ = true; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  bool kept_ = false;
+};
 
 }  // namespace dtrain

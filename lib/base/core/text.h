@@ -1,4 +1,4 @@
-// Text for users: spelling suggestions, and numbers with units.
+// Text for users: spelling suggestions, numbers with units, words for a shell.
 #pragma once
 
 #include <cstdint>
@@ -54,5 +54,9 @@ std::string printable_json(const std::string& json);
 // `indent` spaces. A word that is wider than a line has a line of its own. Line breaks of the text stay. The
 // text is UTF-8 with characters of one column each. Width 0: nothing is broken.
 std::string wrapped(const std::string& text, int width, int indent = 0);
+
+// The text as one word for a POSIX shell, in quotes where it needs them; where it has characters that a
+// terminal would obey (core/text.h), escaped in $'...', which bash, zsh and ksh read.
+std::string shell_word(const std::string& text);
 
 }  // namespace dtrain

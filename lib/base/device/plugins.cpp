@@ -15,7 +15,7 @@
 
 #include "core/error.h"
 #include "core/own_process.h"
-#include "core/shell.h"
+#include "core/text.h"
 #include "core/version.h"
 #include "device/module_library.h"
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "comm/shared_segment.h"
-#include "comm/slice.h"
 #include "comm/slice_sum.h"
 #include "core/error.h"
 

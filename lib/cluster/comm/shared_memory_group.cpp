@@ -10,7 +10,6 @@
 #include "comm/sharded_reducer.h"
 #include "comm/shared_barrier.h"
 #include "comm/shared_segment.h"
-#include "comm/slice.h"
 #include "comm/slice_sum.h"
 #include "core/error.h"
 

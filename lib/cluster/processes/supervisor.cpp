@@ -14,7 +14,7 @@
 #include "host/host_memory.h"
 #include "processes/diagnosis.h"
 #include "processes/process.h"
-#include "processes/report_lines.h"
+#include "processes/report.h"
 
 namespace dtrain {
 namespace {

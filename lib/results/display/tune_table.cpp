@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/shell.h"
 #include "core/text.h"
 #include "display/table_layout.h"
 #include "display/tune.h"

@@ -4,7 +4,6 @@
 
 #include "callbacks/callbacks.h"
 #include "core/files.h"
-#include "core/shell.h"
 #include "core/text.h"
 #include "initial_state/warm_start.h"
 #include "runs/rewind.h"
