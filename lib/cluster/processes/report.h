@@ -22,9 +22,9 @@ class ReportPipe {
   // not set (there is no supervisor). Throws Error(kUsage) if it does not name a writable descriptor.
   static std::unique_ptr<ReportPipe> from_environment();
 
-  // Sends one line of JSON. `line` must not contain a newline, and has at most kMaxReportLine bytes
-  // Blocks while the pipe is full. It is no error if the supervisor is gone, because this
-  // process ends with it. SIGPIPE must be ignored (core/signals.h).
+  // Sends one line of JSON. `line` must not contain a newline, and has at most kMaxReportLine bytes. Blocks
+  // while the pipe is full. It is no error if the supervisor is gone, because this process ends with it.
+  // SIGPIPE must be ignored (core/signals.h).
   void write(const std::string& line);
 
   // Returns when the supervisor has passed on all lines so far; it counts them in slot `rank` of `board`. At
@@ -44,9 +44,9 @@ class ReportPipe {
 // Error(kUsage) if the variable is malformed, and Error(kBug) if the descriptor is not a board.
 std::unique_ptr<StatusBoard> board_from_environment();
 
-// Splits what a replica wrote to its report pipe into lines, with bounded memory.
 constexpr size_t kMaxReportLine = size_t{1} << 20;  // bytes, without the newline
 
+// Splits what a replica wrote to its report pipe into lines, with bounded memory.
 class ReportLines {
  public:
   // `on_line` is called with every non-empty line, without its newline. A line longer than kMaxReportLine is
