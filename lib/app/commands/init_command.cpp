@@ -13,7 +13,7 @@
 #include "core/text.h"
 #include "data_check/found_data.h"
 #include "documentation/configs.h"
-#include "documentation/starter.h"
+#include "documentation/first_job.h"
 
 namespace dtrain {
 namespace {

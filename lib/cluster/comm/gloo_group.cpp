@@ -17,8 +17,8 @@
 #include "comm/overlapped_reducer.h"
 #include "core/error.h"
 #include "core/sockets.h"
-#include "store/peer_errors.h"
 #include "store/socket_filter.h"
+#include "store/store.h"
 
 namespace dtrain {
 namespace {

@@ -46,7 +46,7 @@ struct GlooBackend {
 };
 
 // Connects all `size` ranks through `store`, each over the `network` of its own host. If a rank does not
-// connect within `timeout`, throws an exception that with_peer_errors() (store/peer_errors.h) treats as a
+// connect within `timeout`, throws an exception that with_peer_errors() (store/store.h) treats as a
 // lost peer.
 GlooBackend make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                               std::chrono::milliseconds timeout, const GroupNetwork& network);

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "store/peer_errors.h"
+#include "store/store.h"
 
 namespace dtrain {
 namespace {

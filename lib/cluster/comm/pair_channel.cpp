@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "comm/gloo_group.h"
-#include "store/peer_errors.h"
+#include "store/store.h"
 
 namespace dtrain {
 namespace {

@@ -1,5 +1,7 @@
 #include "launch/identity.h"
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "core/text.h"
 #include "host/environment.h"
@@ -127,6 +129,24 @@ std::map<std::string, std::string> replica_environment(const Identity& identity,
     variables["MASTER_PORT"] = std::to_string(identity.master_port);
   }
   return variables;
+}
+
+Role role_of(int64_t rank, int64_t workers, int64_t servers) {
+  if (servers == 0) return {false, rank, fmt::format("rank {}", rank)};
+  if (rank < workers) return {false, rank, fmt::format("worker {}", rank)};
+  return {true, rank - workers, fmt::format("server {}", rank - workers)};
+}
+
+std::string rank_range(int64_t first, int64_t count) {
+  return count == 1 ? fmt::format("rank {}", first) : fmt::format("ranks {} to {}", first, first + count - 1);
+}
+
+std::string names_of_ranks(int64_t first, int64_t count, int64_t workers, int64_t servers) {
+  if (servers == 0) return rank_range(first, count);
+  std::vector<std::string> names;
+  for (int64_t rank = first; rank < first + count; ++rank)
+    names.push_back(role_of(rank, workers, servers).name);
+  return join(names);
 }
 
 }  // namespace dtrain

@@ -10,7 +10,6 @@
 #include "core/text.h"
 #include "host/hosts.h"
 #include "launch/identity.h"
-#include "launch/role.h"
 #include "rendezvous/link.h"
 
 namespace dtrain {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "core/text.h"
-#include "launch/role.h"
+#include "launch/identity.h"
 #include "rendezvous/handshake.h"
 
 namespace dtrain {

@@ -1,11 +1,13 @@
 #include "metrics/jsonl.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <sstream>
 
 #include "core/files.h"
 #include "metrics/events.h"
@@ -19,6 +21,29 @@ bool ends_within_a_line(int descriptor) {
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return false;
   char last = '\n';
   return ::pread(descriptor, &last, 1, status.st_size - 1) == 1 && last != '\n';
+}
+
+constexpr int64_t kMaxBytes = int64_t{1} << 30;
+
+bool stays(const Event& event, int64_t epochs, int64_t step) {
+  const EventPlace place = place_of(event);
+  if (place.run != "distributed") return true;
+  if (decode<RunEndEvent>(event) || decode<ComparisonEvent>(event)) return false;
+  if (decode<RestartEvent>(event)) return true;  // its cost remains
+  const auto evaluation = decode<EvalEvent>(event);
+  if (evaluation && evaluation->part == kTestPart) return false;
+  if (decode<EpochEvent>(event) || evaluation) return place.epoch.value_or(0) <= epochs;
+  return place.step.value_or(0) <= step;
+}
+
+// "metrics.damaged.jsonl" beside the file, or "metrics.damaged-2.jsonl".
+std::filesystem::path place_of_copy(const std::filesystem::path& file) {
+  std::filesystem::path copy = file;
+  copy.replace_filename(file.stem().string() + ".damaged" + file.extension().string());
+  for (int number = 2; std::filesystem::exists(copy); ++number)
+    copy.replace_filename(
+        fmt::format("{}.damaged-{}{}", file.stem().string(), number, file.extension().string()));
+  return copy;
 }
 
 }  // namespace
@@ -61,6 +86,26 @@ void JsonLinesFile::write(const std::string& text) {
   if (write_all(file_.get(), text.data(), text.size())) return;
   failed_ = true;
   fail_to_write(path_, "cannot write the metrics", errno, "--run-dir");
+}
+
+std::optional<std::filesystem::path> rewind_metrics(const std::filesystem::path& file, int64_t epochs,
+                                                    int64_t step,
+                                                    const std::function<void(const Event&)>& on_kept) {
+  const std::string content = read_file(file, kMaxBytes, ExitCode::kUsage);
+  std::istringstream lines(content);
+  std::string kept;
+  bool damaged = false;
+  for (std::string line; std::getline(lines, line);) {
+    const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
+    damaged |= !event.is_object() && !lines.eof();  // a killed job may leave the last line incomplete
+    if (!event.is_object() || !stays(event, epochs, step)) continue;
+    kept += line + "\n";
+    on_kept(event);
+  }
+  std::optional<std::filesystem::path> copy;
+  if (damaged) write_file_atomically(copy.emplace(place_of_copy(file)), content, "--run-dir");
+  write_file_atomically(file, kept, "--run-dir");
+  return copy;
 }
 
 }  // namespace dtrain

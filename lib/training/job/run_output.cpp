@@ -6,7 +6,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "initial_state/warm_start.h"
-#include "runs/rewind.h"
+#include "metrics/jsonl.h"
 #include "spec/print.h"
 #include "train/assembly.h"
 #include "train/overhead.h"
