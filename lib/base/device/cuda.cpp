@@ -16,10 +16,9 @@ namespace {
 using OpenFunction = Accelerator* (*)(int, const AcceleratorOptions&);
 
 const ModuleLibrary kCudaModule = {
+    "cuda",
     "DTRAIN_CUDA_MODULE",
-    "libdtrain_cuda.so",
     "CUDA",
-    "dtrain_cuda_version",
     "dtrain_open_cuda",
     "where the CUDA toolkit and a LibTorch with CUDA are (docs/gpu.md), or use devices: cpu",
     " (the libraries of CUDA that LibTorch uses have to be where it finds them; docs/gpu.md)"};

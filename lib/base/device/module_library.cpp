@@ -15,7 +15,7 @@ std::optional<std::filesystem::path> ModuleLibrary::find() const {
   const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", no_proc).parent_path();
   if (no_proc) return std::nullopt;
   for (const auto& folder : {own, own / "../lib/dtrain"}) {
-    if (std::filesystem::exists(folder / file)) return folder / file;
+    if (const auto file = folder / ("libdtrain_" + name + ".so"); std::filesystem::exists(file)) return file;
   }
   return std::nullopt;
 }
@@ -28,7 +28,7 @@ void* ModuleLibrary::load(const std::string& expected) const {
   if (library == nullptr)
     throw Error(ExitCode::kUsage, "the module for {} cannot be loaded: {}{}", purpose, ::dlerror(),
                 if_it_fails);
-  void* const text = ::dlsym(library, version_of);
+  void* const text = ::dlsym(library, ("dtrain_" + name + "_version").c_str());
   void* const function = ::dlsym(library, entry);
   if (text == nullptr || function == nullptr)
     throw Error(ExitCode::kUsage, "{} is not dtrain's module for {}", path->string(), purpose);

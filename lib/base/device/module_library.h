@@ -8,15 +8,14 @@
 namespace dtrain {
 
 struct ModuleLibrary {
+  std::string name;         // "cuda": libdtrain_cuda.so has its version as the text dtrain_cuda_version
   const char* variable;     // the environment variable that says where it is
-  const char* file;         // its name, beside the program or in ../lib/dtrain
   const char* purpose;      // "CUDA", for messages
-  const char* version_of;   // the name of its text with the version that it was built with
   const char* entry;        // the name of the function by which it is used
-  std::string if_missing;   // what to do then
-  std::string if_it_fails;  // what may be wrong when it does not load
+  const char* if_missing;   // what to do then
+  const char* if_it_fails;  // what may be wrong when it does not load
 
-  // nullopt if it is nowhere.
+  // Where `variable` says, else beside the program or in ../lib/dtrain. nullopt if it is nowhere.
   std::optional<std::filesystem::path> find() const;
 
   // Loads it, for as long as the process lives, and returns its entry. Throws Error(kUsage) with what to do

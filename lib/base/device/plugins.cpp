@@ -29,10 +29,9 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-const ModuleLibrary kPjrtModule = {"DTRAIN_PJRT_MODULE",
-                                   "libdtrain_pjrt.so",
+const ModuleLibrary kPjrtModule = {"pjrt",
+                                   "DTRAIN_PJRT_MODULE",
                                    "plugins",
-                                   "dtrain_pjrt_version",
                                    "dtrain_program_module",
                                    "after scripts/setup --pjrt has fetched a header (docs/tpu.md)",
                                    ""};
@@ -146,7 +145,8 @@ void look_for_devices(PluginDevices devices, const std::optional<std::string>& a
   const auto plugin = find_plugin(devices, asked);
   if (plugin) survey.plugin = plugin->string();
   if (!find_pjrt_module()) {
-    survey.none_why = "this dtrain has no module for plugins; build it " + kPjrtModule.if_missing;
+    survey.none_why =
+        std::string("this dtrain has no module for plugins; build it ") + kPjrtModule.if_missing;
   } else if (devices == PluginDevices::kGpus) {
     if (plugin) return ask(devices, survey);
     survey.none_why =

@@ -14,7 +14,7 @@
 #include "core/signals.h"
 #include "core/sockets.h"
 #include "core/text.h"
-#include "rendezvous/handshake.h"
+#include "rendezvous/crypto.h"
 #include "rendezvous/rendezvous.h"
 
 namespace dtrain {

@@ -13,7 +13,7 @@
 
 #include "core/text.h"
 #include "launch/identity.h"
-#include "rendezvous/handshake.h"
+#include "rendezvous/crypto.h"
 
 namespace dtrain {
 namespace {

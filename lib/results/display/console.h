@@ -10,7 +10,6 @@
 #include <string>
 
 #include "display/console_text.h"
-#include "display/progress_line.h"
 #include "runs/finished_run.h"
 
 namespace dtrain {

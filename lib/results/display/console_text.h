@@ -1,4 +1,5 @@
-// The terminal's text for single events: the banner at the start of a run, the rows of its epochs, and others.
+// The terminal's text for single events: the banner at the start of a run, the rows of its epochs, and
+// others.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,6 @@ struct ConsoleOptions {
   BestCheckpointSpec best{"loss"};  // decides which epoch is the best
   std::function<double()> clock = steady_seconds;
 };
-
 
 // The lines of text for a run_start event.
 std::string start_banner(const RunStartEvent& start, const ConsoleOptions& options);
@@ -58,5 +58,25 @@ std::string epoch_heading(const std::string& evaluated, const std::string& metri
 
 // Lines are wider only where numbers are very long. `green` marks the best epoch with a colour too.
 std::string epoch_line(const EpochRow& row, const std::string& main, bool green, int width);
+
+// The line that shows the progress of training.
+struct Progress {
+  std::string run;  // baseline | distributed | training | overhead
+  int64_t epoch = 0;
+  int64_t epochs = 0;  // 0: the work has no epochs
+  int64_t step = 0;    // within the run, like total_steps
+  int64_t total_steps = 0;
+  bool epoch_is_over = false;  // its steps are made: it is evaluated now, and saved
+  std::optional<double> loss;
+  std::string metric = "accuracy";  // the name of `value`
+  std::optional<double> value;
+  std::optional<double> examples_per_second;
+  std::optional<double> seconds_left;
+};
+
+// At most width - 1 columns, because many terminals wrap after the last one. All ASCII, except what `run`
+// contains. Parts that do not fit are left out, the least important first: run, metric, examples/s, time
+// left, loss (or that it is evaluating), bar, step, epoch.
+std::string progress_line(const Progress& progress, int width);
 
 }  // namespace dtrain
