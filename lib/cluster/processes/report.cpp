@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <limits>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "host/environment.h"
 
 namespace dtrain {
@@ -45,13 +45,7 @@ std::unique_ptr<ReportPipe> ReportPipe::from_environment() {
 void ReportPipe::write(const std::string& line) {
   const std::lock_guard lock(mutex_);
   const std::string text = line + '\n';
-  for (size_t written = 0; written < text.size();) {
-    const ssize_t put = ::write(descriptor_.get(), text.data() + written, text.size() - written);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return;  // EPIPE
-    written += static_cast<size_t>(put);
-  }
-  ++lines_;
+  if (write_all(descriptor_.get(), text.data(), text.size())) ++lines_;  // else EPIPE
 }
 
 bool ReportPipe::is_read() const {

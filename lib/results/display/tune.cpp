@@ -11,7 +11,7 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kWidestCell = 40;
+constexpr size_t kWidestValue = 40;
 
 // The last part of the path, unless another field has the same.
 std::string column_of(const Tune& tune, const std::string& field) {
@@ -52,13 +52,13 @@ std::vector<size_t> drawn_trials(const Tune& tune) {
 std::vector<std::vector<std::string>> tune_rows(const Tune& tune) {
   std::vector<std::vector<std::string>> rows = {{"rank", "trial"}};
   for (const std::string& field : tune.fields)
-    rows[0].push_back(printable(column_of(tune, field), kWidestCell));
+    rows[0].push_back(printable(column_of(tune, field), kWidestValue));
   rows[0].insert(rows[0].end(), {tune.metric, "epochs", "seconds", "outcome"});
   for (const size_t i : ranking(tune)) {
     const TuneTrial& trial = tune.trials[i];
     const bool scored = trial.has_result();
     std::vector<std::string> row = {scored ? std::to_string(rows.size()) : "-", fmt::format("{:03}", i + 1)};
-    for (const std::string& value : trial.values) row.push_back(printable(value, kWidestCell));
+    for (const std::string& value : trial.values) row.push_back(printable(value, kWidestValue));
     row.push_back(scored ? show_metric(trial.scores.back()) : "-");
     row.push_back(show_count(trial.epochs));
     row.push_back(fmt::format("{:.1f}", trial.seconds));
