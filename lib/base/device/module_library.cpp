@@ -2,15 +2,15 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <system_error>
 
+#include "core/environment.h"
 #include "core/error.h"
 
 namespace dtrain {
 
 std::optional<std::filesystem::path> ModuleLibrary::find() const {
-  if (const char* path = std::getenv(variable); path != nullptr && *path != '\0') return path;
+  if (const auto path = environment_text(variable)) return *path;
   std::error_code no_proc;  // in which case nobody knows where the program is
   const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", no_proc).parent_path();
   if (no_proc) return std::nullopt;

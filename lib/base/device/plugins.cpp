@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/environment.h"
 #include "core/error.h"
 #include "core/own_process.h"
 #include "core/text.h"
@@ -23,11 +24,6 @@ namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 const ModuleLibrary kPjrtModule = {"pjrt",
                                    "DTRAIN_PJRT_MODULE",
@@ -62,7 +58,7 @@ void add_of_python(PluginDevices devices, const fs::path& folder, std::vector<fs
 // The folder whose bin has the first python3 of PATH, which may be a virtual environment; empty: there is
 // none.
 fs::path folder_of_python() {
-  std::istringstream folders(variable("PATH"));
+  std::istringstream folders(environment_text("PATH").value_or(""));
   std::error_code missing;
   for (std::string folder; std::getline(folders, folder, ':');) {
     if (fs::path(folder).is_absolute() && fs::exists(fs::path(folder) / "python3", missing))
@@ -91,16 +87,16 @@ std::optional<fs::path> find_pjrt_module() { return kPjrtModule.find(); }
 std::optional<fs::path> find_plugin(PluginDevices devices, const std::optional<std::string>& asked) {
   const bool is_tpu = devices == PluginDevices::kTpus;
   if (asked) return *asked;
-  if (const std::string path = variable("TPU_LIBRARY_PATH"); is_tpu && !path.empty()) return path;
+  if (const auto path = environment_text("TPU_LIBRARY_PATH"); is_tpu && path) return *path;
   std::vector<fs::path> candidates;
   for (const char* environment : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const std::string folder = variable(environment); !folder.empty())
-      add_of_python(devices, fs::path(folder) / "lib", candidates);
+    if (const auto folder = environment_text(environment))
+      add_of_python(devices, fs::path(*folder) / "lib", candidates);
   }
   if (const fs::path python = folder_of_python(); !python.empty())
     add_of_python(devices, python / "lib", candidates);
-  if (const std::string home = variable("HOME"); !home.empty())
-    add_of_python(devices, fs::path(home) / ".local/lib", candidates);
+  if (const auto home = environment_text("HOME"))
+    add_of_python(devices, fs::path(*home) / ".local/lib", candidates);
   for (const char* folder : {"/usr/local/lib", "/usr/lib"}) add_of_python(devices, folder, candidates);
   if (is_tpu) {
     for (const char* folder : {"/usr/local/lib", "/usr/lib", "/lib"})
@@ -153,7 +149,7 @@ void look_for_devices(PluginDevices devices, const std::optional<std::string>& a
         "XLA's plugin for GPUs was not found; install it (pip install 'jax[cuda13]'), or say where it is "
         "with "
         "strategy.plugin";
-  } else if (const bool named = asked || !variable("TPU_LIBRARY_PATH").empty();
+  } else if (const bool named = asked || environment_text("TPU_LIBRARY_PATH");
              count_tpu_nodes() == 0 && !named) {
     survey.none_why = "this host has no TPU (neither /dev/accel* nor /dev/vfio/*)";
   } else if (!plugin) {

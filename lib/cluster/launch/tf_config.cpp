@@ -5,9 +5,9 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "core/environment.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "host/environment.h"
 #include "host/hosts.h"
 
 namespace dtrain {

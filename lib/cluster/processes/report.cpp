@@ -11,9 +11,9 @@
 #include <thread>
 #include <utility>
 
+#include "core/environment.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "host/environment.h"
 
 namespace dtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "host/environment.h"
+#include "core/environment.h"
 
 #include <cstdlib>
 
