@@ -67,33 +67,13 @@ std::string label_of(const FirstQuestion& question) {
 constexpr int kWidth = 100;  // of a comment
 
 // What a first job is about, where it applies.
-const std::vector<std::string> kFirstFields = {"name",
-                                               "seed",
-                                               "strategy.kind",
-                                               "strategy.replicas",
-                                               "strategy.workers",
-                                               "strategy.servers",
-                                               "data.dataset",
-                                               "data.fallback",
-                                               "data.path",
-                                               "data.target",
-                                               "data.image.size",
-                                               "data.split.test",
-                                               "batch.per_replica",
-                                               "batch.global",
-                                               "model.kind",
-                                               "model.hidden",
-                                               "model.filters",
-                                               "model.depth",
-                                               "model.stem",
-                                               "model.include_top",
-                                               "model.layers",
-                                               "train.epochs",
-                                               "train.optimizer.kind",
-                                               "train.optimizer.learning_rate",
-                                               "train.optimizer.momentum",
-                                               "train.schedule.kind",
-                                               "checkpoint.every_epochs"};
+const std::vector<std::string> kFirstFields = split(
+    "name seed strategy.kind strategy.replicas strategy.workers strategy.servers data.dataset "
+    "data.fallback data.path data.target data.image.size data.split.test batch.per_replica "
+    "batch.global model.kind model.hidden model.filters model.depth model.stem model.include_top "
+    "model.layers train.epochs train.optimizer.kind train.optimizer.learning_rate "
+    "train.optimizer.momentum train.schedule.kind checkpoint.every_epochs",
+    ' ');
 
 std::string without_markdown(const std::string& text) {
   static const Pattern kLink(R"(\[([^\]]*)\]\([^)]*\))");
