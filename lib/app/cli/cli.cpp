@@ -9,12 +9,12 @@
 #include "cli/command_line.h"
 #include "cli/usage_error.h"
 #include "commands/report_problems.h"
+#include "core/exit_codes.h"
 #include "core/files.h"
 #include "core/own_process.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "core/version.h"
-#include "documentation/exit_code_help.h"
 #include "kernels/instructions.h"
 #include "train/describe_exception.h"
 

@@ -7,6 +7,7 @@
 
 #include "cli/command_line.h"
 #include "core/error.h"
+#include "core/named.h"
 #include "core/text.h"
 #include "documentation/configs.h"
 #include "spec/fields.h"
@@ -68,7 +69,7 @@ std::vector<Command> visible_commands(CLI::App& app) {
 // What the first argument of a command may be, where that is one of a few words.
 std::vector<std::pair<std::string, std::vector<std::string>>> first_arguments() {
   return {{"completion", completion_shells()},
-          {"configs", shipped_config_names()},
+          {"configs", names_of_rows(shipped_configs())},
           {"bench", {"allreduce"}},
           {"data", {"check", "show"}}};
 }

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "cli/command_line.h"
+#include "core/exit_codes.h"
 #include "core/text.h"
-#include "documentation/exit_code_help.h"
 #include "inference/evaluate_replicas.h"
 #include "traits/objectives.h"
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/command_line.h"
-#include "documentation/exit_code_help.h"
+#include "core/exit_codes.h"
 #include "traits/objectives.h"
 
 namespace dtrain {

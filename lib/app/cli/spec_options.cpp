@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "core/exit_codes.h"
 #include "core/patterns.h"
 #include "core/text.h"
-#include "documentation/exit_code_help.h"
 #include "initial_state/resume.h"
 #include "spec/fields.h"
 

@@ -4,10 +4,10 @@
 #include <iostream>
 
 #include "commands/commands.h"
+#include "core/files.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "runs/finished_run.h"
-#include "runs/require_folder.h"
 
 namespace dtrain {
 

@@ -10,10 +10,11 @@
 #include "commands/commands.h"
 #include "commands/report_problems.h"
 #include "core/files.h"
+#include "core/named.h"
 #include "core/text.h"
 #include "data_check/found_data.h"
 #include "documentation/configs.h"
-#include "documentation/starter.h"
+#include "documentation/first_job.h"
 
 namespace dtrain {
 namespace {
@@ -113,7 +114,7 @@ ExitCode init_command(InitOptions options) {
 }
 
 ExitCode configs_command(const ConfigsOptions& options) {
-  const std::vector<std::string> names = shipped_config_names();
+  const std::vector<std::string> names = names_of_rows(shipped_configs());
   if (!options.name) {
     size_t width = 0;
     for (const std::string& name : names) width = std::max(width, name.size());

@@ -4,9 +4,9 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
 #include "commands/commands.h"
+#include "core/files.h"
 #include "inference/checkpoint_text.h"
 #include "inference/find_checkpoint.h"
-#include "runs/require_folder.h"
 
 namespace dtrain {
 namespace {

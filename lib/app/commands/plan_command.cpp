@@ -11,7 +11,7 @@
 #include "data/dataset.h"
 #include "data/picture_dataset.h"
 #include "diagnostics/layer_speed.h"
-#include "display/learning_rate_chart.h"
+#include "display/rate_plot.h"
 #include "experiments/fit_batch.h"
 #include "initial_state/obstacles.h"
 #include "metrics/event.h"

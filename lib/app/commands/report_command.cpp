@@ -9,7 +9,6 @@
 #include "core/text.h"
 #include "inference/model_reports.h"
 #include "report/report.h"
-#include "runs/require_folder.h"
 
 namespace dtrain {
 namespace {

@@ -7,13 +7,13 @@
 #include "commands/commands.h"
 #include "commands/preparation.h"
 #include "commands/report_problems.h"
+#include "core/files.h"
 #include "core/signals.h"
 #include "core/terminal.h"
 #include "display/tune.h"
 #include "experiments/tune.h"
 #include "job/run_output.h"
 #include "launch/place.h"
-#include "runs/require_folder.h"
 #include "runs/run_directory.h"
 
 namespace dtrain {

@@ -16,8 +16,8 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "core/shell.h"
 #include "core/signals.h"
+#include "core/text.h"
 
 namespace dtrain {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/scratch_folder.h"
+#include "core/files.h"
 #include "core/text.h"
 #include "experiments/first_steps.h"
 #include "host/host_memory.h"

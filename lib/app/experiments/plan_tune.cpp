@@ -5,7 +5,6 @@
 #include <set>
 
 #include "core/files.h"
-#include "core/shell.h"
 #include "core/text.h"
 #include "experiments/tune.h"
 #include "host/cores.h"

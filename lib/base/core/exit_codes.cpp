@@ -1,5 +1,11 @@
 #include "core/exit_codes.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/text.h"
+
 namespace dtrain {
 
 const std::vector<ExitCodeMeaning>& exit_codes() {
@@ -25,6 +31,19 @@ ExitCode to_exit_code(int code) {
     if (code == static_cast<int>(known.code) && known.code != ExitCode::kDone) return known.code;
   }
   return ExitCode::kBug;
+}
+
+std::string exit_code_help(const std::vector<ExitCodeMeaning>& own) {
+  std::vector<std::string> parts;
+  for (const ExitCodeMeaning& each : own.empty() ? exit_codes() : own)
+    parts.push_back(fmt::format("{} {}", static_cast<int>(each.code), each.meaning));
+  if (!own.empty()) parts.emplace_back("the others as for dtrain run");
+  // Lines break only between parts.
+  constexpr char kUnbroken = '\x1f';
+  for (std::string& part : parts) std::replace(part.begin(), part.end(), ' ', kUnbroken);
+  std::string text = wrapped("Exit codes: " + join(parts, "; ") + ".", 100);
+  std::replace(text.begin(), text.end(), kUnbroken, ' ');
+  return text;
 }
 
 }  // namespace dtrain

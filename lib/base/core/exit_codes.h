@@ -2,6 +2,7 @@
 // use it.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/error.h"
@@ -18,5 +19,9 @@ const std::vector<ExitCodeMeaning>& exit_codes();
 
 // Converts the code with which a failed process exited, or that it reported; kBug if it is not in the table.
 ExitCode to_exit_code(int code);
+
+// "Exit codes: 0 done; 1 a bug in dtrain; ...", with all codes, in lines that fit a terminal. Of a command
+// that uses some codes with its own meaning: lists those, and says where to find the others.
+std::string exit_code_help(const std::vector<ExitCodeMeaning>& own = {});
 
 }  // namespace dtrain

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -51,17 +53,25 @@ std::string read_bytes(const Descriptor& file, int64_t offset, int64_t count,
 }
 
 constexpr size_t kMostNeighbours = 1000;
+constexpr size_t kMostSuggested = 3;
+
+// The names in the folder of `path`.
+std::vector<std::string> names_beside(const std::filesystem::path& path, bool folders_only) {
+  const std::filesystem::path folder = path.parent_path();
+  std::vector<std::string> names;
+  std::error_code none, unknown;
+  for (std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, none), end;
+       !none && entry != end && names.size() < kMostNeighbours; entry.increment(none)) {
+    if (!folders_only || entry->is_directory(unknown)) names.push_back(entry->path().filename().string());
+  }
+  return names;
+}
 
 // "; did you mean 'FOLDER/NAME'?" of a file beside the one that is missing.
 std::string similar_file(const std::filesystem::path& missing) {
-  const std::filesystem::path folder = missing.parent_path();
-  std::vector<std::string> names;
-  std::error_code none;
-  for (std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, none), end;
-       !none && entry != end && names.size() < kMostNeighbours; entry.increment(none))
-    names.push_back(entry->path().filename().string());
-  const std::optional<std::string> closest = closest_word(missing.filename().string(), names);
-  return closest ? fmt::format("; did you mean '{}'?", printable((folder / *closest).string())) : "";
+  const auto closest = closest_word(missing.filename().string(), names_beside(missing, false));
+  return closest ? fmt::format("; did you mean '{}'?", printable((missing.parent_path() / *closest).string()))
+                 : "";
 }
 
 // A new file beside `path`, "PATH.tmpPID-NUMBER", which no other process and no other thread writes to.
@@ -78,12 +88,6 @@ NewFileBeside make_file_beside(const std::filesystem::path& path) {
     const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0 || errno != EEXIST) return {beside, Descriptor(fd)};
   }
-}
-
-[[noreturn]] void fail_to_write(const std::filesystem::path& path, const char* what, int error,
-                                const std::string& option) {
-  throw Error(file_failure_code(error), "{}: {}: {}{}", path.string(), what, std::strerror(error),
-              advice_on_writing(error, option));
 }
 
 }  // namespace
@@ -120,6 +124,12 @@ std::string advice_on_writing(int error, const std::string& option) {
     default:
       return "";
   }
+}
+
+void fail_to_write(const std::filesystem::path& path, const std::string& what, int error,
+                   const std::string& option) {
+  throw Error(file_failure_code(error), "{}: {}: {}{}", path.string(), what, std::strerror(error),
+              advice_on_writing(error, option));
 }
 
 ExitCode output_failure_code() {
@@ -194,6 +204,24 @@ void require_absent(const std::filesystem::path& path, const std::string& otherw
   throw Error(ExitCode::kUsage, "{} is there already: --overwrite replaces it, {}", path.string(), otherwise);
 }
 
+void require_folder(const std::filesystem::path& from, ExitCode code) {
+  std::error_code none;
+  const std::filesystem::path path = from.has_filename() ? from : from.parent_path();
+  if (std::filesystem::is_directory(path, none)) return;
+  if (std::filesystem::exists(path, none))
+    throw Error(code, "{} is a file; name the folder of a run or of a checkpoint", path.string());
+  std::vector<std::string> names = names_beside(path, true), similar;
+  std::sort(names.rbegin(), names.rend());
+  const std::string name = path.filename();
+  for (const std::string& other : names) {
+    const bool begins = !name.empty() && other.starts_with(name);
+    if ((begins || closest_word(name, {other})) && similar.size() < kMostSuggested)
+      similar.push_back((path.parent_path() / other).string());
+  }
+  throw Error(code, "{}: there is no such folder{}", path.string(),
+              similar.empty() ? "" : fmt::format("; did you mean {}?", join(similar, " or ")));
+}
+
 void write_file_atomically(const std::filesystem::path& path, const std::string& content,
                            const std::string& option) {
   NewFileBeside made = make_file_beside(path);
@@ -204,6 +232,17 @@ void write_file_atomically(const std::filesystem::path& path, const std::string&
   const int error = errno;
   ::unlink(made.path.c_str());
   fail_to_write(path, "cannot write", error, option);
+}
+
+ScratchFolder::ScratchFolder(const std::string& prefix) {
+  std::string path = (std::filesystem::temp_directory_path() / (prefix + "-XXXXXX")).string();
+  if (::mkdtemp(path.data()) == nullptr) fail_to_write(path, "cannot make the folder", errno);
+  path_ = path;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  if (!kept_) std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace dtrain

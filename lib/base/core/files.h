@@ -1,4 +1,4 @@
-// Reading and writing whole files with size limits, and mapping failures to exit codes.
+// Reading and writing whole files with size limits, private folders, and mapping failures to exit codes.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,10 @@ ExitCode output_failure_code();
 // `option` is the command's option that names another place, if it has one.
 std::string advice_on_writing(int error, const std::string& option = "");
 
+// Throws Error(kUsage, kDisk) with this advice because of `error`: "PATH: cannot write: ...".
+[[noreturn]] void fail_to_write(const std::filesystem::path& path, const std::string& what, int error,
+                                const std::string& option = "");
+
 // Writes all `count` bytes. Returns false, with errno set, if that fails.
 bool write_all(int descriptor, const void* bytes, size_t count);
 
@@ -43,10 +47,33 @@ std::string read_input(const std::filesystem::path& path, const std::string& nam
 // Throws Error(kUsage) if `path` exists: "... is there already: --overwrite replaces it, OTHERWISE".
 void require_absent(const std::filesystem::path& path, const std::string& otherwise);
 
+// Throws Error(code) if `from`, which a user has named, is no folder: with up to three folders beside it
+// whose names begin like its name or are close to it, the last by name first.
+void require_folder(const std::filesystem::path& from, ExitCode code);
+
 // Writes to a new file beside `path` and renames it, so that a reader sees either the old content or the new.
 // No two writers use the same new file. Throws Error(kUsage, kDisk) with advice_on_writing(), and then leaves
 // no new file behind.
 void write_file_atomically(const std::filesystem::path& path, const std::string& content,
                            const std::string& option = "");
+
+// A private folder for files that are only needed if something fails.
+class ScratchFolder {
+ public:
+  // Makes the folder PREFIX-XXXXXX where temporary files go ($TMPDIR, else /tmp), for this user alone. Throws
+  // Error(kUsage, kDisk) if it cannot.
+  explicit ScratchFolder(const std::string& prefix);
+  // Removes the folder with what is in it, unless keep() was called.
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  void keep() { kept_ = true; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  bool kept_ = false;
+};
 
 }  // namespace dtrain

@@ -56,19 +56,13 @@ extern "C" void on_quit(int /*signal*/, siginfo_t* info, void* /*context*/) {
   errno = error;
 }
 
-void wait_for(sem_t& semaphore) {
-  while (::sem_wait(&semaphore) != 0 && errno == EINTR) {
-  }
-}
+void wait_for(sem_t& semaphore) { TEMP_FAILURE_RETRY(::sem_wait(&semaphore)); }
 
 bool answers_in_time() {
   timespec deadline{};
   ::clock_gettime(CLOCK_REALTIME, &deadline);
   deadline.tv_sec += kAnswerSeconds;
-  int result;
-  do result = ::sem_timedwait(&answered, &deadline);
-  while (result != 0 && errno == EINTR);
-  return result == 0;
+  return TEMP_FAILURE_RETRY(::sem_timedwait(&answered, &deadline)) == 0;
 }
 
 // The return addresses of a thread, innermost first; empty if it does not answer.

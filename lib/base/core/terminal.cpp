@@ -3,22 +3,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <string_view>
+#include "core/environment.h"
 
 namespace dtrain {
-namespace {
 
-std::string_view variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
+bool is_terminal(int stream) { return isatty(stream) == 1 && environment_text("TERM") != "dumb"; }
 
-}  // namespace
-
-bool is_terminal(int stream) { return isatty(stream) == 1 && variable("TERM") != "dumb"; }
-
-bool shows_colour(int stream) { return is_terminal(stream) && variable("NO_COLOR").empty(); }
+bool shows_colour(int stream) { return is_terminal(stream) && !environment_text("NO_COLOR"); }
 
 int terminal_width(int stream) {
   winsize size{};

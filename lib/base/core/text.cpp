@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <sstream>
 
@@ -63,6 +64,19 @@ bool is_control(const std::string& character) {
          (character >= "\u2066" && character <= "\u2069");
 }
 
+// $'\x1b[2J': the same bytes, without any that a terminal would obey.
+std::string escaped(const std::string& text) {
+  std::string quoted = "$'";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte >= 0x7F)
+      quoted += fmt::format("\\x{:02x}", byte);
+    else
+      quoted += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
 }  // namespace
 
 std::optional<std::string> closest_word(const std::string& word, const std::vector<std::string>& known) {
@@ -86,6 +100,19 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 
 std::string join(const std::vector<std::string>& words, const std::string& separator) {
   return fmt::format("{}", fmt::join(words, separator));
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts = {""};
+  for (const char c : text) c == separator ? void(parts.emplace_back()) : parts.back().push_back(c);
+  return parts;
+}
+
+std::optional<int64_t> whole_number(const std::string& text) {
+  int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
 }
 
 std::string with_separators(int64_t number) {
@@ -195,6 +222,17 @@ std::string wrapped(const std::string& text, int width, int indent) {
     }
   }
   return lines + line;
+}
+
+std::string shell_word(const std::string& text) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string("/._-+,:@%=").find(static_cast<char>(c)) != std::string::npos;
+  });
+  if (plain) return text;
+  if (printable(text, text.size()) != text) return escaped(text);
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// Text for users: spelling suggestions, and numbers with units.
+// Text for users: spelling suggestions, numbers with units, words for a shell.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,12 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 
 // "a, b, c"
 std::string join(const std::vector<std::string>& words, const std::string& separator = ", ");
+
+// The parts of the text between separators: "a,b," has three, the last one empty.
+std::vector<std::string> split(const std::string& text, char separator);
+
+// The number that the whole text is, in decimal digits with a minus before them or not; nullopt: it is none.
+std::optional<int64_t> whole_number(const std::string& text);
 
 // With thousands separators: 1234567 -> "1,234,567".
 std::string with_separators(int64_t number);
@@ -48,5 +54,9 @@ std::string printable_json(const std::string& json);
 // `indent` spaces. A word that is wider than a line has a line of its own. Line breaks of the text stay. The
 // text is UTF-8 with characters of one column each. Width 0: nothing is broken.
 std::string wrapped(const std::string& text, int width, int indent = 0);
+
+// The text as one word for a POSIX shell, in quotes where it needs them; where it has characters that a
+// terminal would obey (core/text.h), escaped in $'...', which bash, zsh and ksh read.
+std::string shell_word(const std::string& text);
 
 }  // namespace dtrain

@@ -1,6 +1,5 @@
 #include "device/plugins.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,9 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/environment.h"
 #include "core/error.h"
 #include "core/own_process.h"
-#include "core/shell.h"
+#include "core/text.h"
 #include "core/version.h"
 #include "device/module_library.h"
 
@@ -25,16 +25,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse_module(const std::string& why) { throw Error(ExitCode::kUsage, why); }
-
-std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-constexpr const char* kNoModule =
-    "this dtrain has no module for plugins; build it after scripts/setup --pjrt has fetched a header "
-    "(docs/tpu.md)";
+const ModuleLibrary kPjrtModule = {"pjrt",
+                                   "DTRAIN_PJRT_MODULE",
+                                   "plugins",
+                                   "dtrain_program_module",
+                                   "after scripts/setup --pjrt has fetched a header (docs/tpu.md)",
+                                   ""};
 
 // Where a plugin is among the packages of a Python.
 const std::vector<fs::path>& places_of(PluginDevices devices) {
@@ -62,31 +58,13 @@ void add_of_python(PluginDevices devices, const fs::path& folder, std::vector<fs
 // The folder whose bin has the first python3 of PATH, which may be a virtual environment; empty: there is
 // none.
 fs::path folder_of_python() {
-  std::istringstream folders(variable("PATH"));
+  std::istringstream folders(environment_text("PATH").value_or(""));
   std::error_code missing;
   for (std::string folder; std::getline(folders, folder, ':');) {
     if (fs::path(folder).is_absolute() && fs::exists(fs::path(folder) / "python3", missing))
       return (fs::path(folder) / "").parent_path().parent_path();
   }
   return {};
-}
-
-ProgramModule* load_module() {
-  const auto path = find_pjrt_module();
-  if (!path) refuse_module(kNoModule);
-  void* const library = ::dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr)
-    refuse_module(std::string("the module for plugins cannot be loaded: ") + ::dlerror());
-  const auto symbol = [&](const char* name) {
-    void* const found = ::dlsym(library, name);
-    if (found == nullptr) refuse_module(path->string() + " is not dtrain's module for plugins");
-    return found;
-  };
-  const std::string version = static_cast<const char*>(symbol("dtrain_pjrt_version"));
-  if (version != kVersion)
-    refuse_module(fmt::format("{} is of version {}, the program of {}; build both together", path->string(),
-                              version, kVersion));
-  return reinterpret_cast<ProgramModule* (*)()>(symbol("dtrain_program_module"))();
 }
 
 }  // namespace
@@ -104,23 +82,21 @@ int64_t count_tpu_nodes() {
   return count;
 }
 
-std::optional<fs::path> find_pjrt_module() {
-  return find_module_library("DTRAIN_PJRT_MODULE", "libdtrain_pjrt.so");
-}
+std::optional<fs::path> find_pjrt_module() { return kPjrtModule.find(); }
 
 std::optional<fs::path> find_plugin(PluginDevices devices, const std::optional<std::string>& asked) {
   const bool is_tpu = devices == PluginDevices::kTpus;
   if (asked) return *asked;
-  if (const std::string path = variable("TPU_LIBRARY_PATH"); is_tpu && !path.empty()) return path;
+  if (const auto path = environment_text("TPU_LIBRARY_PATH"); is_tpu && path) return *path;
   std::vector<fs::path> candidates;
   for (const char* environment : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const std::string folder = variable(environment); !folder.empty())
-      add_of_python(devices, fs::path(folder) / "lib", candidates);
+    if (const auto folder = environment_text(environment))
+      add_of_python(devices, fs::path(*folder) / "lib", candidates);
   }
   if (const fs::path python = folder_of_python(); !python.empty())
     add_of_python(devices, python / "lib", candidates);
-  if (const std::string home = variable("HOME"); !home.empty())
-    add_of_python(devices, fs::path(home) / ".local/lib", candidates);
+  if (const auto home = environment_text("HOME"))
+    add_of_python(devices, fs::path(*home) / ".local/lib", candidates);
   for (const char* folder : {"/usr/local/lib", "/usr/lib"}) add_of_python(devices, folder, candidates);
   if (is_tpu) {
     for (const char* folder : {"/usr/local/lib", "/usr/lib", "/lib"})
@@ -165,14 +141,15 @@ void look_for_devices(PluginDevices devices, const std::optional<std::string>& a
   const auto plugin = find_plugin(devices, asked);
   if (plugin) survey.plugin = plugin->string();
   if (!find_pjrt_module()) {
-    survey.none_why = kNoModule;
+    survey.none_why =
+        std::string("this dtrain has no module for plugins; build it ") + kPjrtModule.if_missing;
   } else if (devices == PluginDevices::kGpus) {
     if (plugin) return ask(devices, survey);
     survey.none_why =
         "XLA's plugin for GPUs was not found; install it (pip install 'jax[cuda13]'), or say where it is "
         "with "
         "strategy.plugin";
-  } else if (const bool named = asked || !variable("TPU_LIBRARY_PATH").empty();
+  } else if (const bool named = asked || environment_text("TPU_LIBRARY_PATH");
              count_tpu_nodes() == 0 && !named) {
     survey.none_why = "this host has no TPU (neither /dev/accel* nor /dev/vfio/*)";
   } else if (!plugin) {
@@ -205,7 +182,7 @@ std::string answer_of_plugin(PluginDevices devices, const std::string& path) {
 }
 
 ProgramModule& program_module() {
-  static ProgramModule* const module = load_module();
+  static ProgramModule* const module = reinterpret_cast<ProgramModule* (*)()>(kPjrtModule.load(kVersion))();
   return *module;
 }
 

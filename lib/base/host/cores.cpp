@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/descriptor.h"
+#include "host/host_memory.h"
 
 namespace dtrain {
 namespace {
@@ -43,31 +44,11 @@ double quota_of(const fs::path& group) {
   return quota > 0 && period > 0 ? quota / period : std::numeric_limits<double>::infinity();
 }
 
-// The folder of the control group in a line of /proc/self/cgroup, if the line is about processor time:
-// "0::/path" in version 2, "4:cpu,cpuacct:/path" in version 1.
-std::optional<fs::path> group_of(const std::string& line, fs::path& top) {
-  const size_t first = line.find(':');
-  const size_t second = line.find(":/", first + 1);
-  if (first == std::string::npos || second == std::string::npos) return std::nullopt;
-  const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-  if (controllers != ",," && controllers.find(",cpu,") == std::string::npos) return std::nullopt;
-  if (controllers != ",,") top /= "cpu";
-  return top / line.substr(second + 2);
-}
-
 // The lowest quota of this process's control groups and of the groups that contain them; infinite if there is
 // none.
 double quota_in_cores(const fs::path& root) {
   double least = std::numeric_limits<double>::infinity();
-  std::ifstream file(root / "proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    fs::path top = root / "sys/fs/cgroup";
-    std::optional<fs::path> group = group_of(line, top);
-    for (; group; group = group->parent_path()) {
-      least = std::min(least, quota_of(*group));
-      if (*group == top || !group->has_relative_path()) break;
-    }
-  }
+  for (const fs::path& group : control_groups(root, "cpu")) least = std::min(least, quota_of(group));
   return least;
 }
 

@@ -13,74 +13,45 @@ constexpr const char* kDriver = "libcuda.so.1";
 constexpr int kSuccess = 0;
 constexpr int kNoDevice = 100;  // CUDA_ERROR_NO_DEVICE
 
-// The few functions of the driver that are used. Their types are those in cuda.h.
-class Driver {
- public:
-  Driver() : library_(::dlopen(kDriver, RTLD_NOW | RTLD_LOCAL)) {
-    if (library_ == nullptr) return;
-    find("cuInit", initialise_);
-    find("cuDeviceGetCount", count_);
-    find("cuDeviceGet", get_);
-    find("cuDeviceGetName", name_);
-    find("cuDeviceTotalMem_v2", memory_);
-  }
-
-  GpuSurvey survey() const {
-    GpuSurvey survey;
-    if (library_ == nullptr) {
-      survey.none_why = "NVIDIA's driver is not installed (libcuda.so.1 was not found)";
-      return survey;
-    }
-    if (!complete_) {
-      survey.none_why = "NVIDIA's driver lacks functions that CUDA has had since version 4";
-      return survey;
-    }
-    int count = 0;
-    int status = initialise_(0);
-    if (status == kSuccess) status = count_(&count);
-    if (status != kSuccess && status != kNoDevice) {
-      survey.none_why = fmt::format("NVIDIA's driver reports error {} (nvidia-smi may tell more)", status);
-    } else if (count == 0) {
-      const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
-      survey.none_why =
-          visible == nullptr
-              ? "NVIDIA's driver finds no GPU"
-              : fmt::format("NVIDIA's driver finds no GPU among CUDA_VISIBLE_DEVICES={}", visible);
-    }
-    for (int number = 0; number < count; ++number) survey.gpus.push_back(gpu(number));
-    return survey;
-  }
-
- private:
-  template <class Function>
-  void find(const char* name, Function& function) {
-    function = reinterpret_cast<Function>(::dlsym(library_, name));
-    complete_ = complete_ && function != nullptr;
-  }
-
-  Gpu gpu(int number) const {
+// The few functions of the driver that are used have the types of those in cuda.h.
+GpuSurvey ask_driver() {
+  void* const library = ::dlopen(kDriver, RTLD_NOW | RTLD_LOCAL);  // never unloaded: the driver has threads
+  if (library == nullptr) return {{}, "NVIDIA's driver is not installed (libcuda.so.1 was not found)"};
+  const auto initialise = reinterpret_cast<int (*)(unsigned)>(::dlsym(library, "cuInit"));
+  const auto count_devices = reinterpret_cast<int (*)(int*)>(::dlsym(library, "cuDeviceGetCount"));
+  const auto get = reinterpret_cast<int (*)(int*, int)>(::dlsym(library, "cuDeviceGet"));
+  const auto name_of = reinterpret_cast<int (*)(char*, int, int)>(::dlsym(library, "cuDeviceGetName"));
+  const auto memory_of = reinterpret_cast<int (*)(size_t*, int)>(::dlsym(library, "cuDeviceTotalMem_v2"));
+  if (!initialise || !count_devices || !get || !name_of || !memory_of)
+    return {{}, "NVIDIA's driver lacks functions that CUDA has had since version 4"};
+  int count = 0;
+  int status = initialise(0);
+  if (status == kSuccess) status = count_devices(&count);
+  if (status != kSuccess && status != kNoDevice)
+    return {{}, fmt::format("NVIDIA's driver reports error {} (nvidia-smi may tell more)", status)};
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (count == 0)
+    return {{},
+            visible == nullptr
+                ? "NVIDIA's driver finds no GPU"
+                : fmt::format("NVIDIA's driver finds no GPU among CUDA_VISIBLE_DEVICES={}", visible)};
+  GpuSurvey survey;
+  for (int number = 0; number < count; ++number) {
     int device = 0;
     std::array<char, 256> name{};
     size_t bytes = 0;
-    if (get_(&device, number) != kSuccess || name_(name.data(), name.size() - 1, device) != kSuccess ||
-        memory_(&bytes, device) != kSuccess)
-      return {"unknown GPU", 0};
-    return {name.data(), static_cast<int64_t>(bytes)};
+    const bool known = get(&device, number) == kSuccess &&
+                       name_of(name.data(), name.size() - 1, device) == kSuccess &&
+                       memory_of(&bytes, device) == kSuccess;
+    survey.gpus.push_back(known ? Gpu{name.data(), static_cast<int64_t>(bytes)} : Gpu{"unknown GPU", 0});
   }
-
-  void* library_;  // never unloaded, because the driver has threads
-  bool complete_ = true;
-  int (*initialise_)(unsigned) = nullptr;
-  int (*count_)(int*) = nullptr;
-  int (*get_)(int*, int) = nullptr;
-  int (*name_)(char*, int, int) = nullptr;
-  int (*memory_)(size_t*, int) = nullptr;
-};
+  return survey;
+}
 
 }  // namespace
 
 GpuSurvey survey_gpus() {
-  static const GpuSurvey survey = Driver().survey();
+  static const GpuSurvey survey = ask_driver();
   return survey;
 }
 

@@ -4,24 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <limits>
 #include <sstream>
+
+#include "core/text.h"
 
 namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The folder of this process's memory cgroup. Only for version 2, which has the line "0::/path".
-std::optional<fs::path> memory_cgroup(const fs::path& root) {
-  std::ifstream file(root / "proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("0::/", 0) == 0) return root / "sys/fs/cgroup" / line.substr(4);
-  }
-  return std::nullopt;
-}
 
 std::optional<int64_t> limit_of(__rlimit_resource_t resource) {
   rlimit limit{};
@@ -31,16 +23,33 @@ std::optional<int64_t> limit_of(__rlimit_resource_t resource) {
 
 }  // namespace
 
+std::vector<fs::path> control_groups(const fs::path& root, const std::string& controller) {
+  std::vector<fs::path> groups;
+  std::ifstream file(root / "proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    const size_t first = line.find(':'), second = line.find(":/", first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const bool is_unified = controllers == ",,";
+    if (!is_unified && controllers.find("," + controller + ",") == std::string::npos) continue;
+    fs::path top = root / "sys/fs/cgroup";
+    if (!is_unified) top /= controller;
+    for (fs::path group = top / line.substr(second + 2);; group = group.parent_path()) {
+      groups.push_back(group);
+      if (group == top || !group.has_relative_path()) break;
+    }
+  }
+  return groups;
+}
+
 std::optional<int64_t> number_in(const fs::path& path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
     std::string word;
     if (!key.empty() && (!(words >> word) || word != key)) continue;
-    int64_t number = 0;
     if (!(words >> word)) continue;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error == std::errc() && end == word.data() + word.size()) return number;
+    if (const auto number = whole_number(word)) return number;
   }
   return std::nullopt;
 }
@@ -49,10 +58,8 @@ int64_t memory_for_all(const fs::path& root) {
   int64_t least = number_in(root / "proc/meminfo", "MemTotal:").value_or(0) * 1024;
   if (least == 0) least = std::numeric_limits<int64_t>::max();
   // The limits of the cgroups that contain it also apply.
-  const fs::path top = root / "sys/fs/cgroup";
-  for (std::optional<fs::path> folder = memory_cgroup(root); folder; folder = folder->parent_path()) {
-    if (const auto limit = number_in(*folder / "memory.max")) least = std::min(least, *limit);  // or "max"
-    if (*folder == top || !folder->has_relative_path()) break;
+  for (const fs::path& group : control_groups(root, "memory")) {
+    if (const auto limit = number_in(group / "memory.max")) least = std::min(least, *limit);  // or "max"
   }
   return least;
 }
@@ -70,8 +77,8 @@ MemoryInUse memory_in_use() {
 }
 
 int64_t out_of_memory_kills(const fs::path& root) {
-  if (const auto folder = memory_cgroup(root)) {
-    if (const auto kills = number_in(*folder / "memory.events", "oom_kill")) return *kills;
+  for (const fs::path& group : control_groups(root, "memory")) {
+    if (const auto kills = number_in(group / "memory.events", "oom_kill")) return *kills;
   }
   return number_in(root / "proc/vmstat", "oom_kill").value_or(0);
 }

@@ -5,8 +5,15 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dtrain {
+
+// The folders of this process's control groups with that controller ("cpu", "memory"), each followed by those
+// that contain it: of version 2, which has the line "0::/path" in /proc/self/cgroup, and of version 1, which
+// has "4:cpu,cpuacct:/path".
+std::vector<std::filesystem::path> control_groups(const std::filesystem::path& root,
+                                                  const std::string& controller);
 
 // The number after `key` in a file with lines "key number ..."; if the key is empty, the first word.
 std::optional<int64_t> number_in(const std::filesystem::path& path, const std::string& key = "");

@@ -1,5 +1,4 @@
-// Names and addresses of hosts: which texts are valid, which of them mean this host, and lists in Slurm's
-// format.
+// Names and addresses of hosts: which texts are valid, and which of them mean this host.
 #pragma once
 
 #include <cstdint>
@@ -36,12 +35,5 @@ std::string address_of_interface(const std::string& name);
 // The index of this host in `hosts`, found by its name (whole, or up to the first dot), otherwise by its
 // addresses. If no entry matches, or several do, throws an Error(kUsage) that names this host and the list.
 int own_index(const std::vector<std::string>& hosts);
-
-// "n[01-03,7],m4" -> n01, n02, n03, n7, m4; at most `limit` hosts. Throws an Error(kUsage) that names
-// `variable` if the text is not such a list.
-std::vector<std::string> expand_slurm_hosts(const char* variable, const std::string& text, size_t limit);
-
-// "2(x3),1" -> 2, 2, 2, 1; at most `limit` numbers. Throws like expand_slurm_hosts().
-std::vector<int64_t> expand_slurm_counts(const char* variable, const std::string& text, size_t limit);
 
 }  // namespace dtrain

@@ -1,6 +1,9 @@
-// The names of this machine and of its processor, and what the processor can do.
+// The names of this machine and of its processor, what the processor can do, and how busy both are.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 
 namespace dtrain {
@@ -15,5 +18,34 @@ std::string processor_name();
 // Whether the processor multiplies float16 itself (AVX512-FP16, ARM's half precision), which few do. Others
 // convert each number.
 bool multiplies_float16();
+
+struct MachineLoad {
+  double processors = 0;    // the part of all processors' time in which they worked, 0 to 1
+  int64_t memory_used = 0;  // bytes that programs cannot have any more
+  int64_t memory_total = 0;
+};
+
+// Asking costs some 50 microseconds: two small files of /proc are read.
+class MachineWatch {
+ public:
+  // `root` is the folder with /proc.
+  explicit MachineWatch(std::filesystem::path root = "/");
+  // Since the watch was made or asked last. nullopt: the kernel does not tell, or counted no time since.
+  std::optional<MachineLoad> look();
+
+ private:
+  struct Times {
+    int64_t busy = 0;
+    int64_t all = 0;
+  };
+  std::optional<Times> times() const;
+
+  std::filesystem::path root_;
+  std::optional<Times> before_;
+};
+
+// How long threads of this process, of those that it has now, were ready to compute and had no core: seconds,
+// all together. nullopt: the kernel does not tell. Costs some 10 microseconds a thread.
+std::optional<double> seconds_without_core(const std::filesystem::path& root = "/");
 
 }  // namespace dtrain

@@ -4,6 +4,7 @@
 #include <c10/util/ParallelGuard.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <utility>
 
 #include "parallel/parallel_blocks.h"
@@ -13,6 +14,19 @@ namespace {
 
 constexpr uint64_t kMostPieces = 0xFFFF;
 constexpr int64_t kNone = -1;
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::microseconds kLooking{60};    // longer than the pauses of a training step, mostly
+constexpr std::chrono::microseconds kLostCore{200};  // between two looks: another program has had the core
+constexpr int kLooks = 32;                           // without asking for the time
+constexpr int kWaitsAsleep = 500;
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
 
 }  // namespace
 
@@ -94,6 +108,28 @@ int64_t ThreadTeam::take(bool first) {
     if (open_.compare_exchange_weak(open, less, std::memory_order_acq_rel))
       return static_cast<int64_t>(first ? begin : end - 1);
   }
+}
+
+void ShortWait::until_changes(const std::atomic<uint32_t>& word, uint32_t from) {
+  if (asleep_ > 0) {
+    --asleep_;
+  } else if (looks_until_changes(word, from)) {
+    return;
+  }
+  word.wait(from, std::memory_order_acquire);
+}
+
+bool ShortWait::looks_until_changes(const std::atomic<uint32_t>& word, uint32_t from) {
+  const auto begin = Clock::now();
+  for (auto last = begin; last - begin < kLooking;) {
+    for (int look = 0; look < kLooks; ++look) {
+      if (word.load(std::memory_order_acquire) != from) return true;
+      relax();
+    }
+    const auto now = Clock::now();
+    if (now - std::exchange(last, now) > kLostCore) asleep_ = kWaitsAsleep;
+  }
+  return false;
 }
 
 }  // namespace dtrain

@@ -11,9 +11,20 @@
 #include <thread>
 #include <vector>
 
-#include "core/short_wait.h"
-
 namespace dtrain {
+
+// One thread's waits for words of memory to change. It looks for some microseconds, which costs the least if
+// nobody else wants the core, and then sleeps until someone calls the word's notify_one() or notify_all(). If
+// another program took the core while it spun, the next waits sleep at once.
+class ShortWait {
+ public:
+  void until_changes(const std::atomic<uint32_t>& word, uint32_t from);
+
+ private:
+  bool looks_until_changes(const std::atomic<uint32_t>& word, uint32_t from);
+
+  int asleep_ = 0;  // so many waits
+};
 
 // OpenMP shares out a loop before it begins, and all threads meet at its end, so that one that has lost its
 // core to another program holds up all. Here who is free takes the next piece, the calling thread too, which

@@ -54,17 +54,10 @@ int64_t code_bytes_of(const Plugin& plugin, PJRT_Executable* executable) {
 
 // Waits for an event and gives it back.
 void await(const Plugin& plugin, PJRT_Event* event) {
-  auto destroy = DTRAIN_PJRT_ARGUMENTS(PJRT_Event_Destroy_Args);
-  destroy.event = event;
+  const DTRAIN_PJRT_OWNED(Event, event) owned(event, {&plugin});
   auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Event_Await_Args);
   args.event = event;
-  try {
-    plugin.call(&PJRT_Api::PJRT_Event_Await, args);
-  } catch (...) {
-    plugin.give_back(&PJRT_Api::PJRT_Event_Destroy, destroy);
-    throw;
-  }
-  plugin.give_back(&PJRT_Api::PJRT_Event_Destroy, destroy);
+  plugin.call(&PJRT_Api::PJRT_Event_Await, args);
 }
 
 // A plugin and its client, kept by all that they made.
@@ -75,36 +68,23 @@ struct Client {
     args.create_options = options.data();
     args.num_options = options.size();
     plugin.call(&PJRT_Api::PJRT_Client_Create, args, ExitCode::kUsage);
-    client = args.client;
+    client = {args.client, {&plugin}};
   }
-  ~Client() {
-    auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Client_Destroy_Args);
-    args.client = client;
-    plugin.give_back(&PJRT_Api::PJRT_Client_Destroy, args);
-  }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
 
   Plugin plugin;
-  PJRT_Client* client = nullptr;
+  DTRAIN_PJRT_OWNED(Client, client) client;
 };
 using ClientPtr = std::shared_ptr<const Client>;
 
 class Buffer : public DeviceTensor {
  public:
-  Buffer(ClientPtr client, PJRT_Buffer* buffer) : client_(std::move(client)), buffer_(buffer) {}
-  ~Buffer() override {
-    auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Buffer_Destroy_Args);
-    args.buffer = buffer_;
-    client_->plugin.give_back(&PJRT_Api::PJRT_Buffer_Destroy, args);
-  }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
+  Buffer(ClientPtr client, PJRT_Buffer* buffer)
+      : client_(std::move(client)), buffer_(buffer, {&client_->plugin}) {}
 
   void read(void* data, int64_t size) const override {
     // The device may keep it in another order.
     auto shape = DTRAIN_PJRT_ARGUMENTS(PJRT_Buffer_Dimensions_Args);
-    shape.buffer = buffer_;
+    shape.buffer = get();
     client_->plugin.call(&PJRT_Api::PJRT_Buffer_Dimensions, shape);
     std::vector<int64_t> order(shape.num_dims);
     std::iota(order.rbegin(), order.rend(), 0);
@@ -114,7 +94,7 @@ class Buffer : public DeviceTensor {
     layout.tiled.minor_to_major = order.data();
     layout.tiled.minor_to_major_size = order.size();
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Buffer_ToHostBuffer_Args);
-    args.src = buffer_;
+    args.src = get();
     args.host_layout = &layout;
     args.dst = data;
     args.dst_size = static_cast<size_t>(size);
@@ -122,11 +102,11 @@ class Buffer : public DeviceTensor {
     await(client_->plugin, args.event);
   }
 
-  PJRT_Buffer* get() const { return buffer_; }
+  PJRT_Buffer* get() const { return buffer_.get(); }
 
  private:
   ClientPtr client_;
-  PJRT_Buffer* buffer_;
+  DTRAIN_PJRT_OWNED(Buffer, buffer) buffer_;
 };
 
 // One program on all its devices.
@@ -164,26 +144,19 @@ class Execution : public DeviceWork {
 class Program : public LoadedProgram {
  public:
   Program(ClientPtr client, PJRT_LoadedExecutable* executable, int64_t replicas)
-      : client_(std::move(client)), executable_(executable), replicas_(static_cast<size_t>(replicas)) {
+      : client_(std::move(client)),
+        executable_(executable, {&client_->plugin}),
+        replicas_(static_cast<size_t>(replicas)) {
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_LoadedExecutable_GetExecutable_Args);
-    args.loaded_executable = executable_;
+    args.loaded_executable = executable;
     client_->plugin.call(&PJRT_Api::PJRT_LoadedExecutable_GetExecutable, args);
+    const DTRAIN_PJRT_OWNED(Executable, executable) on_no_device(args.executable, {&client_->plugin});
     auto outputs = DTRAIN_PJRT_ARGUMENTS(PJRT_Executable_NumOutputs_Args);
     outputs.executable = args.executable;
     client_->plugin.call(&PJRT_Api::PJRT_Executable_NumOutputs, outputs);
     results_ = outputs.num_outputs;
     code_bytes_ = code_bytes_of(client_->plugin, args.executable);
-    auto destroy = DTRAIN_PJRT_ARGUMENTS(PJRT_Executable_Destroy_Args);
-    destroy.executable = args.executable;
-    client_->plugin.give_back(&PJRT_Api::PJRT_Executable_Destroy, destroy);
   }
-  ~Program() override {
-    auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_LoadedExecutable_Destroy_Args);
-    args.executable = executable_;
-    client_->plugin.give_back(&PJRT_Api::PJRT_LoadedExecutable_Destroy, args);
-  }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
 
   ProgramRun run(const std::vector<DeviceTensorList>& arguments) override {
     if (arguments.size() != replicas_)
@@ -201,7 +174,7 @@ class Program : public LoadedProgram {
     auto options = DTRAIN_PJRT_ARGUMENTS(PJRT_ExecuteOptions);
     std::vector<PJRT_Event*> done(replicas_);
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_LoadedExecutable_Execute_Args);
-    args.executable = executable_;
+    args.executable = executable_.get();
     args.options = &options;
     args.argument_lists = in_lists.data();
     args.num_devices = replicas_;
@@ -222,7 +195,7 @@ class Program : public LoadedProgram {
 
  private:
   ClientPtr client_;
-  PJRT_LoadedExecutable* executable_;
+  DTRAIN_PJRT_OWNED(LoadedExecutable, executable) executable_;
   size_t replicas_;
   size_t results_ = 0;
   int64_t code_bytes_ = -1;
@@ -244,11 +217,11 @@ class Runner : public ProgramRunner {
   Runner(const std::string& path, const std::optional<GpuChoice>& gpus)
       : client_(std::make_shared<Client>(path, gpus)) {
     auto name = DTRAIN_PJRT_ARGUMENTS(PJRT_Client_PlatformName_Args);
-    name.client = client_->client;
+    name.client = client_->client.get();
     client_->plugin.call(&PJRT_Api::PJRT_Client_PlatformName, name, ExitCode::kUsage);
     platform_.assign(name.platform_name, name.platform_name_size);
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Client_AddressableDevices_Args);
-    args.client = client_->client;
+    args.client = client_->client.get();
     client_->plugin.call(&PJRT_Api::PJRT_Client_AddressableDevices, args, ExitCode::kUsage);
     devices_.assign(args.addressable_devices, args.addressable_devices + args.num_addressable_devices);
     if (devices_.empty()) client_->plugin.refuse("it finds no devices on this host");
@@ -262,7 +235,7 @@ class Runner : public ProgramRunner {
     const PJRT_Program program = program_of(text);
     const std::string options = compile_options(how, platform_ == kGpuPlatform);
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Client_Compile_Args);
-    args.client = client_->client;
+    args.client = client_->client.get();
     args.program = &program;
     args.compile_options = options.data();
     args.compile_options_size = options.size();
@@ -274,7 +247,7 @@ class Runner : public ProgramRunner {
 
   DeviceTensorPtr send(const HostTensor& tensor, int64_t device) override {
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Client_BufferFromHostBuffer_Args);
-    args.client = client_->client;
+    args.client = client_->client.get();
     args.data = tensor.data;
     args.type = type_of(tensor.type);
     args.dims = tensor.shape.data();
@@ -316,32 +289,22 @@ class Topology {
     args.create_options = options_.data();
     args.num_options = options_.size();
     plugin_.call(&PJRT_Api::PJRT_TopologyDescription_Create, args, ExitCode::kUsage);
-    topology_ = args.topology;
+    topology_ = {args.topology, {&plugin}};
   }
-  ~Topology() {
-    auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_TopologyDescription_Destroy_Args);
-    args.topology = topology_;
-    plugin_.give_back(&PJRT_Api::PJRT_TopologyDescription_Destroy, args);
-  }
-  Topology(const Topology&) = delete;
-  Topology& operator=(const Topology&) = delete;
 
   AheadProgram compile(const std::string& text, const CompileOptions& how) const {
     const auto start = std::chrono::steady_clock::now();
     const PJRT_Program program = program_of(text);
     const std::string options = compile_options(how, options_.size() > 0);
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Compile_Args);
-    args.topology = topology_;
+    args.topology = topology_.get();
     args.program = &program;
     args.compile_options = options.data();
     args.compile_options_size = options.size();
     plugin_.call(&PJRT_Api::PJRT_Compile, args, ExitCode::kUsage);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    AheadProgram made{taken.count(), code_bytes_of(plugin_, args.executable), serialised(args.executable)};
-    auto destroy = DTRAIN_PJRT_ARGUMENTS(PJRT_Executable_Destroy_Args);
-    destroy.executable = args.executable;
-    plugin_.give_back(&PJRT_Api::PJRT_Executable_Destroy, destroy);
-    return made;
+    const DTRAIN_PJRT_OWNED(Executable, executable) owned(args.executable, {&plugin_});
+    return {taken.count(), code_bytes_of(plugin_, args.executable), serialised(args.executable)};
   }
 
  private:
@@ -356,7 +319,7 @@ class Topology {
 
   const Plugin& plugin_;
   NamedOptions options_;  // none, unless it is one of GPUs
-  PJRT_TopologyDescription* topology_ = nullptr;
+  DTRAIN_PJRT_OWNED(TopologyDescription, topology) topology_;
 };
 
 class Module : public ProgramModule {

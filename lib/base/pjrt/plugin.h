@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pjrt_c_api.h>
 
+#include <memory>
 #include <string>
 
 #include "core/error.h"
@@ -97,5 +98,30 @@ class Plugin {
   std::string path_;
   const PJRT_Api* api_ = nullptr;  // as long as the process: plugins have threads and are never unloaded
 };
+
+// Gives an object of a plugin back.
+template <auto kObject, auto kDestroy, size_t kSize>
+struct GiveBack {
+  const Plugin* plugin = nullptr;
+
+  template <class Object>
+  void operator()(Object* object) const noexcept {
+    auto args = args_of(kObject);
+    args.*kObject = object;
+    plugin->give_back(kDestroy, args);
+  }
+
+ private:
+  template <class Args, class Object>
+  static Args args_of(Object* Args::*) {
+    return arguments<Args>(kSize);
+  }
+};
+
+// A std::unique_ptr of such an object: DTRAIN_PJRT_OWNED(Buffer, buffer).
+#define DTRAIN_PJRT_OWNED(name, object)                                                      \
+  std::unique_ptr<PJRT_##name, ::dtrain::pjrt::GiveBack<&PJRT_##name##_Destroy_Args::object, \
+                                                        &PJRT_Api::PJRT_##name##_Destroy,    \
+                                                        PJRT_##name##_Destroy_Args_STRUCT_SIZE>>
 
 }  // namespace dtrain::pjrt

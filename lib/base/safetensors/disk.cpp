@@ -11,10 +11,6 @@
 
 namespace dtrain {
 
-FileDescriptor::~FileDescriptor() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 void refuse_to_write(const std::filesystem::path& path, const char* what) {
   const int error = errno;
   const bool is_full = error == ENOSPC || error == EDQUOT;
@@ -39,7 +35,7 @@ void NewFile::sync() {
 }
 
 void sync_folder(const std::filesystem::path& path) {
-  const FileDescriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() < 0) refuse_to_write(path, "open the folder");
   // Some network file systems cannot sync a folder; their own guarantees then apply.
   if (::fsync(folder.get()) != 0 && errno != EINVAL) refuse_to_write(path, "write the folder to the disk");

@@ -6,21 +6,9 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "core/descriptor.h"
+
 namespace dtrain {
-
-// A file descriptor that closes itself. It can be neither copied nor moved.
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
-  ~FileDescriptor();
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_ = -1;
-};
 
 // A file that is written sequentially from start to end.
 class NewFile {
@@ -35,7 +23,7 @@ class NewFile {
 
  private:
   std::filesystem::path path_;
-  FileDescriptor file_;
+  Descriptor file_;
   int64_t bytes_ = 0;
 };
 

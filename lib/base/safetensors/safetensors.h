@@ -71,7 +71,7 @@ class SafetensorsFile {
   [[noreturn]] void refuse(const std::string& why, int error = 0) const;
 
   std::filesystem::path path_;
-  FileDescriptor file_;
+  Descriptor file_;
   int64_t bytes_ = 0;
   int64_t data_begin_ = 0;
   std::string header_checksum_;

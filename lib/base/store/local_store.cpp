@@ -17,9 +17,8 @@
 #include <vector>
 
 #include "core/text.h"
-#include "store/local_store_host.h"
 #include "store/local_store_messages.h"
-#include "store/peer_errors.h"
+#include "store/store.h"
 
 namespace dtrain {
 namespace {

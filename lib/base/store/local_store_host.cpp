@@ -1,5 +1,3 @@
-#include "store/local_store_host.h"
-
 #include <poll.h>
 #include <sys/socket.h>
 

@@ -1,4 +1,5 @@
-// The messages between a store on this host and its clients. Each message is a list of texts.
+// The server side of the store for the processes of one host (local_store.h), and the messages between it and
+// its clients. Each message is a list of texts.
 #pragma once
 
 #include <sys/socket.h>
@@ -7,7 +8,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include "core/descriptor.h"
 
 namespace dtrain {
 
@@ -49,5 +53,23 @@ struct AbstractAddress {
 
 // Whether the process at the other end runs as the same user as this one (SO_PEERCRED).
 bool is_same_user(int socket);
+
+// Serves a store on its own thread for as long as this object exists. Connections of other users are closed
+// at once. Throws Error(kPeerLost) if no socket can be made.
+class LocalStoreHost {
+ public:
+  LocalStoreHost();
+  ~LocalStoreHost();
+  LocalStoreHost(const LocalStoreHost&) = delete;
+  LocalStoreHost& operator=(const LocalStoreHost&) = delete;
+
+  // The name of its socket in the abstract namespace (unix(7)).
+  const std::string& name() const { return name_; }
+
+ private:
+  Descriptor listener_;
+  std::string name_;
+  std::thread thread_;
+};
 
 }  // namespace dtrain

@@ -24,59 +24,53 @@ constexpr uint32_t kSource6 = static_cast<uint32_t>(SKF_NET_OFF) + 8;
 
 constexpr uint32_t kWholePacket = 0xffffffff;
 
+// Sorts an address into those of IPv4 and of IPv6, as numbers.
+void sort_in(const std::string& address, std::vector<uint32_t>& four,
+             std::vector<std::array<uint32_t, 4>>& six) {
+  in_addr number4{};
+  in6_addr number6{};
+  if (inet_pton(AF_INET, address.c_str(), &number4) == 1) {
+    four.push_back(ntohl(number4.s_addr));
+  } else if (inet_pton(AF_INET6, address.c_str(), &number6) == 1) {
+    std::array<uint32_t, 4> words;
+    std::memcpy(words.data(), &number6, sizeof number6);
+    for (uint32_t& word : words) word = ntohl(word);
+    six.push_back(words);
+  } else {
+    throw Error(ExitCode::kUsage, "'{}' is no host's address", printable(address, 80));
+  }
+}
+
 // A classic BPF (Berkeley packet filter) program, which returns how many bytes of a packet to let through.
-class FilterProgram {
- public:
-  explicit FilterProgram(const std::vector<std::string>& addresses) {
-    std::vector<uint32_t> four;
-    std::vector<std::array<uint32_t, 4>> six;
-    for (const std::string& address : addresses) sort_in(address, four, six);
-    add(BPF_LD | BPF_B | BPF_ABS, kVersion);
-    add(BPF_ALU | BPF_RSH | BPF_K, 4);
-    add(BPF_JMP | BPF_JEQ | BPF_K, 4, 1, 0);
-    add(BPF_JMP | BPF_JA, static_cast<uint32_t>(2 + 2 * four.size()));  // skip the part for IPv4
-    add(BPF_LD | BPF_W | BPF_ABS, kSource4);
-    for (const uint32_t address : four) {
-      add(BPF_JMP | BPF_JEQ | BPF_K, address, 0, 1);
-      add(BPF_RET | BPF_K, kWholePacket);
-    }
-    add(BPF_RET | BPF_K, 0);
-    for (const auto& address : six) {
-      for (uint32_t word = 0; word < 4; ++word) {
-        add(BPF_LD | BPF_W | BPF_ABS, kSource6 + 4 * word);
-        // On a mismatch, jump to the next address.
-        add(BPF_JMP | BPF_JEQ | BPF_K, address[word], 0, static_cast<uint8_t>(7 - 2 * word));
-      }
-      add(BPF_RET | BPF_K, kWholePacket);
-    }
-    add(BPF_RET | BPF_K, 0);
+std::vector<sock_filter> filter_program(const std::vector<std::string>& addresses) {
+  std::vector<sock_filter> program;
+  const auto add = [&](int code, uint32_t k, uint8_t if_true = 0, uint8_t if_false = 0) {
+    program.push_back({static_cast<uint16_t>(code), if_true, if_false, k});
+  };
+  std::vector<uint32_t> four;
+  std::vector<std::array<uint32_t, 4>> six;
+  for (const std::string& address : addresses) sort_in(address, four, six);
+  add(BPF_LD | BPF_B | BPF_ABS, kVersion);
+  add(BPF_ALU | BPF_RSH | BPF_K, 4);
+  add(BPF_JMP | BPF_JEQ | BPF_K, 4, 1, 0);
+  add(BPF_JMP | BPF_JA, static_cast<uint32_t>(2 + 2 * four.size()));  // skip the part for IPv4
+  add(BPF_LD | BPF_W | BPF_ABS, kSource4);
+  for (const uint32_t address : four) {
+    add(BPF_JMP | BPF_JEQ | BPF_K, address, 0, 1);
+    add(BPF_RET | BPF_K, kWholePacket);
   }
-
-  std::vector<sock_filter>& instructions() { return instructions_; }
-
- private:
-  static void sort_in(const std::string& address, std::vector<uint32_t>& four,
-                      std::vector<std::array<uint32_t, 4>>& six) {
-    in_addr number4{};
-    in6_addr number6{};
-    if (inet_pton(AF_INET, address.c_str(), &number4) == 1) {
-      four.push_back(ntohl(number4.s_addr));
-    } else if (inet_pton(AF_INET6, address.c_str(), &number6) == 1) {
-      std::array<uint32_t, 4> words;
-      std::memcpy(words.data(), &number6, sizeof number6);
-      for (uint32_t& word : words) word = ntohl(word);
-      six.push_back(words);
-    } else {
-      throw Error(ExitCode::kUsage, "'{}' is no host's address", printable(address, 80));
+  add(BPF_RET | BPF_K, 0);
+  for (const auto& address : six) {
+    for (uint32_t word = 0; word < 4; ++word) {
+      add(BPF_LD | BPF_W | BPF_ABS, kSource6 + 4 * word);
+      // On a mismatch, jump to the next address.
+      add(BPF_JMP | BPF_JEQ | BPF_K, address[word], 0, static_cast<uint8_t>(7 - 2 * word));
     }
+    add(BPF_RET | BPF_K, kWholePacket);
   }
-
-  void add(int code, uint32_t k, uint8_t if_true = 0, uint8_t if_false = 0) {
-    instructions_.push_back({static_cast<uint16_t>(code), if_true, if_false, k});
-  }
-
-  std::vector<sock_filter> instructions_;
-};
+  add(BPF_RET | BPF_K, 0);
+  return program;
+}
 
 // The descriptors of this process that are TCP sockets.
 std::vector<int> tcp_sockets() {
@@ -103,8 +97,7 @@ std::vector<int> tcp_sockets() {
 }  // namespace
 
 void admit_only(int socket, const std::vector<std::string>& addresses) {
-  FilterProgram filter(addresses);
-  auto& instructions = filter.instructions();
+  std::vector<sock_filter> instructions = filter_program(addresses);
   if (instructions.size() > BPF_MAXINSNS)
     throw Error(ExitCode::kUsage,
                 "the job's hosts have {} addresses, more than a socket's filter holds; name the one "

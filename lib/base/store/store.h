@@ -1,9 +1,10 @@
 // The key-value store that the replicas of a job on several hosts share (c10d's TCPStore). local_store.h has
-// the store for a single host.
+// the store for a single host. Also converts the exceptions of c10d and gloo into dtrain's errors.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
@@ -42,5 +43,10 @@ void wait_for_key(const StorePtr& store, const std::string& key);
 // Error(kPeerLost) that lists the missing ranks if some do not arrive within `timeout`. Use it once per store
 // (or per prefix of a store).
 void wait_for_ranks(const StorePtr& store, int rank, int size, std::chrono::milliseconds timeout);
+
+// Runs `body`. If communication fails in it, throws Error(kPeerLost) with "`what`: reason"; other exceptions
+// are passed on. gloo throws plain std::runtime_error (gloo::IoException), and c10d its own c10::DistError
+// family. Neither is the caller's fault, whereas LibTorch's other errors (c10::Error) are.
+void with_peer_errors(const std::string& what, const std::function<void()>& body);
 
 }  // namespace dtrain

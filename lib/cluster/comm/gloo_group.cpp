@@ -13,13 +13,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "comm/gloo_backend.h"
 #include "comm/gloo_group.h"
 #include "comm/overlapped_reducer.h"
 #include "core/error.h"
 #include "core/sockets.h"
-#include "store/peer_errors.h"
 #include "store/socket_filter.h"
+#include "store/store.h"
 
 namespace dtrain {
 namespace {
@@ -101,8 +100,7 @@ std::unique_ptr<GradientReducer> GlooGroup::make_gradient_reducer(const std::vec
   if (options.placement != Placement::kCopies) {
     throw Error(ExitCode::kBug, "gloo does not share variables");
   }
-  return std::make_unique<OverlappedReducer>(ReducerLevels{*this, *alone_, group_}, parameters, options,
-                                             [this] { notify_wait(); });
+  return make_overlapped_reducer({*this, alone_, group_}, parameters, options, [this] { notify_wait(); });
 }
 
 void GlooGroup::run(const char* what, const std::function<void()>& body) {

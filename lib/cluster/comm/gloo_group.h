@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <vector>
 
@@ -16,13 +17,11 @@ class GlooGroup : public ProcessGroup {
  public:
   // `sockets`: this process's connections to the others.
   GlooGroup(c10::intrusive_ptr<c10d::ProcessGroup> group, int rank, int size, std::vector<int> sockets)
-      : group_(std::move(group)), rank_(rank), size_(size), sockets_(std::move(sockets)) {}
+      : ProcessGroup(rank, size), group_(std::move(group)), sockets_(std::move(sockets)) {}
   // If an error is being handled, aborts operations that would wait forever, such as NCCL's kernels waiting
   // for a dead peer.
   ~GlooGroup() override;
 
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
   void all_reduce_sum(at::Tensor& tensor) override;
   void broadcast(const std::vector<at::Tensor>& tensors, int root) override;
   void barrier() override;
@@ -37,11 +36,20 @@ class GlooGroup : public ProcessGroup {
   void run(const char* what, const std::function<void()>& body);
 
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
-  int rank_;
-  int size_;
   std::vector<int> sockets_;
-  std::unique_ptr<ProcessGroup> alone_ = make_single_group();  // the inner level, with nothing to sum
+  ProcessGroup alone_;  // the inner level, with nothing to sum
 };
+
+struct GlooBackend {
+  c10::intrusive_ptr<c10d::Backend> backend;
+  std::vector<int> sockets;  // this process's sockets that belong to the backend
+};
+
+// Connects all `size` ranks through `store`, each over the `network` of its own host. If a rank does not
+// connect within `timeout`, throws an exception that with_peer_errors() (store/store.h) treats as a
+// lost peer.
+GlooBackend make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                              std::chrono::milliseconds timeout, const GroupNetwork& network);
 
 // Settings for tensors on a device. Without NCCL, gloo copies them through host memory; this also works for
 // ranks that share one device.

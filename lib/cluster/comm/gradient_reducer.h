@@ -1,4 +1,4 @@
-// Turns the gradients of replicas into one update. There is one small implementation for each kind of group.
+// Turns the gradients of replicas into one update.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -28,35 +28,45 @@ using PartsSummed = std::function<void(const std::vector<size_t>&)>;
 // Each element of a parameter is in a part of every rank, or of exactly one rank. Where it is cheap to divide
 // the sum, each rank sums and updates its own shard, and all ranks read the result (Xu et al. 2020, Automatic
 // Cross-Replica Sharding of Weight Update in Data-Parallel Training, arXiv:2004.13336).
+//
+// This class is the reducer of a group of one. Groups with several ranks derive from it.
 class GradientReducer {
  public:
+  explicit GradientReducer(std::vector<at::Tensor> parameters);
   virtual ~GradientReducer() = default;
+  GradientReducer(const GradientReducer&) = delete;
+  GradientReducer& operator=(const GradientReducer&) = delete;
+
   // The parts that this rank updates. Does not change.
-  virtual const std::vector<ParameterPart>& parts() const = 0;
+  const std::vector<ParameterPart>& parts() const { return parts_; }
   // Whether each element is in a part of exactly one rank; otherwise it is in a part of every rank. The same
   // on all ranks.
-  virtual bool is_divided() const = 0;
+  virtual bool is_divided() const { return false; }
   // Call between two steps: copies a tensor for each of the ranks' parts, of its size and type, into whole
   // tensors on rank 0. `whole`: one for each parameter, in its layout, on the host; on other ranks none.
   // Throws like finish().
   virtual void gather_parts(const std::vector<at::Tensor>& of_parts, const std::vector<at::Tensor>& whole);
-  // Clears all gradients.
-  virtual void zero_gradients() = 0;
+  // Drops all gradients, so that autograd keeps the next one that it computes and does not add it to zeros.
+  void zero_gradients();
   // Call before the forward pass of a micro-batch. Only the backward pass of the last one communicates.
-  virtual void prepare(bool last) = 0;
+  virtual void prepare(bool last);
   // Instead of a backward pass of autograd: this is the gradient of parameter `parameter`, summed over this
   // rank's micro-batches. Call it once for each parameter, the last ones first, between prepare(true) and
   // finish(). The reducer may read and change the gradient until the next zero_gradients().
-  virtual void put_gradient(size_t parameter, const at::Tensor& gradient) = 0;
+  virtual void put_gradient(size_t parameter, const at::Tensor& gradient);
   // Memory for the gradient of each parameter from where put_gradient() need not copy it; empty: anywhere is
   // as good. The reducer must outlive the tensors.
   virtual std::vector<at::Tensor> places_for_gradients() const { return {}; }
   // Call after the last backward pass. Returns when the gradient of each of this rank's parts is the sum over
   // all ranks and micro-batches. If `summed` is not empty, it is called for every part once, possibly while
   // the sums of other parts are still in transit. Throws Error(kPeerLost) if a peer is gone.
-  virtual void finish(const PartsSummed& summed) = 0;
+  virtual void finish(const PartsSummed& summed);
   // Call after the update. On return, all parameters of this rank are up to date. Throws like finish().
-  virtual void share_update() = 0;
+  virtual void share_update() {}
+
+ protected:
+  std::vector<at::Tensor> parameters_;
+  std::vector<ParameterPart> parts_;  // the whole parameters, unless a derived class divides them
 };
 
 // Where the parameters live.

@@ -3,12 +3,13 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <torch/csrc/distributed/c10d/Work.hpp>
 #include <torch/csrc/distributed/c10d/comm.hpp>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <unordered_map>
 #include <utility>
 
-#include "comm/gradients.h"
-#include "store/peer_errors.h"
+#include "store/store.h"
 
 namespace dtrain {
 namespace {
@@ -42,6 +43,14 @@ Future done(const at::Tensor& tensor) {
   future->markCompleted(c10::IValue(std::vector<at::Tensor>{tensor}));
   return future;
 }
+
+// A bucket that is being summed over the ranks.
+struct BucketUnderWay {
+  at::Tensor gradients;  // receives the sum
+  at::Tensor packed;     // holds the sum until then, in the wire type; undefined if `gradients` holds it
+  c10::intrusive_ptr<c10d::Work> between;  // null on ranks that do not communicate for their host
+  std::vector<size_t> parts;
+};
 
 using PartNumbers = std::unordered_map<const at::TensorImpl*, size_t>;  // the index of each parameter
 
@@ -90,61 +99,72 @@ size_t first_bucket_bytes(const std::vector<at::Tensor>& parameters, size_t buck
   return std::min<size_t>(bucket_bytes, c10d::kDefaultFirstBucketBytes);
 }
 
+class OverlappedReducer : public GradientReducer {
+ public:
+  OverlappedReducer(const ReducerLevels& levels, const std::vector<at::Tensor>& parameters,
+                    const ReducerOptions& options, std::function<void()> on_wait)
+      : GradientReducer(parameters), inside_(levels.inside), on_wait_(std::move(on_wait)) {
+    const std::vector<bool> dense(parameters.size(), false);
+    const size_t first_bucket = first_bucket_bytes(parameters, static_cast<size_t>(options.bucket_bytes));
+    auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(
+        parameters, {first_bucket, static_cast<size_t>(options.bucket_bytes)}, dense));
+    std::reverse(buckets.begin(), buckets.end());  // gradients become ready from the last layer to the first
+    reducer_ = std::make_unique<c10d::Reducer>(
+        parameters, std::move(buckets), c10::make_intrusive<AgreementGroup>(levels.all), dense,
+        options.bucket_bytes, /*find_unused_parameters=*/false,
+        /*gradient_as_bucket_view=*/true, std::unordered_map<size_t, std::string>{},
+        static_cast<int64_t>(first_bucket), /*skip_all_reduce_unused_params=*/false,
+        /*use_python_reducer=*/false, std::vector<int64_t>{});
+    PartNumbers numbers;
+    for (size_t i = 0; i < parameters.size(); ++i) numbers[parameters[i].unsafeGetTensorImpl()] = i;
+    reducer_->register_comm_hook(
+        std::make_unique<SumHook>(levels, options.wire_type, std::move(numbers), buckets_));
+  }
+
+  void prepare(bool last) override {
+    if (!last) return;  // without prepare_for_backward the Reducer lets gradients accumulate locally
+    with_peer_errors("agreeing on gradient buckets", [this] {
+      reducer_->prepare_for_forward();
+      reducer_->rebuild_buckets();  // after the first step, in the order in which gradients became ready
+    });
+    reducer_->prepare_for_backward({});
+    buckets_.clear();
+  }
+
+  // c10d's Reducer listens to autograd, which gets a graph that passes this gradient on to the parameter.
+  void put_gradient(size_t parameter, const at::Tensor& gradient) override {
+    const at::Tensor& variable = parameters_[parameter];
+    with_peer_errors("summing gradients",
+                     [&] { variable.view_as(variable).backward(gradient, /*retain_graph=*/false); });
+  }
+
+  void finish(const PartsSummed& summed) override {
+    on_wait_();
+    const at::NoGradGuard no_grad;
+    for (BucketUnderWay& bucket : buckets_) {
+      with_peer_errors("summing gradients", [&bucket] {
+        if (bucket.between) bucket.between->wait();
+        if (bucket.packed.defined()) bucket.gradients.copy_(bucket.packed);
+      });
+      inside_.broadcast({bucket.gradients}, 0);
+      if (summed) summed(bucket.parts);
+    }
+  }
+
+ private:
+  ProcessGroup& inside_;
+  std::function<void()> on_wait_;
+  std::vector<BucketUnderWay> buckets_;  // of the current step, in the order in which they were sent
+  std::unique_ptr<c10d::Reducer> reducer_;
+};
+
 }  // namespace
 
-OverlappedReducer::OverlappedReducer(const ReducerLevels& levels, const std::vector<at::Tensor>& parameters,
-                                     const ReducerOptions& options, std::function<void()> on_wait)
-    : inside_(levels.inside),
-      parameters_(parameters),
-      parts_(whole_parts(parameters)),
-      on_wait_(std::move(on_wait)) {
-  const std::vector<bool> dense(parameters.size(), false);
-  const size_t first_bucket = first_bucket_bytes(parameters, static_cast<size_t>(options.bucket_bytes));
-  auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(
-      parameters, {first_bucket, static_cast<size_t>(options.bucket_bytes)}, dense));
-  std::reverse(buckets.begin(), buckets.end());  // gradients become ready from the last layer to the first
-  reducer_ = std::make_unique<c10d::Reducer>(
-      parameters, std::move(buckets), c10::make_intrusive<AgreementGroup>(levels.all), dense,
-      options.bucket_bytes, /*find_unused_parameters=*/false,
-      /*gradient_as_bucket_view=*/true, std::unordered_map<size_t, std::string>{},
-      static_cast<int64_t>(first_bucket), /*skip_all_reduce_unused_params=*/false,
-      /*use_python_reducer=*/false, std::vector<int64_t>{});
-  PartNumbers numbers;
-  for (size_t i = 0; i < parameters.size(); ++i) numbers[parameters[i].unsafeGetTensorImpl()] = i;
-  reducer_->register_comm_hook(
-      std::make_unique<SumHook>(levels, options.wire_type, std::move(numbers), buckets_));
-}
-
-void OverlappedReducer::zero_gradients() { drop_gradients_of(parameters_); }
-
-void OverlappedReducer::prepare(bool last) {
-  if (!last) return;  // without prepare_for_backward the Reducer lets gradients accumulate locally
-  with_peer_errors("agreeing on gradient buckets", [this] {
-    reducer_->prepare_for_forward();
-    reducer_->rebuild_buckets();  // after the first step, in the order in which gradients became ready
-  });
-  reducer_->prepare_for_backward({});
-  buckets_.clear();
-}
-
-// c10d's Reducer listens to autograd, which gets a graph that passes this gradient on to the parameter.
-void OverlappedReducer::put_gradient(size_t parameter, const at::Tensor& gradient) {
-  const at::Tensor& variable = parameters_[parameter];
-  with_peer_errors("summing gradients",
-                   [&] { variable.view_as(variable).backward(gradient, /*retain_graph=*/false); });
-}
-
-void OverlappedReducer::finish(const PartsSummed& summed) {
-  on_wait_();
-  const at::NoGradGuard no_grad;
-  for (BucketUnderWay& bucket : buckets_) {
-    with_peer_errors("summing gradients", [&bucket] {
-      if (bucket.between) bucket.between->wait();
-      if (bucket.packed.defined()) bucket.gradients.copy_(bucket.packed);
-    });
-    inside_.broadcast({bucket.gradients}, 0);
-    if (summed) summed(bucket.parts);
-  }
+std::unique_ptr<GradientReducer> make_overlapped_reducer(const ReducerLevels& levels,
+                                                         const std::vector<at::Tensor>& parameters,
+                                                         const ReducerOptions& options,
+                                                         std::function<void()> on_wait) {
+  return std::make_unique<OverlappedReducer>(levels, parameters, options, std::move(on_wait));
 }
 
 }  // namespace dtrain

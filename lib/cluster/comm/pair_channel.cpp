@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "comm/gloo_backend.h"
-#include "store/peer_errors.h"
+#include "comm/gloo_group.h"
+#include "store/store.h"
 
 namespace dtrain {
 namespace {

@@ -29,26 +29,34 @@ struct ReducerOptions {
   std::optional<at::ScalarType> wire_type = {};
 };
 
+// A group of one, whose collectives do nothing. Groups with several ranks derive from it.
+//
 // Every call is collective: all ranks make the same calls in the same order, with tensors of the same shapes
 // and types. If a peer dies, or does not answer within the group's timeout, the call throws Error(kPeerLost).
 class ProcessGroup {
  public:
+  explicit ProcessGroup(int rank = 0, int size = 1) : rank_(rank), size_(size) {}
   virtual ~ProcessGroup() = default;
-  virtual int rank() const = 0;
-  virtual int size() const = 0;
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
 
   // Replaces `tensor` (contiguous) by its sum over the ranks. All ranks get the same bits.
-  virtual void all_reduce_sum(at::Tensor& tensor) = 0;
+  virtual void all_reduce_sum(at::Tensor& /*tensor*/) {}
   // Copies the tensors of rank `root` into the tensors of every rank.
-  virtual void broadcast(const std::vector<at::Tensor>& tensors, int root) = 0;
+  virtual void broadcast(const std::vector<at::Tensor>& /*tensors*/, int /*root*/) {}
   // Returns when every rank has called it.
-  virtual void barrier() = 0;
+  virtual void barrier() {}
 
   // Makes the reducer that sums the gradients of `parameters` (contiguous leaves) over this group, in the
   // fastest way that the group has. The group and the clock must outlive it.
   virtual std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
-                                                                 const ReducerOptions& options,
-                                                                 StepClock& clock) = 0;
+                                                                 const ReducerOptions& /*options*/,
+                                                                 StepClock& /*clock*/) {
+    return std::make_unique<GradientReducer>(parameters);
+  }
 
   // The bytes that this rank has sent and received through sockets so far. In a host with several ranks, only
   // the rank that communicates for the host has any.
@@ -58,6 +66,8 @@ class ProcessGroup {
   void set_on_wait(std::function<void()> on_wait) { on_wait_ = std::move(on_wait); }
 
  protected:
+  const int rank_, size_;
+
   void notify_wait() const {
     if (on_wait_) on_wait_();
   }
@@ -66,8 +76,7 @@ class ProcessGroup {
   std::function<void()> on_wait_;
 };
 
-// A group of one, whose collectives do nothing.
-std::unique_ptr<ProcessGroup> make_single_group();
+inline std::unique_ptr<ProcessGroup> make_single_group() { return std::make_unique<ProcessGroup>(); }
 
 // The position of a rank among the hosts of its group, and the addresses that its sockets use.
 struct GroupNetwork {

@@ -10,7 +10,6 @@
 #include "comm/sharded_reducer.h"
 #include "comm/shared_barrier.h"
 #include "comm/shared_segment.h"
-#include "comm/slice.h"
 #include "comm/slice_sum.h"
 #include "core/error.h"
 
@@ -23,16 +22,12 @@ constexpr int kSpins = 4000;  // about 100 us, which is about how much shares of
 class SharedMemoryGroup : public ProcessGroup {
  public:
   SharedMemoryGroup(StorePtr store, int rank, int size, std::chrono::milliseconds timeout)
-      : store_(std::move(store)),
-        rank_(rank),
-        size_(size),
+      : ProcessGroup(rank, size),
+        store_(std::move(store)),
         timeout_(timeout),
         segment_(store_, "collectives", rank, size,
                  slots_bytes(size) + 2 * kChunk * static_cast<size_t>(size), timeout),
         barrier_(reinterpret_cast<BarrierSlot*>(segment_.data()), rank, size, timeout, kSpins) {}
-
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
 
   // A rank's own part of the slice that it sums stays in place. The others' parts come through their areas,
   // and the sum goes to them through the rank's own area. So no rank writes where another rank has written.
@@ -76,9 +71,9 @@ class SharedMemoryGroup : public ProcessGroup {
                                                          const ReducerOptions& options,
                                                          StepClock& clock) override {
     const std::string name = fmt::format("gradients-{}", reducers_++);
-    return std::make_unique<ShardedReducer>(
-        parameters, options.placement, ShardedReducer::Meeting{store_, name, rank_, size_, timeout_},
-        barrier_, [this] { notify_wait(); }, clock);
+    return make_sharded_reducer(
+        parameters, options.placement, {store_, name, rank_, size_, timeout_}, barrier_,
+        [this] { notify_wait(); }, clock);
   }
 
  private:
@@ -105,8 +100,6 @@ class SharedMemoryGroup : public ProcessGroup {
   }
 
   StorePtr store_;
-  int rank_;
-  int size_;
   std::chrono::milliseconds timeout_;
   SharedSegment segment_;  // the barrier's slots, then two areas for each rank
   SharedBarrier barrier_;

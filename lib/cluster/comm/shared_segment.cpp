@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "store/peer_errors.h"
+#include "store/store.h"
 
 namespace dtrain {
 namespace {

@@ -1,10 +1,10 @@
 #include "launch/identity.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include "core/environment.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "host/environment.h"
 #include "host/hosts.h"
 
 namespace dtrain {
@@ -38,16 +38,6 @@ void read_master(Identity& identity) {
   if (!master) fail_missing("MASTER_ADDR");
   identity.master_address = *master;
   identity.master_port = static_cast<uint16_t>(required_number("MASTER_PORT", 1, 65535));
-}
-
-std::vector<std::string> split_members(const std::string& text) {
-  std::vector<std::string> members;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    members.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return members;
 }
 
 }  // namespace
@@ -93,7 +83,7 @@ std::optional<Identity> identity_from_environment() {
   if (is_supervised) {
     identity.source = "dtrain";
     identity.own_address = environment_host("DTRAIN_ADDRESS").value_or("127.0.0.1");
-    identity.members = split_members(environment_text("DTRAIN_MEMBERS").value_or(""));
+    if (const auto members = environment_text("DTRAIN_MEMBERS")) identity.members = split(*members, ',');
     identity.host =
         static_cast<int>(environment_number("DTRAIN_HOST_INDEX", 0, kMaxWorldSize - 1).value_or(0));
     identity.hosts = static_cast<int>(environment_number("DTRAIN_HOSTS", 1, kMaxWorldSize).value_or(1));
@@ -139,6 +129,24 @@ std::map<std::string, std::string> replica_environment(const Identity& identity,
     variables["MASTER_PORT"] = std::to_string(identity.master_port);
   }
   return variables;
+}
+
+Role role_of(int64_t rank, int64_t workers, int64_t servers) {
+  if (servers == 0) return {false, rank, fmt::format("rank {}", rank)};
+  if (rank < workers) return {false, rank, fmt::format("worker {}", rank)};
+  return {true, rank - workers, fmt::format("server {}", rank - workers)};
+}
+
+std::string rank_range(int64_t first, int64_t count) {
+  return count == 1 ? fmt::format("rank {}", first) : fmt::format("ranks {} to {}", first, first + count - 1);
+}
+
+std::string names_of_ranks(int64_t first, int64_t count, int64_t workers, int64_t servers) {
+  if (servers == 0) return rank_range(first, count);
+  std::vector<std::string> names;
+  for (int64_t rank = first; rank < first + count; ++rank)
+    names.push_back(role_of(rank, workers, servers).name);
+  return join(names);
 }
 
 }  // namespace dtrain

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
+#include "core/environment.h"
 #include "core/error.h"
-#include "host/environment.h"
+#include "core/text.h"
 #include "host/hosts.h"
 #include "launch/place.h"
 
@@ -74,7 +77,42 @@ void set_master(Identity& identity, const std::optional<std::string>& told, cons
   identity.master_address = given ? *given : *told;
 }
 
+[[noreturn]] void refuse_list(const char* variable, const std::string& text, const char* what) {
+  throw Error(ExitCode::kUsage, "the environment has {}={}, which is not a list of {}", variable,
+              printable(text, 80), what);
+}
+
 }  // namespace
+
+std::string first_slurm_host(const char* variable, const std::string& text) {
+  const size_t prefix = std::min(text.find_first_of("[,"), text.size());
+  std::string host = text.substr(0, prefix);
+  if (const size_t close = text.find(']', prefix); prefix < text.size() && text[prefix] == '[') {
+    const size_t number = std::min(text.find_first_of("-,", prefix), close);
+    const bool counts =
+        close != std::string::npos && whole_number(text.substr(prefix + 1, number - prefix - 1));
+    if (!counts) refuse_list(variable, text, "hosts such as n[01-03],m4");
+    host += text.substr(prefix + 1, number - prefix - 1);
+    host += text.substr(close + 1, std::min(text.find(',', close), text.size()) - close - 1);
+  }
+  if (!is_host(host)) refuse_list(variable, text, "hosts such as n[01-03],m4");
+  return host;
+}
+
+std::vector<int64_t> expand_slurm_counts(const char* variable, const std::string& text, size_t limit) {
+  std::vector<int64_t> counts;
+  for (const std::string& part : split(text, ',')) {
+    const size_t open = std::min(part.find("(x"), part.size());
+    const bool repeated = open < part.size();
+    const int64_t count = whole_number(part.substr(0, open)).value_or(-1);
+    const int64_t times = repeated && part.back() == ')'
+                              ? whole_number(part.substr(open + 2, part.size() - open - 3)).value_or(-1)
+                              : int64_t{repeated ? -1 : 1};
+    if (count < 0 || times < 0) refuse_list(variable, text, "numbers such as 2(x3),1");
+    for (int64_t i = 0; i < times && counts.size() < limit; ++i) counts.push_back(count);
+  }
+  return counts;
+}
 
 std::optional<Identity> open_mpi_identity(std::optional<int64_t> port) {
   if (!environment_text("OMPI_COMM_WORLD_RANK")) return std::nullopt;
@@ -124,9 +162,7 @@ std::optional<Identity> slurm_identity(std::optional<int64_t> port) {
   check_below("SLURM_LOCALID", identity.local_rank, counts_name, identity.local_world_size);
   check_below(counts_name, identity.local_world_size - 1, size_name, identity.world_size);
   const auto list = environment_text("SLURM_STEP_NODELIST");
-  set_master(identity,
-             list ? std::optional<std::string>(expand_slurm_hosts("SLURM_STEP_NODELIST", *list, 1).front())
-                  : std::nullopt,
+  set_master(identity, list ? std::optional(first_slurm_host("SLURM_STEP_NODELIST", *list)) : std::nullopt,
              "there is no SLURM_STEP_NODELIST; set MASTER_ADDR");
   set_port(identity, port, environment_text("SLURM_JOB_ID").value_or("") + "." + *step);
   return identity;

@@ -1,9 +1,11 @@
-// The identity of this replica, from the environment variables that MPI launchers and Slurm set for each
-// process that they start.
+// What the environment variables of launchers say of this process: those that MPI launchers and Slurm set for
+// each process that they start, and TF_CONFIG.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "launch/identity.h"
 
@@ -30,5 +32,24 @@ std::optional<Identity> pmi_identity(std::optional<int64_t> port);
 // step (srun). Without SLURM_STEP_ID, this process is only in a shell within an allocation. The master is the
 // first host of SLURM_STEP_NODELIST.
 std::optional<Identity> slurm_identity(std::optional<int64_t> port);
+
+// Of lists as Slurm writes them: "n[01-03,7],m4" -> n01, and "2(x3),1" -> 2, 2, 2, 1. Throw an Error(kUsage)
+// that names `variable` if the text is not such a list.
+std::string first_slurm_host(const char* variable, const std::string& text);
+std::vector<int64_t> expand_slurm_counts(const char* variable, const std::string& text, size_t limit);
+
+// TF_CONFIG in the format of tf.distribute: {"cluster": {"worker": ["host:port", ...], "ps": [...]}, "task":
+// {"type": "worker", "index": 0}}.
+struct TfConfig {
+  std::vector<std::string> hosts;  // of all tasks: the chief if there is one, the workers, the servers (ps)
+  int64_t servers = 0;             // how many of them, at the end, are servers
+  int index = 0;                   // the index of this host
+  uint16_t port = 0;               // the port of the first host
+};
+
+// Reads the environment variable; nullopt if TF_CONFIG is not set or empty. Throws an Error(kUsage) with what
+// is wrong: it is not JSON, parts are missing, the index does not exist, or a task is not a chief, worker or
+// ps.
+std::optional<TfConfig> tf_config_from_environment();
 
 }  // namespace dtrain

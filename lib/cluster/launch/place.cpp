@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "core/environment.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "host/environment.h"
 #include "host/hosts.h"
 #include "launch/launchers.h"
-#include "launch/tf_config.h"
 
 namespace dtrain {
 namespace {

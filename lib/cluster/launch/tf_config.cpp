@@ -1,14 +1,13 @@
-#include "launch/tf_config.h"
+#include "launch/launchers.h"
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "core/environment.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "host/environment.h"
 #include "host/hosts.h"
 
 namespace dtrain {
@@ -44,9 +43,9 @@ HostAndPort parse_address(const json& entry) {
     result.host = text.substr(0, colon);
     if (result.host.size() > 2 && result.host.front() == '[' && result.host.back() == ']')
       result.host = result.host.substr(1, result.host.size() - 2);
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, result.port);
-    if (error == std::errc() && stop == end && result.port > 0 && is_host(result.host)) return result;
+    const int64_t port = whole_number(text.substr(colon + 1)).value_or(0);
+    result.port = static_cast<uint16_t>(port);
+    if (port > 0 && port <= UINT16_MAX && is_host(result.host)) return result;
   }
   fail(fmt::format("'{}' is not of the form host:port", printable(text, 80)));
 }
@@ -103,13 +102,11 @@ std::optional<TfConfig> tf_config_from_environment() {
     fail("the cluster has neither a chief nor a worker");
   // Older TensorFlow jobs write the index as text.
   const std::string written = index.is_string() ? index.get<std::string>() : index.dump(-1, ' ', true);
-  size_t number = 0;
-  const char* const end = written.data() + written.size();
-  const auto [stop, error] = std::from_chars(written.data(), end, number);
-  if (error != std::errc() || stop != end || number >= of_type)
+  const int64_t number = whole_number(written).value_or(-1);
+  if (number < 0 || number >= static_cast<int64_t>(of_type))
     fail(fmt::format("task.index is {}, but cluster.{} has {} entries", printable(written, 40),
                      type.get<std::string>(), of_type));
-  config.index = static_cast<int>(first + number);
+  config.index = static_cast<int>(first) + static_cast<int>(number);
   return config;
 }
 

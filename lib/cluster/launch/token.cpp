@@ -5,10 +5,10 @@
 
 #include <cstdlib>
 
+#include "core/environment.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "host/environment.h"
 
 namespace dtrain {
 namespace {

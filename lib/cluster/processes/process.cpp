@@ -138,18 +138,11 @@ pid_t fork_child(const Launch& launch) {
 // Returns why the program could not be started, or 0 if it runs. Reads until exec closes the pipe.
 int read_exec_error(const Descriptor& pipe) {
   int error = 0;
-  ssize_t got;
-  do got = ::read(pipe.get(), &error, sizeof error);
-  while (got < 0 && errno == EINTR);
+  const ssize_t got = TEMP_FAILURE_RETRY(::read(pipe.get(), &error, sizeof error));
   return got == static_cast<ssize_t>(sizeof error) ? error : 0;
 }
 
-pid_t wait_for(pid_t which) {
-  pid_t reaped;
-  do reaped = ::waitpid(which, nullptr, 0);
-  while (reaped < 0 && errno == EINTR);
-  return reaped;
-}
+pid_t wait_for(pid_t which) { return static_cast<pid_t>(TEMP_FAILURE_RETRY(::waitpid(which, nullptr, 0))); }
 
 }  // namespace
 
@@ -192,10 +185,8 @@ void Process::tell(int signal) const {
 
 std::optional<ProcessEnd> Process::ended() const {
   siginfo_t info{};
-  int result;
-  do result = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
-  while (result != 0 && errno == EINTR);
-  if (result != 0) throw Error(ExitCode::kBug, "cannot watch process {}: {}", pid_, std::strerror(errno));
+  if (TEMP_FAILURE_RETRY(::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT)) != 0)
+    throw Error(ExitCode::kBug, "cannot watch process {}: {}", pid_, std::strerror(errno));
   if (info.si_pid == 0) return std::nullopt;
   return info.si_code == CLD_EXITED ? ProcessEnd{info.si_status, 0} : ProcessEnd{0, info.si_status};
 }

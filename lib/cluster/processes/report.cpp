@@ -1,17 +1,19 @@
 #include "processes/report.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <limits>
 #include <optional>
 #include <thread>
+#include <utility>
 
+#include "core/environment.h"
 #include "core/error.h"
-#include "host/environment.h"
+#include "core/files.h"
 
 namespace dtrain {
 namespace {
@@ -43,13 +45,7 @@ std::unique_ptr<ReportPipe> ReportPipe::from_environment() {
 void ReportPipe::write(const std::string& line) {
   const std::lock_guard lock(mutex_);
   const std::string text = line + '\n';
-  for (size_t written = 0; written < text.size();) {
-    const ssize_t put = ::write(descriptor_.get(), text.data() + written, text.size() - written);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return;  // EPIPE
-    written += static_cast<size_t>(put);
-  }
-  ++lines_;
+  if (write_all(descriptor_.get(), text.data(), text.size())) ++lines_;  // else EPIPE
 }
 
 bool ReportPipe::is_read() const {
@@ -65,6 +61,34 @@ void ReportPipe::settle(const StatusBoard& board, int rank) {
 std::unique_ptr<StatusBoard> board_from_environment() {
   const auto descriptor = environment_descriptor("DTRAIN_BOARD_FD");
   return descriptor ? StatusBoard::open(*descriptor) : nullptr;
+}
+
+void ReportLines::append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const size_t newline = bytes.find('\n');
+    const std::string_view piece = bytes.substr(0, newline);
+    bytes_ += static_cast<int64_t>(piece.size());
+    if (bytes_ <= static_cast<int64_t>(kMaxReportLine)) {
+      partial_ += piece;
+    } else {
+      partial_.clear();
+    }
+    if (newline == std::string_view::npos) return;
+    end_line();
+    bytes.remove_prefix(newline + 1);
+  }
+}
+
+void ReportLines::finish() { end_line(); }
+
+void ReportLines::end_line() {
+  const int64_t bytes = std::exchange(bytes_, 0);
+  std::string line = std::exchange(partial_, {});
+  if (bytes == 0) return;
+  if (bytes > static_cast<int64_t>(kMaxReportLine)) {
+    line = fmt::format(R"({{"event":"report_dropped","bytes":{}}})", bytes);
+  }
+  on_line_(line);
 }
 
 }  // namespace dtrain

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -62,33 +63,13 @@ struct alignas(kCacheLine) StatusBoard::Slot {
 };
 
 const char* activity_name(Activity activity) {
-  switch (activity) {
-    case Activity::kStarting:
-      return "starting";
-    case Activity::kLoadingData:
-      return "loading data";
-    case Activity::kConnecting:
-      return "connecting";
-    case Activity::kBuilding:
-      return "building the model";
-    case Activity::kWaitingForData:
-      return "waiting for data";
-    case Activity::kComputing:
-      return "computing";
-    case Activity::kCommunicating:
-      return "communicating";
-    case Activity::kUpdating:
-      return "updating variables";
-    case Activity::kEvaluating:
-      return "evaluating";
-    case Activity::kSaving:
-      return "saving a checkpoint";
-    case Activity::kServing:
-      return "serving";
-    case Activity::kFinished:
-      return "finished";
-  }
-  return "in an unknown state";  // another process may have written any number
+  static constexpr std::array kNames = {
+      "starting",         "loading data",        "connecting",    "building the model",
+      "waiting for data", "computing",           "communicating", "updating variables",
+      "evaluating",       "saving a checkpoint", "serving",       "finished"};  // in the enum's order
+  const auto number = static_cast<size_t>(activity);
+  return number < kNames.size() ? kNames[number]
+                                : "in an unknown state";  // another process may have written any
 }
 
 std::string describe_status(const ReplicaStatus& status, double now) {

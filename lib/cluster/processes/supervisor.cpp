@@ -14,7 +14,7 @@
 #include "host/host_memory.h"
 #include "processes/diagnosis.h"
 #include "processes/process.h"
-#include "processes/report_lines.h"
+#include "processes/report.h"
 
 namespace dtrain {
 namespace {
@@ -56,33 +56,285 @@ struct Loss {
 
 class Job {
  public:
-  Job(const std::vector<ReplicaProcess>& processes, StatusBoard& board, const SuperviseOptions& options);
-  SuperviseResult run();
+  Job(const std::vector<ReplicaProcess>& processes, StatusBoard& board, const SuperviseOptions& options)
+      : board_(board), options_(options) {
+    for (const ReplicaProcess& process : processes) {
+      const int rank = alive_++;  // its number on this host
+      replicas_.push_back({&process,
+                           std::make_unique<Process>(process, board.descriptor()),
+                           lines_of(rank),
+                           {std::nullopt, std::nullopt, {}, process.log, process.name}});
+    }
+  }
+
+  SuperviseResult run() {
+    while (alive_ > 0) {
+      wait_for_events();
+      for (size_t rank = 0; rank < replicas_.size(); ++rank) {
+        Replica& replica = replicas_[rank];
+        if (!replica.process) continue;
+        read_reports(replica);
+        if (const auto end = replica.process->ended()) take_end(static_cast<int>(rank), *end);
+      }
+      advance();
+      pass_on_requests();
+      tell_losses();
+      end_leftovers();
+      tick();
+    }
+    return result();
+  }
 
  private:
-  void wait_for_events() const;
-  ReportLines lines_of(int rank);
-  void read_reports(Replica& replica);
-  void drain_reports(Replica& replica);
-  void take_line(int rank, const std::string& line);
-  void take_end(int rank, const ProcessEnd& end);
-  void take_given_up(const GivenUpReport& report);
-  void note_failure(int rank);
-  void begin_gathering();
-  void note_loss(int rank, const std::string& given_up = "");
-  void tell_losses();
-  void settle(Loss& loss);
-  void end(Replica& replica, const std::string& reason);
-  void start_again(int rank);
-  bool needed_have_ended() const;
-  bool nobody_can_say_more() const;
-  void end_leftovers();
-  void advance();
-  void pass_on_requests();
-  std::string describe_all() const;
-  void tick();
-  void enter(Stage stage, double seconds);
-  SuperviseResult result() const;
+  // Returns when there is a report, an end or a signal, or for the next tick. Without pidfds an end is
+  // noticed at the next tick.
+  void wait_for_events() const {
+    std::vector<pollfd> watched;
+    for (const Replica& replica : replicas_) {
+      if (!replica.process) continue;
+      watched.push_back({replica.process->reports().get(), POLLIN, 0});  // poll() skips descriptor -1
+      watched.push_back({replica.process->exit_descriptor(), POLLIN, 0});
+    }
+    ::poll(watched.data(), watched.size(), static_cast<int>(kTickSeconds * 1000));
+  }
+
+  ReportLines lines_of(int rank) {
+    return ReportLines([this, rank](const std::string& line) { take_line(rank, line); });
+  }
+
+  void read_reports(Replica& replica) {
+    const int reports = replica.process->reports().get();
+    if (reports < 0) return;
+    std::array<char, 65536> bytes;
+    const ssize_t got = ::read(reports, bytes.data(), bytes.size());
+    if (got > 0) {
+      replica.lines.append({bytes.data(), static_cast<size_t>(got)});
+    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+      replica.process->close_reports();  // the replica closed it; poll() would keep returning at once
+    }
+  }
+
+  // Reads only what is already in a dead replica's pipe: a process that left the replica's group could keep
+  // writing.
+  void drain_reports(Replica& replica) {
+    int left = 0;
+    while (replica.process->reports().get() >= 0 &&
+           ::ioctl(replica.process->reports().get(), FIONREAD, &left) == 0 && left > 0) {
+      read_reports(replica);
+    }
+    replica.lines.finish();
+  }
+
+  void take_line(int rank, const std::string& line) {
+    if (undisturbed()) {
+      auto& report = replicas_[static_cast<size_t>(rank)].outcome.report;
+      if (!report && (report = parse_failed_report(line))) note_failure(rank);
+      if (const auto given_up = parse_given_up_report(line)) take_given_up(*given_up);
+    }
+    if (options_.on_report) options_.on_report(options_.first_rank + rank, line);
+    board_.count_report(rank);
+  }
+
+  void take_end(int rank, const ProcessEnd& end) {
+    Replica& replica = replicas_[static_cast<size_t>(rank)];
+    replica.process->reap();
+    drain_reports(replica);  // read its last report before judging the failure
+    if (undisturbed()) {
+      if (!replica.killed) replica.outcome.end = end;
+      replica.outcome.out_of_memory_kills = out_of_memory_kills() - kills_before_;
+      if (end.signal != 0 || end.exit_code != 0) note_failure(rank);
+    }
+    replica.process.reset();
+    --alive_;
+  }
+
+  // Ignores a report about a process that was restarted since: it does not apply to the new process.
+  void take_given_up(const GivenUpReport& report) {
+    const int rank = report.rank - options_.first_rank;
+    if (rank < 0 || rank >= static_cast<int>(replicas_.size())) return;  // on another host
+    const Replica& replica = replicas_[static_cast<size_t>(rank)];
+    if (replica.process && replica.restarts == report.restart) note_loss(rank, report.reason);
+  }
+
+  void note_failure(int rank) {
+    if (replicas_[static_cast<size_t>(rank)].plan->expendable) return note_loss(rank);
+    if (std::find(failed_.begin(), failed_.end(), rank) != failed_.end()) return;
+    failed_.push_back(rank);
+    begin_gathering();
+  }
+
+  void begin_gathering() {
+    if (stage_ != Stage::kRunning) return;
+    first_failure_time_ = steady_seconds();
+    for (size_t other = 0; other < replicas_.size(); ++other) {
+      replicas_[other].outcome.status = board_.get(static_cast<int>(other));
+    }
+    enter(Stage::kGathering, options_.gather_seconds);
+  }
+
+  // The loss is reported later: if the replica was lost because another one failed, it does not deserve its
+  // own report.
+  void note_loss(int rank, const std::string& given_up = "") {
+    for (const Loss& loss : losses_) {
+      if (loss.rank == rank) return;
+    }
+    ReplicaOutcome& outcome = replicas_[static_cast<size_t>(rank)].outcome;
+    outcome.status = board_.get(rank);
+    losses_.push_back({rank, steady_seconds(), given_up});
+  }
+
+  void tell_losses() {
+    if (stage_ != Stage::kRunning) return;
+    for (Loss& loss : losses_) {
+      if (loss.told) continue;
+      const bool has_time = alive_ > 0 && steady_seconds() - loss.noticed < options_.gather_seconds;
+      if (!has_time || replicas_[static_cast<size_t>(loss.rank)].is_stopped()) settle(loss);
+    }
+    for (size_t rank = 0; rank < replicas_.size(); ++rank) {
+      if (replicas_[rank].returns && !replicas_[rank].process) start_again(static_cast<int>(rank));
+    }
+  }
+
+  void settle(Loss& loss) {
+    loss.told = true;
+    Replica& replica = replicas_[static_cast<size_t>(loss.rank)];
+    if (replica.process) end(replica, loss.given_up);  // one that reported its failure but does not end
+    if (!replica.plan->expendable) return;             // its end will end the job
+    replica.returns = replica.restarts < replica.plan->restarts && !needed_have_ended();
+    if (options_.on_lost)
+      options_.on_lost({options_.first_rank + loss.rank, failure_text(replica.outcome),
+                        replica.returns ? replica.restarts + 1 : 0});
+  }
+
+  // Kills one replica while the job continues.
+  void end(Replica& replica, const std::string& reason) {
+    replica.outcome.given_up = reason + (replica.is_stopped() ? " (a signal has stopped it)" : "");
+    replica.killed = true;
+    replica.process->send(SIGKILL);
+  }
+
+  void start_again(int rank) {
+    Replica& replica = replicas_[static_cast<size_t>(rank)];
+    const ReplicaProcess process = restarted(*replica.plan, ++replica.restarts);
+    board_.forget_reports(rank);
+    replica.process = std::make_unique<Process>(process, board_.descriptor());
+    replica.lines = lines_of(rank);
+    replica.outcome = {std::nullopt, std::nullopt, {}, process.log, process.name};
+    replica.returns = replica.killed = false;
+    ++alive_;
+    losses_.erase(std::remove_if(losses_.begin(), losses_.end(),
+                                 [rank](const Loss& loss) { return loss.rank == rank; }),
+                  losses_.end());
+  }
+
+  // Whether all replicas that are not expendable have ended. False if this host has none of them: then they
+  // are on other hosts.
+  bool needed_have_ended() const {
+    bool had_any = false;
+    for (const Replica& replica : replicas_) {
+      if (replica.plan->expendable) continue;
+      if (replica.process) return false;
+      had_any = true;
+    }
+    return had_any;
+  }
+
+  bool nobody_can_say_more() const {
+    return std::all_of(replicas_.begin(), replicas_.end(),
+                       [](const Replica& replica) { return !replica.process || replica.is_stopped(); });
+  }
+
+  // Ends expendable replicas when nobody is left to work with: those still running hang or are stopped.
+  void end_leftovers() {
+    if (stage_ != Stage::kRunning || !needed_have_ended()) return;
+    const double now = steady_seconds();
+    if (needed_ended_ == 0) needed_ended_ = now;
+    for (Replica& replica : replicas_) {
+      if (!replica.process || replica.killed) continue;
+      const double patience = replica.is_stopped() ? options_.gather_seconds : options_.grace_seconds;
+      if (now - needed_ended_ >= patience) end(replica, "it did not end with the others");
+    }
+  }
+
+  void advance() {
+    const int stops = stop_signals_received() - options_.stop_signals_before;
+    const bool late = steady_seconds() >= deadline_ || (stage_ == Stage::kGathering && nobody_can_say_more());
+    if (stage_ == Stage::kRunning && stops > 0) stop_signal_ = last_stop_signal();
+    if (undisturbed() && (stops > 0 || (stage_ == Stage::kGathering && late))) {
+      enter(Stage::kTerminating, stops > 0 ? options_.stop_seconds : options_.grace_seconds);
+    } else if (stage_ == Stage::kTerminating && (stops > 1 || late)) {
+      enter(Stage::kKilling, 0);
+    }
+  }
+
+  void pass_on_requests() {
+    const Replica& first = replicas_.front();
+    if (save_requests_received() > saves_asked_ && stage_ == Stage::kRunning && first.process &&
+        board_.get(0).activity != Activity::kStarting) {
+      saves_asked_ = save_requests_received();
+      first.process->tell(SIGUSR1);
+    }
+    if (status_requests_received() == statuses_asked_) return;
+    statuses_asked_ = status_requests_received();
+    if (options_.on_status) options_.on_status(describe_all());
+    for (const Replica& replica : replicas_) {
+      if (replica.process) replica.process->tell(SIGQUIT);
+    }
+  }
+
+  std::string describe_all() const {
+    const double now = steady_seconds();
+    std::string text = "SIGQUIT: what the replicas are doing (their stacks are in their logs):";
+    for (size_t i = 0; i < replicas_.size(); ++i) {
+      const ReplicaOutcome& outcome = replicas_[i].outcome;
+      text +=
+          fmt::format("\n  {}: {}; log: {}", name_of(outcome, options_.first_rank + static_cast<int>(i)),
+                      replicas_[i].process ? describe_status(board_.get(static_cast<int>(i)), now) : "ended",
+                      outcome.log.string());
+    }
+    return text;
+  }
+
+  void tick() {
+    if (steady_seconds() - last_tick_ < kTickSeconds) return;
+    last_tick_ = steady_seconds();
+    if (options_.on_tick) options_.on_tick();
+    if (!options_.interrupted || interruption_) return;
+    interruption_ = options_.interrupted();
+    if (!interruption_ || stage_ != Stage::kRunning) return;
+    if (interruption_->code == ExitCode::kStopped) {
+      enter(Stage::kTerminating, options_.stop_seconds);  // as if the signal had arrived here
+    } else {
+      begin_gathering();
+    }
+  }
+
+  void enter(Stage stage, double seconds) {
+    stage_ = stage;
+    deadline_ = steady_seconds() + seconds;
+    if (undisturbed()) return;
+    for (const Replica& replica : replicas_) {
+      if (!replica.process) continue;
+      const bool may_take_leave = stage == Stage::kTerminating && !replica.is_stopped();
+      replica.process->send(may_take_leave ? SIGTERM : SIGKILL);
+    }
+  }
+
+  SuperviseResult result() const {
+    if (stop_signal_ != 0) return stopped_by_signal(stop_signal_, options_.host);
+    SuperviseResult own;
+    // A peer was lost on another host and no replica here complains, so the lost one may be here.
+    const bool suspected = interruption_ && interruption_->code == ExitCode::kPeerLost &&
+                           interruption_->evidence == Evidence::kBlamesPeers;
+    if (!failed_.empty() || suspected) {
+      std::vector<ReplicaOutcome> outcomes;
+      for (const Replica& replica : replicas_) outcomes.push_back(replica.outcome);
+      own = explain_failure(outcomes, failed_, first_failure_time_, {options_.first_rank, options_.host});
+    }
+    const bool is_own = own.code != ExitCode::kDone && own.evidence >= interruption_.value_or(own).evidence;
+    return interruption_ && !is_own ? *interruption_ : own;
+  }
+
   // Whether replicas still act by themselves, and not because the supervisor is ending them.
   bool undisturbed() const { return stage_ == Stage::kRunning || stage_ == Stage::kGathering; }
 
@@ -104,284 +356,6 @@ class Job {
   int statuses_asked_ = status_requests_received();
   std::optional<SuperviseResult> interruption_;
 };
-
-Job::Job(const std::vector<ReplicaProcess>& processes, StatusBoard& board, const SuperviseOptions& options)
-    : board_(board), options_(options) {
-  for (const ReplicaProcess& process : processes) {
-    const int rank = alive_++;  // its number on this host
-    replicas_.push_back({&process,
-                         std::make_unique<Process>(process, board.descriptor()),
-                         lines_of(rank),
-                         {std::nullopt, std::nullopt, {}, process.log, process.name}});
-  }
-}
-
-ReportLines Job::lines_of(int rank) {
-  return ReportLines([this, rank](const std::string& line) { take_line(rank, line); });
-}
-
-SuperviseResult Job::run() {
-  while (alive_ > 0) {
-    wait_for_events();
-    for (size_t rank = 0; rank < replicas_.size(); ++rank) {
-      Replica& replica = replicas_[rank];
-      if (!replica.process) continue;
-      read_reports(replica);
-      if (const auto end = replica.process->ended()) take_end(static_cast<int>(rank), *end);
-    }
-    advance();
-    pass_on_requests();
-    tell_losses();
-    end_leftovers();
-    tick();
-  }
-  return result();
-}
-
-// Returns when there is a report, an end or a signal, or for the next tick. Without pidfds an end is noticed
-// at the next tick.
-void Job::wait_for_events() const {
-  std::vector<pollfd> watched;
-  for (const Replica& replica : replicas_) {
-    if (!replica.process) continue;
-    watched.push_back({replica.process->reports().get(), POLLIN, 0});  // poll() skips descriptor -1
-    watched.push_back({replica.process->exit_descriptor(), POLLIN, 0});
-  }
-  ::poll(watched.data(), watched.size(), static_cast<int>(kTickSeconds * 1000));
-}
-
-void Job::read_reports(Replica& replica) {
-  const int reports = replica.process->reports().get();
-  if (reports < 0) return;
-  std::array<char, 65536> bytes;
-  const ssize_t got = ::read(reports, bytes.data(), bytes.size());
-  if (got > 0) {
-    replica.lines.append({bytes.data(), static_cast<size_t>(got)});
-  } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-    replica.process->close_reports();  // the replica closed it; poll() would keep returning at once
-  }
-}
-
-// Reads only what is already in a dead replica's pipe: a process that left the replica's group could keep
-// writing.
-void Job::drain_reports(Replica& replica) {
-  int left = 0;
-  while (replica.process->reports().get() >= 0 &&
-         ::ioctl(replica.process->reports().get(), FIONREAD, &left) == 0 && left > 0) {
-    read_reports(replica);
-  }
-  replica.lines.finish();
-}
-
-void Job::take_line(int rank, const std::string& line) {
-  if (undisturbed()) {
-    auto& report = replicas_[static_cast<size_t>(rank)].outcome.report;
-    if (!report && (report = parse_failed_report(line))) note_failure(rank);
-    if (const auto given_up = parse_given_up_report(line)) take_given_up(*given_up);
-  }
-  if (options_.on_report) options_.on_report(options_.first_rank + rank, line);
-  board_.count_report(rank);
-}
-
-void Job::take_end(int rank, const ProcessEnd& end) {
-  Replica& replica = replicas_[static_cast<size_t>(rank)];
-  replica.process->reap();
-  drain_reports(replica);  // read its last report before judging the failure
-  if (undisturbed()) {
-    if (!replica.killed) replica.outcome.end = end;
-    replica.outcome.out_of_memory_kills = out_of_memory_kills() - kills_before_;
-    if (end.signal != 0 || end.exit_code != 0) note_failure(rank);
-  }
-  replica.process.reset();
-  --alive_;
-}
-
-// Ignores a report about a process that was restarted since: it does not apply to the new process.
-void Job::take_given_up(const GivenUpReport& report) {
-  const int rank = report.rank - options_.first_rank;
-  if (rank < 0 || rank >= static_cast<int>(replicas_.size())) return;  // on another host
-  const Replica& replica = replicas_[static_cast<size_t>(rank)];
-  if (replica.process && replica.restarts == report.restart) note_loss(rank, report.reason);
-}
-
-// The loss is reported later: if the replica was lost because another one failed, it does not deserve its own
-// report.
-void Job::note_loss(int rank, const std::string& given_up) {
-  for (const Loss& loss : losses_) {
-    if (loss.rank == rank) return;
-  }
-  ReplicaOutcome& outcome = replicas_[static_cast<size_t>(rank)].outcome;
-  outcome.status = board_.get(rank);
-  losses_.push_back({rank, steady_seconds(), given_up});
-}
-
-void Job::tell_losses() {
-  if (stage_ != Stage::kRunning) return;
-  for (Loss& loss : losses_) {
-    if (loss.told) continue;
-    const bool has_time = alive_ > 0 && steady_seconds() - loss.noticed < options_.gather_seconds;
-    if (!has_time || replicas_[static_cast<size_t>(loss.rank)].is_stopped()) settle(loss);
-  }
-  for (size_t rank = 0; rank < replicas_.size(); ++rank) {
-    if (replicas_[rank].returns && !replicas_[rank].process) start_again(static_cast<int>(rank));
-  }
-}
-
-void Job::settle(Loss& loss) {
-  loss.told = true;
-  Replica& replica = replicas_[static_cast<size_t>(loss.rank)];
-  if (replica.process) end(replica, loss.given_up);  // one that reported its failure but does not end
-  if (!replica.plan->expendable) return;             // its end will end the job
-  replica.returns = replica.restarts < replica.plan->restarts && !needed_have_ended();
-  if (options_.on_lost)
-    options_.on_lost({options_.first_rank + loss.rank, failure_text(replica.outcome),
-                      replica.returns ? replica.restarts + 1 : 0});
-}
-
-// Kills one replica while the job continues.
-void Job::end(Replica& replica, const std::string& reason) {
-  replica.outcome.given_up = reason + (replica.is_stopped() ? " (a signal has stopped it)" : "");
-  replica.killed = true;
-  replica.process->send(SIGKILL);
-}
-
-void Job::start_again(int rank) {
-  Replica& replica = replicas_[static_cast<size_t>(rank)];
-  const ReplicaProcess process = restarted(*replica.plan, ++replica.restarts);
-  board_.forget_reports(rank);
-  replica.process = std::make_unique<Process>(process, board_.descriptor());
-  replica.lines = lines_of(rank);
-  replica.outcome = {std::nullopt, std::nullopt, {}, process.log, process.name};
-  replica.returns = replica.killed = false;
-  ++alive_;
-  losses_.erase(
-      std::remove_if(losses_.begin(), losses_.end(), [rank](const Loss& loss) { return loss.rank == rank; }),
-      losses_.end());
-}
-
-// Whether all replicas that are not expendable have ended. False if this host has none of them: then they are
-// on other hosts.
-bool Job::needed_have_ended() const {
-  bool had_any = false;
-  for (const Replica& replica : replicas_) {
-    if (replica.plan->expendable) continue;
-    if (replica.process) return false;
-    had_any = true;
-  }
-  return had_any;
-}
-
-// Ends expendable replicas when nobody is left to work with: those still running hang or are stopped.
-void Job::end_leftovers() {
-  if (stage_ != Stage::kRunning || !needed_have_ended()) return;
-  const double now = steady_seconds();
-  if (needed_ended_ == 0) needed_ended_ = now;
-  for (Replica& replica : replicas_) {
-    if (!replica.process || replica.killed) continue;
-    const double patience = replica.is_stopped() ? options_.gather_seconds : options_.grace_seconds;
-    if (now - needed_ended_ >= patience) end(replica, "it did not end with the others");
-  }
-}
-
-void Job::note_failure(int rank) {
-  if (replicas_[static_cast<size_t>(rank)].plan->expendable) return note_loss(rank);
-  if (std::find(failed_.begin(), failed_.end(), rank) != failed_.end()) return;
-  failed_.push_back(rank);
-  begin_gathering();
-}
-
-void Job::begin_gathering() {
-  if (stage_ != Stage::kRunning) return;
-  first_failure_time_ = steady_seconds();
-  for (size_t other = 0; other < replicas_.size(); ++other) {
-    replicas_[other].outcome.status = board_.get(static_cast<int>(other));
-  }
-  enter(Stage::kGathering, options_.gather_seconds);
-}
-
-bool Job::nobody_can_say_more() const {
-  return std::all_of(replicas_.begin(), replicas_.end(),
-                     [](const Replica& replica) { return !replica.process || replica.is_stopped(); });
-}
-
-void Job::advance() {
-  const int stops = stop_signals_received() - options_.stop_signals_before;
-  const bool late = steady_seconds() >= deadline_ || (stage_ == Stage::kGathering && nobody_can_say_more());
-  if (stage_ == Stage::kRunning && stops > 0) stop_signal_ = last_stop_signal();
-  if (undisturbed() && (stops > 0 || (stage_ == Stage::kGathering && late))) {
-    enter(Stage::kTerminating, stops > 0 ? options_.stop_seconds : options_.grace_seconds);
-  } else if (stage_ == Stage::kTerminating && (stops > 1 || late)) {
-    enter(Stage::kKilling, 0);
-  }
-}
-
-void Job::pass_on_requests() {
-  const Replica& first = replicas_.front();
-  if (save_requests_received() > saves_asked_ && stage_ == Stage::kRunning && first.process &&
-      board_.get(0).activity != Activity::kStarting) {
-    saves_asked_ = save_requests_received();
-    first.process->tell(SIGUSR1);
-  }
-  if (status_requests_received() == statuses_asked_) return;
-  statuses_asked_ = status_requests_received();
-  if (options_.on_status) options_.on_status(describe_all());
-  for (const Replica& replica : replicas_) {
-    if (replica.process) replica.process->tell(SIGQUIT);
-  }
-}
-
-std::string Job::describe_all() const {
-  const double now = steady_seconds();
-  std::string text = "SIGQUIT: what the replicas are doing (their stacks are in their logs):";
-  for (size_t i = 0; i < replicas_.size(); ++i) {
-    const ReplicaOutcome& outcome = replicas_[i].outcome;
-    text +=
-        fmt::format("\n  {}: {}; log: {}", name_of(outcome, options_.first_rank + static_cast<int>(i)),
-                    replicas_[i].process ? describe_status(board_.get(static_cast<int>(i)), now) : "ended",
-                    outcome.log.string());
-  }
-  return text;
-}
-
-void Job::enter(Stage stage, double seconds) {
-  stage_ = stage;
-  deadline_ = steady_seconds() + seconds;
-  if (undisturbed()) return;
-  for (const Replica& replica : replicas_) {
-    if (!replica.process) continue;
-    const bool may_take_leave = stage == Stage::kTerminating && !replica.is_stopped();
-    replica.process->send(may_take_leave ? SIGTERM : SIGKILL);
-  }
-}
-
-void Job::tick() {
-  if (steady_seconds() - last_tick_ < kTickSeconds) return;
-  last_tick_ = steady_seconds();
-  if (options_.on_tick) options_.on_tick();
-  if (!options_.interrupted || interruption_) return;
-  interruption_ = options_.interrupted();
-  if (!interruption_ || stage_ != Stage::kRunning) return;
-  if (interruption_->code == ExitCode::kStopped) {
-    enter(Stage::kTerminating, options_.stop_seconds);  // as if the signal had arrived here
-  } else {
-    begin_gathering();
-  }
-}
-
-SuperviseResult Job::result() const {
-  if (stop_signal_ != 0) return stopped_by_signal(stop_signal_, options_.host);
-  SuperviseResult own;
-  // A peer was lost on another host and no replica here complains, so the lost one may be here.
-  const bool suspected = interruption_ && interruption_->code == ExitCode::kPeerLost &&
-                         interruption_->evidence == Evidence::kBlamesPeers;
-  if (!failed_.empty() || suspected) {
-    std::vector<ReplicaOutcome> outcomes;
-    for (const Replica& replica : replicas_) outcomes.push_back(replica.outcome);
-    own = explain_failure(outcomes, failed_, first_failure_time_, {options_.first_rank, options_.host});
-  }
-  const bool is_own = own.code != ExitCode::kDone && own.evidence >= interruption_.value_or(own).evidence;
-  return interruption_ && !is_own ? *interruption_ : own;
-}
 
 }  // namespace
 

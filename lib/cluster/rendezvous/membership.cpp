@@ -10,7 +10,6 @@
 #include "core/text.h"
 #include "host/hosts.h"
 #include "launch/identity.h"
-#include "launch/role.h"
 #include "rendezvous/link.h"
 
 namespace dtrain {
@@ -20,11 +19,6 @@ using nlohmann::json;
 
 constexpr size_t kMostAddresses = 64;
 constexpr size_t kMostDifferences = 5;
-
-template <class T>
-T value_at(const json& object, const char* name) {
-  return object.at(name).get<T>();
-}
 
 bool is_sensible(const Member& member) {
   if (member.world_size < 1 || member.world_size > kMaxWorldSize || member.replicas < 1 ||
@@ -75,36 +69,18 @@ std::string Member::described() const {
   return fmt::format("host {} (process {})", printable(host, 80), process);
 }
 
-std::string to_line(const Member& member) {
-  return line_of(json{{"first_rank", member.first_rank},
-                      {"replicas", member.replicas},
-                      {"world_size", member.world_size},
-                      {"host", member.host},
-                      {"process", member.process},
-                      {"addresses", member.addresses},
-                      {"spec", member.spec},
-                      {"data", member.data},
-                      {"version", member.version},
-                      {"libtorch", member.libtorch},
-                      {"machine", member.machine}});
-}
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Member, first_rank, replicas, world_size, host, process, addresses, spec,
+                                   data, version, libtorch, machine)
+
+std::string to_line(const Member& member) { return line_of(member); }
 
 std::optional<Member> parse_member(const std::string& line) {
-  const json object = json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) return std::nullopt;
-  Member member;
   try {
-    member = {
-        value_at<int64_t>(object, "first_rank"),  value_at<int64_t>(object, "replicas"),
-        value_at<int64_t>(object, "world_size"),  value_at<std::string>(object, "host"),
-        value_at<int64_t>(object, "process"),     value_at<std::vector<std::string>>(object, "addresses"),
-        value_at<std::string>(object, "spec"),    value_at<std::string>(object, "data"),
-        value_at<std::string>(object, "version"), value_at<std::string>(object, "libtorch"),
-        value_at<std::string>(object, "machine")};
+    const auto member = json::parse(line).get<Member>();
+    return is_sensible(member) ? std::optional(member) : std::nullopt;
   } catch (const json::exception&) {
     return std::nullopt;
   }
-  return is_sensible(member) ? std::optional<Member>(member) : std::nullopt;
 }
 
 std::vector<std::string> addresses_of(const std::vector<Member>& members) {

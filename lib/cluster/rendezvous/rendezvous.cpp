@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "core/text.h"
-#include "launch/role.h"
-#include "rendezvous/handshake.h"
+#include "launch/identity.h"
+#include "rendezvous/crypto.h"
 
 namespace dtrain {
 namespace {
@@ -45,25 +45,177 @@ class Gathering {
   }
 
   // Returns when every rank has a member. Throws what rendezvous.h says.
-  void run(const ExpectedAt& expected_at);
-  void tell_all(const nlohmann::json& line);
+  void run(const ExpectedAt& expected_at) {
+    deadline_ = steady_seconds() + options_.timeout_seconds;
+    WaitingNotice notice(options_);
+    while (!complete() || !problems_.empty()) {
+      wait();
+      accept_candidates();
+      candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
+                                       [this](Candidate& candidate) { return advance(candidate); }),
+                        candidates_.end());
+      if (stop_signals_received() > options_.stop_signals_before)
+        refuse(ExitCode::kStopped, "stopped while waiting for the other hosts");
+      look_at_clock(expected_at);
+      notice.look_at_clock([&] { return missing(expected_at); });
+    }
+  }
+
+  void tell_all(const nlohmann::json& line) {
+    const std::string text = line_of(line);
+    for (MemberLink& member : links_) member.link.send(text);
+  }
+
   // Sends the refusal to all members, and throws it.
-  [[noreturn]] void refuse(ExitCode code, const std::string& message);
+  [[noreturn]] void refuse(ExitCode code, const std::string& message) {
+    tell_all(refusal(code, message));
+    throw Error(code, message);
+  }
+
   const std::vector<Member>& members() const { return members_; }
   std::vector<MemberLink> take_links() { return std::move(links_); }
 
  private:
-  void wait() const;
-  void accept_candidates();
+  void wait() const {
+    std::vector<pollfd> watched = {{listener_.socket.get(), POLLIN, 0}};
+    for (const Candidate& candidate : candidates_) watched.push_back({candidate.socket.get(), POLLIN, 0});
+    ::poll(watched.data(), watched.size(), kLinkLookMilliseconds);
+  }
+
+  void accept_candidates() {
+    while (true) {
+      Descriptor socket(::accept4(listener_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (socket.get() < 0) return;
+      const auto unproven = std::find_if(candidates_.begin(), candidates_.end(),
+                                         [](const Candidate& candidate) { return !candidate.proven; });
+      if (candidates_.size() >= kMostUnproven + static_cast<size_t>(members_.front().world_size) &&
+          unproven != candidates_.end())
+        candidates_.erase(unproven);  // the oldest
+      Candidate candidate{std::move(socket), random_bytes(kSha256Bytes), "",
+                          steady_seconds() + kProofSeconds};
+      const std::string challenge = kGreeting + candidate.nonce;
+      // A new connection has room for the challenge. If this one does not, it is dropped at its deadline.
+      [[maybe_unused]] const ssize_t put =
+          ::send(candidate.socket.get(), challenge.data(), challenge.size(), MSG_NOSIGNAL);
+      candidates_.push_back(std::move(candidate));
+    }
+  }
+
   // Returns whether the candidate is finished, admitted or not.
-  bool advance(Candidate& candidate);
-  bool check_proof(Candidate& candidate);
-  void admit(Candidate& candidate, const std::string& line);
-  std::vector<bool> ranks_present() const;
-  bool complete() const;
-  std::string missing(const ExpectedAt& expected_at) const;
-  std::string present() const;
-  void look_at_clock(const ExpectedAt& expected_at);
+  bool advance(Candidate& candidate) {
+    std::array<char, 4096> bytes;
+    ssize_t got;
+    while ((got = ::recv(candidate.socket.get(), bytes.data(), bytes.size(), 0)) > 0) {
+      candidate.input.append(bytes.data(), static_cast<size_t>(got));
+      if (candidate.input.size() > (candidate.proven ? kMaxLinkLine : 2 * bytes.size())) return true;
+    }
+    if (!candidate.proven && candidate.input.size() >= kAnswerBytes && !check_proof(candidate)) return true;
+    const size_t end = candidate.proven ? candidate.input.find('\n') : std::string::npos;
+    if (end != std::string::npos) {
+      admit(candidate, candidate.input.substr(0, end));
+      return true;
+    }
+    return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) ||
+           steady_seconds() > candidate.deadline;
+  }
+
+  bool check_proof(Candidate& candidate) {
+    const std::string nonce = candidate.input.substr(0, kSha256Bytes);
+    const bool good = same_secret(candidate.input.substr(kSha256Bytes, kSha256Bytes),
+                                  member_proof(options_.token, candidate.nonce, nonce));
+    const std::string answer =
+        good ? leader_proof(options_.token, candidate.nonce, nonce) : std::string(kSha256Bytes, '\0');
+    [[maybe_unused]] const ssize_t put =
+        ::send(candidate.socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+    candidate.input.erase(0, kAnswerBytes);
+    candidate.proven = good;
+    candidate.deadline = steady_seconds() + kProofSeconds;
+    if (!good)
+      options_.notice(fmt::format("turned away a connection from {}: it does not have this job's token",
+                                  peer_address(candidate.socket.get())));
+    return good;
+  }
+
+  void admit(Candidate& candidate, const std::string& line) {
+    auto member = parse_member(line);
+    if (!member) {
+      options_.notice(fmt::format("turned away a connection from {}: it is no member of a job",
+                                  peer_address(candidate.socket.get())));
+      return;
+    }
+    member->addresses.push_back(peer_address(candidate.socket.get()));
+    const std::string problem = contradiction(members_, *member);
+    Link link(std::move(candidate.socket), options_.silence_seconds);
+    if (!problem.empty() && again_) {  // too late to end the whole job because of one member
+      options_.notice("turned away: " + problem);
+      link.send(line_of(refusal(ExitCode::kUsage, problem)));
+      return;
+    }
+    if (!problem.empty()) problems_.push_back(problem);
+    members_.push_back(*member);
+    links_.push_back({*member, std::move(link)});
+  }
+
+  std::vector<bool> ranks_present() const {
+    std::vector<bool> present(static_cast<size_t>(members_.front().world_size));
+    for (const Member& member : members_) {
+      // A member of a larger world is refused, but must not write beyond the end of this vector.
+      const int64_t end = std::min(member.first_rank + member.replicas, members_.front().world_size);
+      for (int64_t rank = member.first_rank; rank < end; ++rank) present[static_cast<size_t>(rank)] = true;
+    }
+    return present;
+  }
+
+  bool complete() const {
+    const std::vector<bool> present = ranks_present();
+    return std::find(present.begin(), present.end(), false) == present.end();
+  }
+
+  std::string missing(const ExpectedAt& expected_at) const {
+    const std::vector<bool> present = ranks_present();
+    const auto end = static_cast<int64_t>(present.size());
+    const auto is_missing = [&](int64_t rank) { return rank < end && !present[static_cast<size_t>(rank)]; };
+    std::vector<std::string> shown;
+    for (int64_t rank = 0; rank < end; ++rank) {
+      if (!is_missing(rank)) continue;
+      const int64_t first = rank;
+      const std::string where = expected_at(first);
+      while (is_missing(rank + 1) && expected_at(rank + 1) == where) ++rank;
+      const std::string range = rank_range(first, rank - first + 1);
+      shown.push_back(where.empty() ? range : fmt::format("{} ({})", range, where));
+    }
+    if (shown.size() > kMostShown) {
+      shown.resize(kMostShown);
+      shown.push_back("more");
+    }
+    return join(shown);
+  }
+
+  std::string present() const {
+    std::vector<std::string> shown;
+    for (const Member& member : members_) {
+      if (shown.size() == kMostShown) break;
+      shown.push_back(
+          fmt::format("{} on {}", rank_range(member.first_rank, member.replicas), member.described()));
+    }
+    return join(shown);
+  }
+
+  void look_at_clock(const ExpectedAt& expected_at) {
+    const double now = steady_seconds();
+    if (!problems_.empty()) {
+      deadline_ = std::min(deadline_, now + kRefusalSeconds);  // the first time counts: later ones are later
+      if (now >= deadline_ || complete()) refuse(ExitCode::kUsage, join(problems_, "\n"));
+    } else if (now >= deadline_) {
+      refuse(ExitCode::kPeerLost,
+             fmt::format(
+                 "after {} still missing: {}; here: {}. Is dtrain running there, with the same job token, "
+                 "and can it reach {}:{}? (network.rendezvous_timeout_seconds is how long to wait)",
+                 human_duration(options_.timeout_seconds), missing(expected_at), present(),
+                 own_address(listener_.socket.get()), listener_.port));
+    }
+  }
+
   const Listening& listener_;
   const RendezvousOptions& options_;
   std::vector<Member> members_;    // the leader first
@@ -73,169 +225,6 @@ class Gathering {
   std::vector<std::string> problems_;
   double deadline_ = 0;
 };
-
-void Gathering::wait() const {
-  std::vector<pollfd> watched = {{listener_.socket.get(), POLLIN, 0}};
-  for (const Candidate& candidate : candidates_) watched.push_back({candidate.socket.get(), POLLIN, 0});
-  ::poll(watched.data(), watched.size(), kLinkLookMilliseconds);
-}
-
-void Gathering::accept_candidates() {
-  while (true) {
-    Descriptor socket(::accept4(listener_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (socket.get() < 0) return;
-    const auto unproven = std::find_if(candidates_.begin(), candidates_.end(),
-                                       [](const Candidate& candidate) { return !candidate.proven; });
-    if (candidates_.size() >= kMostUnproven + static_cast<size_t>(members_.front().world_size) &&
-        unproven != candidates_.end())
-      candidates_.erase(unproven);  // the oldest
-    Candidate candidate{std::move(socket), random_bytes(kSha256Bytes), "", steady_seconds() + kProofSeconds};
-    const std::string challenge = kGreeting + candidate.nonce;
-    // A new connection has room for the challenge. If this one does not, it is dropped at its deadline.
-    [[maybe_unused]] const ssize_t put =
-        ::send(candidate.socket.get(), challenge.data(), challenge.size(), MSG_NOSIGNAL);
-    candidates_.push_back(std::move(candidate));
-  }
-}
-
-bool Gathering::check_proof(Candidate& candidate) {
-  const std::string nonce = candidate.input.substr(0, kSha256Bytes);
-  const bool good = same_secret(candidate.input.substr(kSha256Bytes, kSha256Bytes),
-                                member_proof(options_.token, candidate.nonce, nonce));
-  const std::string answer =
-      good ? leader_proof(options_.token, candidate.nonce, nonce) : std::string(kSha256Bytes, '\0');
-  [[maybe_unused]] const ssize_t put =
-      ::send(candidate.socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
-  candidate.input.erase(0, kAnswerBytes);
-  candidate.proven = good;
-  candidate.deadline = steady_seconds() + kProofSeconds;
-  if (!good)
-    options_.notice(fmt::format("turned away a connection from {}: it does not have this job's token",
-                                peer_address(candidate.socket.get())));
-  return good;
-}
-
-bool Gathering::advance(Candidate& candidate) {
-  std::array<char, 4096> bytes;
-  ssize_t got;
-  while ((got = ::recv(candidate.socket.get(), bytes.data(), bytes.size(), 0)) > 0) {
-    candidate.input.append(bytes.data(), static_cast<size_t>(got));
-    if (candidate.input.size() > (candidate.proven ? kMaxLinkLine : 2 * bytes.size())) return true;
-  }
-  if (!candidate.proven && candidate.input.size() >= kAnswerBytes && !check_proof(candidate)) return true;
-  const size_t end = candidate.proven ? candidate.input.find('\n') : std::string::npos;
-  if (end != std::string::npos) {
-    admit(candidate, candidate.input.substr(0, end));
-    return true;
-  }
-  return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) || steady_seconds() > candidate.deadline;
-}
-
-void Gathering::admit(Candidate& candidate, const std::string& line) {
-  auto member = parse_member(line);
-  if (!member) {
-    options_.notice(fmt::format("turned away a connection from {}: it is no member of a job",
-                                peer_address(candidate.socket.get())));
-    return;
-  }
-  member->addresses.push_back(peer_address(candidate.socket.get()));
-  const std::string problem = contradiction(members_, *member);
-  Link link(std::move(candidate.socket), options_.silence_seconds);
-  if (!problem.empty() && again_) {  // too late to end the whole job because of one member
-    options_.notice("turned away: " + problem);
-    link.send(line_of(refusal(ExitCode::kUsage, problem)));
-    return;
-  }
-  if (!problem.empty()) problems_.push_back(problem);
-  members_.push_back(*member);
-  links_.push_back({*member, std::move(link)});
-}
-
-std::vector<bool> Gathering::ranks_present() const {
-  std::vector<bool> present(static_cast<size_t>(members_.front().world_size));
-  for (const Member& member : members_) {
-    // A member of a larger world is refused, but must not write beyond the end of this vector.
-    const int64_t end = std::min(member.first_rank + member.replicas, members_.front().world_size);
-    for (int64_t rank = member.first_rank; rank < end; ++rank) present[static_cast<size_t>(rank)] = true;
-  }
-  return present;
-}
-
-bool Gathering::complete() const {
-  const std::vector<bool> present = ranks_present();
-  return std::find(present.begin(), present.end(), false) == present.end();
-}
-
-std::string Gathering::missing(const ExpectedAt& expected_at) const {
-  const std::vector<bool> present = ranks_present();
-  const auto end = static_cast<int64_t>(present.size());
-  const auto is_missing = [&](int64_t rank) { return rank < end && !present[static_cast<size_t>(rank)]; };
-  std::vector<std::string> shown;
-  for (int64_t rank = 0; rank < end; ++rank) {
-    if (!is_missing(rank)) continue;
-    const int64_t first = rank;
-    const std::string where = expected_at(first);
-    while (is_missing(rank + 1) && expected_at(rank + 1) == where) ++rank;
-    const std::string range = rank_range(first, rank - first + 1);
-    shown.push_back(where.empty() ? range : fmt::format("{} ({})", range, where));
-  }
-  if (shown.size() > kMostShown) {
-    shown.resize(kMostShown);
-    shown.push_back("more");
-  }
-  return join(shown);
-}
-
-std::string Gathering::present() const {
-  std::vector<std::string> shown;
-  for (const Member& member : members_) {
-    if (shown.size() == kMostShown) break;
-    shown.push_back(
-        fmt::format("{} on {}", rank_range(member.first_rank, member.replicas), member.described()));
-  }
-  return join(shown);
-}
-
-void Gathering::tell_all(const nlohmann::json& line) {
-  const std::string text = line_of(line);
-  for (MemberLink& member : links_) member.link.send(text);
-}
-
-void Gathering::refuse(ExitCode code, const std::string& message) {
-  tell_all(refusal(code, message));
-  throw Error(code, message);
-}
-
-void Gathering::look_at_clock(const ExpectedAt& expected_at) {
-  const double now = steady_seconds();
-  if (!problems_.empty()) {
-    deadline_ = std::min(deadline_, now + kRefusalSeconds);  // the first time counts: later ones are later
-    if (now >= deadline_ || complete()) refuse(ExitCode::kUsage, join(problems_, "\n"));
-  } else if (now >= deadline_) {
-    refuse(
-        ExitCode::kPeerLost,
-        fmt::format("after {} still missing: {}; here: {}. Is dtrain running there, with the same job token, "
-                    "and can it reach {}:{}? (network.rendezvous_timeout_seconds is how long to wait)",
-                    human_duration(options_.timeout_seconds), missing(expected_at), present(),
-                    own_address(listener_.socket.get()), listener_.port));
-  }
-}
-
-void Gathering::run(const ExpectedAt& expected_at) {
-  deadline_ = steady_seconds() + options_.timeout_seconds;
-  WaitingNotice notice(options_);
-  while (!complete() || !problems_.empty()) {
-    wait();
-    accept_candidates();
-    candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
-                                     [this](Candidate& candidate) { return advance(candidate); }),
-                      candidates_.end());
-    if (stop_signals_received() > options_.stop_signals_before)
-      refuse(ExitCode::kStopped, "stopped while waiting for the other hosts");
-    look_at_clock(expected_at);
-    notice.look_at_clock([&] { return missing(expected_at); });
-  }
-}
 
 }  // namespace
 

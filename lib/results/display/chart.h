@@ -30,9 +30,13 @@ struct ChartLine {
   std::string name;     // shown when the pointer is over a point
   size_t colour = 0;    // series_colour()
   bool marked = false;  // a dot at each point
+  size_t marker = 0;    // the shape of these dots, one of four
   bool faint = false;   // drawn faintly, behind a more important line
+  bool dashed = false;  // without a value at its points: what would be perfect
   // In ascending order of x, which starts at 0. Points that are not finite are left out.
   std::vector<std::pair<double, double>> points = {};
+  // The lowest and the highest value at each point, drawn as a bar; empty: there are no bars.
+  std::vector<std::pair<double, double>> spread = {};
 };
 
 // A circle around a point of a line.
@@ -56,6 +60,7 @@ struct LineChart {
   ChartScale scale = ChartScale::kFromZero;
   double x_end = 0;   // the x axis extends at least to here
   double x_unit = 0;  // above 0: x is a power of ten above this, and marks are labelled as x_unit * 10^x
+  bool x_is_whole = false;  // x counts something: marks are at whole numbers
   double width = 900;
   double height = 420;
   bool tells_values = false;  // each point shows its value when the pointer is over it
@@ -64,6 +69,10 @@ struct LineChart {
 // An <svg> element in the style of kChartStyle, which scales with the space that it gets. `style` is put
 // inside, for an SVG document of its own.
 std::string line_chart(const LineChart& chart, const std::string& style = "");
+
+// The marker of a line around (x, y), without the "/>" at its end. Four shapes, so that lines differ by more
+// than colour.
+std::string chart_marker(const ChartLine& line, double x, double y);
 
 // Stacked columns: the parts of a whole, over epochs for example.
 struct StackedChart {

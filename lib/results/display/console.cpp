@@ -7,7 +7,6 @@
 
 #include "core/terminal.h"
 #include "core/text.h"
-#include "display/banner.h"
 #include "metrics/show.h"
 #include "runs/comparison.h"
 

@@ -9,24 +9,10 @@
 #include <ostream>
 #include <string>
 
-#include "core/clock.h"
-#include "display/epoch_table.h"
-#include "display/progress_line.h"
-#include "metrics/events.h"
+#include "display/console_text.h"
 #include "runs/finished_run.h"
 
 namespace dtrain {
-
-struct ConsoleOptions {
-  bool is_terminal = false;  // show a progress line, redrawn in place with escape codes
-  bool colour = false;       // see shows_colour() in core/terminal.h
-  bool quiet = false;  // print only failures, warnings, the note about a fallback dataset, and the comparison
-  bool json = false;   // print only events, one line of JSON each; takes precedence over quiet
-  int width = 80;      // columns of the terminal; without one, lines are not broken
-  bool alone = false;  // the job is one run on one device: texts do not mention distribution
-  BestCheckpointSpec best{"loss"};  // decides which epoch is the best
-  std::function<double()> clock = steady_seconds;
-};
 
 // Writes to a stream and flushes it after every event. Ignores unknown events and fields, and shows missing
 // ones as "-".

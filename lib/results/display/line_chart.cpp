@@ -75,6 +75,7 @@ bool is_finite(const Point& point) {
 Axis value_axis(const LineChart& chart) {
   std::optional<double> low, high, least_positive;
   for (const ChartLine& line : chart.lines) {
+    for (const auto& [lowest, highest] : line.spread) high = std::max(high.value_or(highest), highest);
     for (const Point& point : line.points) {
       if (!is_finite(point)) continue;
       low = std::min(low.value_or(point.second), point.second);
@@ -97,7 +98,7 @@ Axis time_axis(const LineChart& chart) {
   Axis axis;
   axis.high = end > kLeastSpan ? end : 1;
   const double labels = std::max(2.0, (chart.width - kLeft - kRight) / kLeastLabelWidth);
-  axis.step = grid_step(axis.high);
+  axis.step = std::max(grid_step(axis.high), chart.x_is_whole ? 1.0 : 0.0);
   while (axis.high / axis.step > labels) axis.step *= 2;
   for (double mark = 0; mark <= axis.high * (1 + 1e-9); mark += axis.step) axis.marks.push_back(mark);
   return axis;
@@ -167,21 +168,32 @@ class Drawing {
       goes_on = finite;
     }
     if (path.empty()) return;
-    svg_ += fmt::format("<path class=\"{}\" stroke=\"{}\" d=\"{}\"/>\n", line.faint ? "line faint" : "line",
-                        series_colour(line.colour), path);
+    const char* const kind = line.dashed ? "perfect" : line.faint ? "line faint" : "line";
+    svg_ +=
+        fmt::format("<path class=\"{}\" stroke=\"{}\" d=\"{}\"/>\n", kind, series_colour(line.colour), path);
+  }
+
+  void draw_spread(const ChartLine& line) {
+    for (size_t i = 0; i < line.spread.size(); ++i) {
+      const auto [lowest, highest] = line.spread[i];
+      if (!(highest > lowest)) continue;
+      svg_ += fmt::format(
+          "<path class=\"spread\" stroke=\"{}\" d=\"M{:.1f} {:.1f}v{:.1f}m-4 0h8m0 {:.1f}h-8\"/>\n",
+          series_colour(line.colour), x(line.points[i].first), y(lowest), y(highest) - y(lowest),
+          y(lowest) - y(highest));
+    }
   }
 
   void draw_points(const ChartLine& line) {
-    if (!line.marked && !chart_.tells_values) return;
+    draw_spread(line);
+    if (line.dashed || (!line.marked && !chart_.tells_values)) return;
     for (const Point& point : line.points) {
       if (!is_finite(point)) continue;
-      svg_ += fmt::format("<circle{} cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"",
-                          line.marked ? "" : " class=\"spot\"", x(point.first), y(point.second),
-                          series_colour(line.colour));
+      svg_ += "<g>" + chart_marker(line, x(point.first), y(point.second));
       svg_ += chart_.tells_values
-                  ? fmt::format("><title>{}: {:.5g} ({} {:.4g})</title></circle>\n", markup_text(line.name),
+                  ? fmt::format("/><title>{}: {:.5g} ({} {:.4g})</title></g>\n", markup_text(line.name),
                                 point.second, markup_text(chart_.x_title), point.first)
-                  : "/>\n";
+                  : "/></g>\n";
     }
   }
 
@@ -202,6 +214,21 @@ class Drawing {
 };
 
 }  // namespace
+
+std::string chart_marker(const ChartLine& line, double x, double y) {
+  const std::string look =
+      fmt::format("{} fill=\"{}\"", line.marked ? "" : " class=\"spot\"", series_colour(line.colour));
+  switch (line.marker % 4) {
+    case 0:
+      return fmt::format("<circle{} cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"", look, x, y);
+    case 1:
+      return fmt::format("<rect{} x=\"{:.1f}\" y=\"{:.1f}\" width=\"8\" height=\"8\"", look, x - 4, y - 4);
+    case 2:
+      return fmt::format("<path{} d=\"M{:.1f} {:.1f}l5 9h-10z\"", look, x, y - 5);
+    default:
+      return fmt::format("<path{} d=\"M{:.1f} {:.1f}l5 5l-5 5l-5 -5z\"", look, x, y - 5);
+  }
+}
 
 std::string line_chart(const LineChart& chart, const std::string& style) { return Drawing(chart).svg(style); }
 

@@ -2,12 +2,127 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
 
 #include "core/text.h"
-#include "display/text_plot.h"
+#include "display/chart.h"
 
 namespace dtrain {
+namespace {
+
+constexpr size_t kTextPlotColumns = 64;
+
+struct TextPlot {
+  std::string title;
+  std::vector<double> values = {};      // one for each of kTextPlotColumns, from left to right; none below 0
+  bool logarithmic = false;             // the axis of the values
+  std::string x_begin, x_title, x_end;  // below the horizontal axis
+};
+
+constexpr int kPlotRows = 13;
+constexpr double kMostPlotDecades = 6;  // so that a warmup from almost zero does not flatten the rest
+
+// An axis from low to high. The position of a value on it is from 0 to 1.
+struct PlotAxis {
+  double low = 0;
+  double high = 1;
+  bool logarithmic = false;
+
+  double place(double value) const {
+    if (!logarithmic) return (value - low) / (high - low);
+    return std::log(std::clamp(value, low, high) / low) / std::log(high / low);
+  }
+  double value(double place) const {
+    return logarithmic ? low * std::pow(high / low, place) : low + (high - low) * place;
+  }
+};
+
+PlotAxis axis_of(const std::vector<double>& values, bool logarithmic) {
+  const double high = *std::max_element(values.begin(), values.end());
+  const double low =
+      std::max(*std::min_element(values.begin(), values.end()), high * std::pow(10, -kMostPlotDecades));
+  if (logarithmic && low < high) return {low, high, true};
+  return {0, high > 0 ? high : 1, false};
+}
+
+// Draws a curve on a terminal: at most 76 columns and 16 lines of ASCII.
+std::string text_plot(const TextPlot& plot) {
+  const PlotAxis axis = axis_of(plot.values, plot.logarithmic);
+  std::vector<std::string> rows(kPlotRows, std::string(kTextPlotColumns, ' '));
+  const auto row_of = [&](double value) {
+    return static_cast<int>(std::lround((1 - axis.place(value)) * (kPlotRows - 1)));
+  };
+  for (size_t column = 0; column < kTextPlotColumns; ++column) {
+    const int row = row_of(plot.values[column]);
+    const int before = column == 0 ? row : row_of(plot.values[column - 1]);
+    for (int between = std::min(row, before) + 1; between < std::max(row, before); ++between)
+      rows[static_cast<size_t>(between)][column] = '|';
+    rows[static_cast<size_t>(row)][column] = '*';
+  }
+  std::string text = printable(plot.title) + "\n";
+  for (int row = 0; row < kPlotRows; ++row) {
+    const bool labelled = row == 0 || row == kPlotRows / 2 || row == kPlotRows - 1;
+    const double value = axis.value(1 - static_cast<double>(row) / (kPlotRows - 1));
+    std::string line = fmt::format("{:>9} |{}", labelled ? fmt::format("{:.3g}", value) : "",
+                                   rows[static_cast<size_t>(row)]);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  text += fmt::format("{:>9} +{}\n", "", std::string(kTextPlotColumns, '-'));
+  const size_t between = kTextPlotColumns + 1 - plot.x_begin.size() - plot.x_end.size();
+  text += fmt::format("{:>10}{}{:^{}}{}\n", "", plot.x_begin, plot.x_title, between, plot.x_end);
+  return text;
+}
+
+constexpr size_t kChartPoints = 601;
+
+// The rates at `count` steps, evenly spaced from the first to the last.
+std::vector<double> sample(const LearningRateCurve& curve, size_t count) {
+  std::vector<double> rates;
+  for (size_t i = 0; i < count; ++i) {
+    const double at = static_cast<double>(i) / static_cast<double>(count - 1);
+    rates.push_back(curve.at(std::llround(at * static_cast<double>(curve.steps - 1))));
+  }
+  return rates;
+}
+
+bool counts_epochs(const LearningRateCurve& curve) { return curve.steps >= curve.steps_per_epoch; }
+
+// The position on the horizontal axis where the run ends.
+double end_of(const LearningRateCurve& curve) {
+  const auto steps = static_cast<double>(curve.steps);
+  return counts_epochs(curve) ? steps / static_cast<double>(curve.steps_per_epoch) : steps;
+}
+
+std::string time_label(double time) {
+  return time < 1000 ? fmt::format("{:g}", std::round(time * 100) / 100)
+                     : with_separators(std::llround(time));
+}
+
+}  // namespace
+
+std::string learning_rate_plot(const LearningRateCurve& curve) {
+  return text_plot({.title = curve.title,
+                    .values = sample(curve, kTextPlotColumns),
+                    .logarithmic = curve.logarithmic,
+                    .x_begin = "0",
+                    .x_title = counts_epochs(curve) ? "epochs" : "steps",
+                    .x_end = time_label(end_of(curve))});
+}
+
+std::string learning_rate_chart(const LearningRateCurve& curve) {
+  const std::vector<double> rates = sample(curve, kChartPoints);
+  ChartLine line{.name = curve.title};
+  for (size_t i = 0; i < rates.size(); ++i)
+    line.points.emplace_back(end_of(curve) * static_cast<double>(i) / (kChartPoints - 1), rates[i]);
+  LineChart chart{
+      .title = curve.title, .x_title = counts_epochs(curve) ? "epochs" : "steps", .lines = {line}};
+  if (curve.logarithmic) chart.scale = ChartScale::kLogarithmic;
+  return line_chart(chart, kChartStyle);
+}
 
 std::vector<std::string> rate_sentences(const RateTest& test) {
   const int64_t made = std::ssize(test.points);

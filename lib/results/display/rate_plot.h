@@ -1,6 +1,8 @@
-// Shows a learning-rate range test.
+// Draws learning rates: those of a run, and those of a range test with its losses.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -8,6 +10,20 @@
 #include "runs/rate_test.h"
 
 namespace dtrain {
+
+struct LearningRateCurve {
+  std::string title;
+  std::function<double(int64_t)> at;  // the rate of each optimizer step, 0-based
+  int64_t steps = 1;
+  int64_t steps_per_epoch = 1;
+  bool logarithmic = false;  // the axis of the rate; for curves that decay by factors
+};
+
+// For a terminal: at most 76 columns and 16 lines of ASCII.
+std::string learning_rate_plot(const LearningRateCurve& curve);
+
+// A self-contained SVG document, in the reader's light or dark theme.
+std::string learning_rate_chart(const LearningRateCurve& curve);
 
 // How the test ended and what it says, in a few sentences.
 std::vector<std::string> rate_sentences(const RateTest& test);

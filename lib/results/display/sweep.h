@@ -1,8 +1,10 @@
 // Shows the results of a sweep.
 #pragma once
 
+#include <array>
 #include <string>
 
+#include "display/chart.h"
 #include "runs/sweep_results.h"
 
 namespace dtrain {
@@ -17,9 +19,11 @@ std::string sweep_table(const Sweep& sweep, int width = 0);
 // Numbers that were not measured are left empty.
 std::string sweep_csv(const Sweep& sweep);
 
-// A self-contained SVG document: examples/s and scaling efficiency against replicas. Each batch size has a
-// line with its own colour and marker. Bars show the spread of the runs, and dashed lines show perfect
-// scaling. It follows the reader's light or dark theme. Points without numbers are left out.
+// Examples/s and scaling efficiency against replicas. Each batch size has a line with its own colour and
+// marker, after a dashed one for perfect scaling. Bars show the spread of the runs. Points without numbers
+// are left out.
+std::array<LineChart, 2> sweep_charts(const Sweep& sweep);
+// A self-contained SVG document of both, in the reader's light or dark theme.
 std::string sweep_chart(const Sweep& sweep);
 
 }  // namespace dtrain

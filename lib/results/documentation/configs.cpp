@@ -18,10 +18,4 @@ std::string summary_of(const ShippedConfig& config) {
   return summary;
 }
 
-std::vector<std::string> shipped_config_names() {
-  std::vector<std::string> names;
-  for (const ShippedConfig& config : shipped_configs()) names.push_back(config.name);
-  return names;
-}
-
 }  // namespace dtrain

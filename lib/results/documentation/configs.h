@@ -14,8 +14,6 @@ struct ShippedConfig {
 // By name. CMake makes this function from the files (cmake/Configs.cmake).
 const std::vector<ShippedConfig>& shipped_configs();
 
-std::vector<std::string> shipped_config_names();
-
 // The first sentence of the comment that a config begins with.
 std::string summary_of(const ShippedConfig& config);
 

@@ -74,27 +74,28 @@ std::string text_of() {
   return "\n" + title + table.doc + ":\n\n" + kEventTableHead + rows_of(table);
 }
 
-template <HasEventTable... Events>
-std::string head_text() {
+// What all events have, then each of these.
+template <HasEventTable... Tables>
+std::string texts_of() {
+  std::vector<std::string> kinds;
+  for (const std::string& kind : {Tables::table.kind...}) {
+    if (!kind.empty()) kinds.push_back(kind);
+  }
   return std::string("\nEvery event has\n\n") + kEventTableHead +
-         row("event", "text", "", "its kind: `" + join({Events::table.kind...}, "`, `") + "`", "") +
+         row("event", "text", "", "its kind: `" + join(kinds, "`, `") + "`", "") +
          row("time", "text", "", "UTC, ISO 8601 with milliseconds", "") +
-         row("run", "text", "", "`baseline` or `distributed`; a `comparison` belongs to `distributed`", "");
+         row("run", "text", "", "`baseline` or `distributed`; a `comparison` belongs to `distributed`", "") +
+         (text_of<Tables>() + ...);
 }
 
 }  // namespace
 
 std::string events_markdown() {
   return kEventsBegin +
-         head_text<RunStartEvent, StepEvent, EpochEvent, PhaseEvent, EvalEvent, CheckpointEvent, MachineEvent,
-                   WarningEvent, MessageEvent, RestartEvent, WorkerLostEvent, InspectEvent, RunEndEvent,
-                   ComparisonEvent>() +
-         text_of<RunStartEvent>() + text_of<StepEvent>() + text_of<EpochEvent>() + text_of<PhaseEvent>() +
-         text_of<EvalEvent>() + text_of<CheckpointEvent>() + text_of<MachineEvent>() +
-         text_of<WarningEvent>() + text_of<MessageEvent>() + text_of<RestartEvent>() +
-         text_of<WorkerLostEvent>() + text_of<InspectEvent>() + text_of<InspectedReplica>() +
-         text_of<RunEndEvent>() + text_of<ValidationSummary>() + text_of<StalenessSummary>() +
-         text_of<WorkerSummary>() + text_of<ComparisonEvent>() + text_of<ComparedRun>() +
+         texts_of<RunStartEvent, StepEvent, EpochEvent, PhaseEvent, EvalEvent, CheckpointEvent, MachineEvent,
+                  WarningEvent, MessageEvent, RestartEvent, WorkerLostEvent, InspectEvent, InspectedReplica,
+                  RunEndEvent, ValidationSummary, StalenessSummary, WorkerSummary, ComparisonEvent,
+                  ComparedRun>() +
          text_of<ProgressEvent>() + text_of<OverheadEvent>() + kEventsEnd;
 }
 

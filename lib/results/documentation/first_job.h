@@ -1,4 +1,4 @@
-// The job that `dtrain init` writes, and what it asks about it.
+// The job that `dtrain init` writes, what it asks about it, and the spec with what its fields mean.
 #pragma once
 
 #include <istream>
@@ -35,5 +35,15 @@ LoadedSpec read_first_job(const FirstJob& job);
 // Asks the questions, each with its default in brackets, until the answer is valid; an empty one is the
 // default, and so is everything after the end of `in`. Returns the answers by path.
 std::map<std::string, std::string> ask_for_job(std::istream& in, std::ostream& out);
+
+struct StarterNotes {
+  std::string title = {};                          // what the job is for; may be empty
+  std::map<std::string, std::string> fields = {};  // why a field has its value, by path
+};
+
+// `spec` as commented YAML: the fields that a first job is about, and those at `also`. Each has its note
+// above it, or its meaning, choices and bounds from the table of fields.
+std::string starter_spec(const JobSpec& spec, const std::vector<std::string>& also = {},
+                         const StarterNotes& notes = {});
 
 }  // namespace dtrain

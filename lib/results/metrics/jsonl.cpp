@@ -1,25 +1,19 @@
 #include "metrics/jsonl.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <sstream>
 
-#include "core/error.h"
 #include "core/files.h"
 #include "metrics/events.h"
 
 namespace dtrain {
 namespace {
-
-[[noreturn]] void refuse_metrics(const std::filesystem::path& path, const char* what) {
-  const int error = errno;
-  throw Error(file_failure_code(error), "{}: cannot {} the metrics: {}{}", path.string(), what,
-              std::strerror(error), advice_on_writing(error, "--run-dir"));
-}
 
 // Whether the file ends in the middle of a line. Only regular files are examined.
 bool ends_within_a_line(int descriptor) {
@@ -27,6 +21,29 @@ bool ends_within_a_line(int descriptor) {
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return false;
   char last = '\n';
   return ::pread(descriptor, &last, 1, status.st_size - 1) == 1 && last != '\n';
+}
+
+constexpr int64_t kMaxBytes = int64_t{1} << 30;
+
+bool stays(const Event& event, int64_t epochs, int64_t step) {
+  const EventPlace place = place_of(event);
+  if (place.run != "distributed") return true;
+  if (decode<RunEndEvent>(event) || decode<ComparisonEvent>(event)) return false;
+  if (decode<RestartEvent>(event)) return true;  // its cost remains
+  const auto evaluation = decode<EvalEvent>(event);
+  if (evaluation && evaluation->part == kTestPart) return false;
+  if (decode<EpochEvent>(event) || evaluation) return place.epoch.value_or(0) <= epochs;
+  return place.step.value_or(0) <= step;
+}
+
+// "metrics.damaged.jsonl" beside the file, or "metrics.damaged-2.jsonl".
+std::filesystem::path place_of_copy(const std::filesystem::path& file) {
+  std::filesystem::path copy = file;
+  copy.replace_filename(file.stem().string() + ".damaged" + file.extension().string());
+  for (int number = 2; std::filesystem::exists(copy); ++number)
+    copy.replace_filename(
+        fmt::format("{}.damaged-{}{}", file.stem().string(), number, file.extension().string()));
+  return copy;
 }
 
 }  // namespace
@@ -38,7 +55,7 @@ JsonLinesFile::JsonLinesFile(const std::filesystem::path& path) : path_(path) {
 
 void JsonLinesFile::open() {
   file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (file_.get() < 0) refuse_metrics(path_, "open for");
+  if (file_.get() < 0) fail_to_write(path_, "cannot open for the metrics", errno, "--run-dir");
 }
 
 // A file that was replaced by another has no name left.
@@ -68,7 +85,27 @@ void JsonLinesFile::on_event(const Event& event) {
 void JsonLinesFile::write(const std::string& text) {
   if (write_all(file_.get(), text.data(), text.size())) return;
   failed_ = true;
-  refuse_metrics(path_, "write");
+  fail_to_write(path_, "cannot write the metrics", errno, "--run-dir");
+}
+
+std::optional<std::filesystem::path> rewind_metrics(const std::filesystem::path& file, int64_t epochs,
+                                                    int64_t step,
+                                                    const std::function<void(const Event&)>& on_kept) {
+  const std::string content = read_file(file, kMaxBytes, ExitCode::kUsage);
+  std::istringstream lines(content);
+  std::string kept;
+  bool damaged = false;
+  for (std::string line; std::getline(lines, line);) {
+    const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
+    damaged |= !event.is_object() && !lines.eof();  // a killed job may leave the last line incomplete
+    if (!event.is_object() || !stays(event, epochs, step)) continue;
+    kept += line + "\n";
+    on_kept(event);
+  }
+  std::optional<std::filesystem::path> copy;
+  if (damaged) write_file_atomically(copy.emplace(place_of_copy(file)), content, "--run-dir");
+  write_file_atomically(file, kept, "--run-dir");
+  return copy;
 }
 
 }  // namespace dtrain

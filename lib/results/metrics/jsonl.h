@@ -1,7 +1,10 @@
 // metrics.jsonl: the events of a job as a file, one JSON object per line.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <optional>
 
 #include "core/descriptor.h"
 #include "metrics/event.h"
@@ -34,5 +37,15 @@ class JsonLinesFile : public EventSink {
   Descriptor file_;
   bool failed_ = false;
 };
+
+// Removes the events of the distributed run after optimizer step `step` and after `epochs` complete epochs,
+// because that part is trained again. Also removes its evaluation of the test part (data.split), which comes
+// at its end, its run_end, a comparison and an incomplete last line; keeps all events of the baseline. Calls
+// `on_kept` for each event that is kept. The file is replaced as a whole or not at all. Where lines of it are
+// no events, which dtrain does not write, it first puts a copy of the old file beside it, and returns the
+// copy's path. Throws Error(kUsage, kDisk).
+std::optional<std::filesystem::path> rewind_metrics(const std::filesystem::path& file, int64_t epochs,
+                                                    int64_t step,
+                                                    const std::function<void(const Event&)>& on_kept);
 
 }  // namespace dtrain

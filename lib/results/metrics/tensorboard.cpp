@@ -8,11 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <limits>
 #include <system_error>
 
-#include "core/error.h"
 #include "core/files.h"
 #include "core/protobuf.h"
 
@@ -85,12 +83,6 @@ std::string summary(const std::vector<NamedHistogram>& histograms) {
   return bytes(5, values);
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const char* what) {
-  const int error = errno;
-  throw Error(file_failure_code(error), "{}: cannot {} TensorBoard's events: {}", path.string(), what,
-              std::strerror(error));
-}
-
 std::string file_name() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   std::array<char, 65> host{};
@@ -133,7 +125,7 @@ EventFile::EventFile(const std::filesystem::path& folder, int64_t first_step) : 
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   file_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (file_.get() < 0) refuse(path_, "create the file of");
+  if (file_.get() < 0) fail_to_write(path_, "cannot create the file of TensorBoard's events", errno);
   write_record(event(0, bytes(3, "brain.Event:2")));
   const int kStart = 1;  // SessionLog.status
   if (first_step > 0) write_record(event(first_step, bytes(7, integer(1, kStart))));
@@ -152,7 +144,8 @@ void EventFile::write_record(const std::string& event) {
   const std::string length = little_endian<uint64_t>(event.size());
   const std::string record =
       length + little_endian(masked_crc(length)) + event + little_endian(masked_crc(event));
-  if (!write_all(file_.get(), record.data(), record.size())) refuse(path_, "write");
+  if (!write_all(file_.get(), record.data(), record.size()))
+    fail_to_write(path_, "cannot write TensorBoard's events", errno);
 }
 
 }  // namespace dtrain

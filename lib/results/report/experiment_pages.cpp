@@ -1,12 +1,11 @@
 // The pages of sweeps, tunes and range tests.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 
 #include "core/text.h"
 #include "display/chart.h"
 #include "display/rate_plot.h"
+#include "display/sweep.h"
 #include "display/tune.h"
 #include "metrics/show.h"
 #include "report/page.h"
@@ -18,43 +17,9 @@ namespace {
 
 using Numbers = std::vector<std::optional<SweepNumbers>>;
 
-std::string batch_name(const Sweep& sweep, const SweepPoint& point) {
-  return fmt::format("batch {} {}", kept_batch(sweep, point), kept_batch_name(sweep));
-}
-
 std::string point_name(const Sweep& sweep, const SweepPoint& point) {
-  return show_counted(point.replicas, "replica") + ", " + batch_name(sweep, point);
-}
-
-// The batches that have been measured.
-std::map<int64_t, std::string> batches_of(const Sweep& sweep, const Numbers& numbers) {
-  std::map<int64_t, std::string> names;
-  for (size_t i = 0; i < sweep.points.size(); ++i) {
-    if (numbers[i]) names[kept_batch(sweep, sweep.points[i])] = batch_name(sweep, sweep.points[i]);
-  }
-  return names;
-}
-
-// A line for each batch, over replicas.
-std::string sweep_figure(const Sweep& sweep, const Numbers& numbers, const std::string& title,
-                         double (*value)(const SweepNumbers&)) {
-  LineChart chart = report_chart(title, "replicas");
-  for (const auto& [batch, name] : batches_of(sweep, numbers)) {
-    ChartLine line{.name = name, .colour = chart.lines.size(), .marked = true};
-    for (size_t i = 0; i < sweep.points.size(); ++i) {
-      if (numbers[i] && kept_batch(sweep, sweep.points[i]) == batch)
-        line.points.emplace_back(static_cast<double>(sweep.points[i].replicas), value(*numbers[i]));
-    }
-    std::sort(line.points.begin(), line.points.end());
-    chart.lines.push_back(std::move(line));
-  }
-  return page_figure(chart);
-}
-
-std::string sweep_legend(const Sweep& sweep, const Numbers& numbers) {
-  std::vector<std::pair<std::string, size_t>> series;
-  for (const auto& [batch, name] : batches_of(sweep, numbers)) series.emplace_back(name, series.size());
-  return page_legend(series);
+  return fmt::format("{}, batch {} {}", show_counted(point.replicas, "replica"), kept_batch(sweep, point),
+                     kept_batch_name(sweep));
 }
 
 TableRows point_rows(const Sweep& sweep, const Numbers& numbers) {
@@ -92,12 +57,13 @@ std::string sweep_page(const Sweep& sweep) {
                       show_counted(sweep.skipped_steps, "step"), markup_text(sweep.communication),
                       show_counted(sweep.threads_per_replica, "thread"), show_counted(sweep.cores, "core"),
                       markup_text(sweep.dtype));
-  html += page_heading("Scaling") + sweep_legend(sweep, numbers) + "<div class=\"charts\">\n" +
-          sweep_figure(sweep, numbers, "Speed, examples/s",
-                       [](const SweepNumbers& point) { return point.examples_per_second; }) +
-          sweep_figure(sweep, numbers, "Scaling efficiency, %",
-                       [](const SweepNumbers& point) { return 100 * point.scaling_efficiency; }) +
-          "</div>\n";
+  const auto charts = sweep_charts(sweep);
+  std::vector<std::pair<std::string, size_t>> series;
+  for (const ChartLine& line : charts[0].lines) {
+    if (!line.dashed) series.emplace_back(line.name, line.colour);
+  }
+  html += page_heading("Scaling") + page_legend(series) + "<div class=\"charts\">\n" +
+          page_figure(charts[0]) + page_figure(charts[1]) + "</div>\n";
   std::vector<NamedStepTimes> times;
   for (size_t i = 0; i < sweep.points.size(); ++i) {
     if (numbers[i]) times.push_back({point_name(sweep, sweep.points[i]), numbers[i]->phases_ms});

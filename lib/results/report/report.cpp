@@ -21,8 +21,6 @@ namespace {
 
 constexpr size_t kLongText = 4000;
 
-using Rows = TableRows;
-
 // "mirrored, 2 replicas"
 std::string kind_of(const RunCourse& course) {
   if (!course.start.run) return course.run;
@@ -124,7 +122,7 @@ std::string tiles(const RunHistory& run) {
 // Compares the baseline with the distributed run, and explains the result.
 std::string comparison_of(const RunHistory& run, const std::string& title) {
   if (!run.comparison) return "";
-  Rows rows;
+  TableRows rows;
   for (const auto& row : comparison_rows(*run.comparison)) rows.emplace_back(row.begin(), row.end());
   for (size_t column = 1; column < 3; ++column) rows[0][column] += ": " + rows[1][column];
   rows.erase(rows.begin() + 1);
@@ -145,7 +143,7 @@ std::string text_of(const std::optional<std::vector<std::string>>& words) {
 
 // The environment that the runs report when they start and end.
 std::string environment_of(const std::vector<NamedCourse>& courses) {
-  Rows rows = {{""}};
+  TableRows rows = {{""}};
   for (const NamedCourse& of : courses) rows[0].push_back(of.name);
   const auto add = [&](const char* title, const std::function<std::string(const RunCourse&)>& show) {
     std::vector<std::string> row = {title};
@@ -231,8 +229,8 @@ std::string bytes_text(const std::optional<int64_t>& bytes) { return bytes ? hum
 
 // What each phase of the training trained; empty if no run had any.
 std::string phases_table(const std::vector<NamedCourse>& courses) {
-  Rows rows = {{"", "Phase", "Begins after step", "Trained parameters", "Of", "Learning rate",
-                "Gradients in a step", "Features kept"}};
+  TableRows rows = {{"", "Phase", "Begins after step", "Trained parameters", "Of", "Learning rate",
+                     "Gradients in a step", "Features kept"}};
   for (const NamedCourse& of : courses) {
     for (const PhaseEvent& phase : of.course->phases)
       rows.push_back({of.name, show_text(phase.name), show_count(phase.step),
@@ -247,11 +245,11 @@ std::string several(const std::vector<RunHistory>& runs) {
   std::vector<FinishedRun> finished;
   for (const RunHistory& run : runs) finished.push_back(run.finished);
   const RunsComparison comparison = compare_finished_runs(std::move(finished));
-  const auto with_letters = [&](Rows rows, bool of_text = false) {
+  const auto with_letters = [&](TableRows rows, bool of_text = false) {
     return page_table(table_of_runs(std::move(rows), runs.size()), of_text);
   };
   std::string html = page_heading("Results, and their ratio to A") + with_letters(number_rows(comparison));
-  const Rows differing = differing_fields(comparison.runs);
+  const TableRows differing = differing_fields(comparison.runs);
   if (!differing.empty())
     html += page_heading("What differs in their specs") + with_letters(differing, /*of_text=*/true);
   return html;

@@ -36,11 +36,19 @@ Points thinned(const Points& points) {
   return few;
 }
 
-using ValueOfStep = std::function<double(const StepPoint&)>;
+template <class T>
+double number_or_nan(std::optional<T> number) {
+  return number ? static_cast<double>(*number) : std::nan("");
+}
+
+using ValueOfStep = std::function<std::optional<double>(const StepEvent&)>;
 
 Points step_points(const RunCourse& course, const ValueOfStep& value) {
   Points points;
-  for (const StepPoint& step : course.steps) points.emplace_back(step.epoch, value(step));
+  const auto steps_per_epoch =
+      static_cast<double>(std::max<int64_t>(1, course.start.steps_per_epoch.value_or(1)));
+  for (const StepEvent& step : course.steps)
+    points.emplace_back(number_or_nan(step.step) / steps_per_epoch, number_or_nan(value(step)));
   return thinned(points);
 }
 
@@ -66,7 +74,7 @@ std::vector<std::string> main_metrics(const std::vector<NamedCourse>& courses) {
   };
   for (const NamedCourse& of : courses) {
     for (const EvaluationPoint& point : of.course->evaluations.points) add(point.metrics);
-    for (const StepPoint& step : of.course->steps) add(step.metrics);
+    for (const StepEvent& step : of.course->steps) add(step.metrics);
   }
   return names;
 }
@@ -122,9 +130,7 @@ std::string parts_of(const std::vector<NamedCourse>& courses) {
 LineChart learning_chart(const std::vector<NamedCourse>& courses, const std::string& metric) {
   LineChart chart = report_chart(
       fmt::format("{} (lines: training, dots: {})", capitalised(metric), parts_of(courses)), "epoch");
-  const auto step = [&metric](const StepPoint& point) {
-    return find_metric(point.metrics, metric).value_or(std::nan(""));
-  };
+  const auto step = [&metric](const StepEvent& event) { return find_metric(event.metrics, metric); };
   for (const NamedCourse& of : courses)
     add_line(chart, of, ", training", step_points(*of.course, step), false, true);
   for (const NamedCourse& of : courses)
@@ -135,8 +141,7 @@ LineChart learning_chart(const std::vector<NamedCourse>& courses, const std::str
 }
 
 LineChart step_chart(const std::vector<NamedCourse>& courses, const std::string& title,
-                     double StepPoint::*member) {
-  const auto value = [member](const StepPoint& point) { return point.*member; };
+                     const ValueOfStep& value) {
   LineChart chart = report_chart(title, "epoch");
   for (const NamedCourse& of : courses) {
     add_line(chart, of, "", step_points(*of.course, value), false, false);
@@ -218,11 +223,12 @@ std::string course_charts(const std::vector<NamedCourse>& courses, bool logarith
     by_epoch += page_figure(chart);
     over_time += page_figure(metric_over_time(courses, metric));
   }
-  LineChart rate = step_chart(courses, "Learning rate", &StepPoint::learning_rate);
+  LineChart rate = step_chart(courses, "Learning rate", &StepEvent::learning_rate);
   if (logarithmic_rate) rate.scale = ChartScale::kLogarithmic;
-  LineChart norm = step_chart(courses, "Gradient norm", &StepPoint::gradient_norm);
+  LineChart norm = step_chart(courses, "Gradient norm", &StepEvent::gradient_norm);
   widen(norm);
-  const LineChart speed = step_chart(courses, "Speed, examples/s", &StepPoint::examples_per_second);
+  const LineChart speed = step_chart(courses, "Speed, examples/s",
+                                     [](const StepEvent& step) { return step.speed.examples_per_second; });
   return page_figure(loss) + by_epoch + page_figure(rate) + page_figure(norm) + page_figure(speed) +
          over_time;
 }
@@ -232,11 +238,10 @@ std::string machine_charts(const std::vector<MachineEvent>& machine) {
   LineChart processors = report_chart("Processors of the machine at work, %", "seconds since the job began");
   LineChart memory = report_chart("Memory of the machine in use, GiB", "seconds since the job began");
   Points busy, used, total;
-  const auto number = [](const auto& value) { return value ? static_cast<double>(*value) : std::nan(""); };
   for (const MachineEvent& event : machine) {
-    busy.emplace_back(number(event.seconds), 100 * number(event.processors));
-    used.emplace_back(number(event.seconds), number(event.memory_bytes) / kGibibyte);
-    total.emplace_back(number(event.seconds), number(event.memory_total_bytes) / kGibibyte);
+    busy.emplace_back(number_or_nan(event.seconds), 100 * number_or_nan(event.processors));
+    used.emplace_back(number_or_nan(event.seconds), number_or_nan(event.memory_bytes) / kGibibyte);
+    total.emplace_back(number_or_nan(event.seconds), number_or_nan(event.memory_total_bytes) / kGibibyte);
   }
   const auto add = [](LineChart& chart, const std::string& name, const Points& points, bool faint) {
     if (points.size() > 1)

@@ -72,12 +72,8 @@ BestCheckpointSpec deciding_metric(const JobSpec& spec) {
 }
 
 std::optional<double> FinishedRun::best(const std::string& metric) const {
-  std::optional<double> best;
-  for (const EvaluationPoint& point : points) {
-    const double value = point.value(metric);
-    if (!std::isnan(value) && (!best || is_better(metric, "auto", value, *best))) best = value;
-  }
-  return best;
+  const EvaluationPoint* found = best(BestCheckpointSpec{metric});
+  return found ? find_metric(found->metrics, metric) : std::nullopt;
 }
 
 std::optional<double> FinishedRun::last(const std::string& metric) const {

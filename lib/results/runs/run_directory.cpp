@@ -30,8 +30,7 @@ constexpr size_t kLongestEvent = size_t{1} << 20;  // bytes of the first one
 }
 
 [[noreturn]] void refuse(const fs::path& path, const char* what, int error) {
-  throw Error(file_failure_code(error), "{}: {}: {}{}", path.string(), what, std::strerror(error),
-              advice_on_writing(error, "--run-dir"));
+  fail_to_write(path, what, error, "--run-dir");
 }
 
 std::string file_name_of(const std::string& name) {

@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace dtrain {
 namespace {
 
 constexpr size_t kMostNotes = 100;
-
-double number_or_nan(std::optional<double> number) { return number.value_or(std::nan("")); }
 
 RunCourse& course_of(RunHistory& history, const std::string& run) {
   const auto found = std::find_if(history.courses.begin(), history.courses.end(),
@@ -20,14 +17,6 @@ RunCourse& course_of(RunHistory& history, const std::string& run) {
   auto& added = *history.courses.emplace(run == "baseline" ? history.courses.begin() : history.courses.end());
   added.run = run;
   return added;
-}
-
-StepPoint point_of(const StepEvent& step, int64_t steps_per_epoch) {
-  return {.epoch = number_or_nan(step.step) / static_cast<double>(std::max<int64_t>(1, steps_per_epoch)),
-          .metrics = step.metrics,
-          .learning_rate = number_or_nan(step.learning_rate),
-          .gradient_norm = number_or_nan(step.gradient_norm),
-          .examples_per_second = number_or_nan(step.speed.examples_per_second)};
 }
 
 // A resumed run tells of the phase that it goes on with a second time.
@@ -42,10 +31,7 @@ void take_into_courses(RunHistory& history, const Event& event) {
   if (run != "baseline" && run != "distributed") return;
   if (auto start = decode<RunStartEvent>(event)) course_of(history, run).start = std::move(*start);
   if (auto end = decode<RunEndEvent>(event)) course_of(history, run).end = std::move(*end);
-  if (const auto step = decode<StepEvent>(event)) {
-    RunCourse& course = course_of(history, run);
-    course.steps.push_back(point_of(*step, course.start.steps_per_epoch.value_or(1)));
-  }
+  if (auto step = decode<StepEvent>(event)) course_of(history, run).steps.push_back(std::move(*step));
   if (const auto epoch = decode<EpochEvent>(event); epoch && epoch->phases_ms)
     course_of(history, run).epochs.push_back(*epoch);
   if (const auto phase = decode<PhaseEvent>(event)) take_phase(course_of(history, run), *phase);

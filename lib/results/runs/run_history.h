@@ -11,21 +11,12 @@
 
 namespace dtrain {
 
-// The numbers of a `step` event; missing ones are NaN.
-struct StepPoint {
-  double epoch = 0;  // how far training had come
-  MetricValues metrics = {};
-  double learning_rate = 0;
-  double gradient_norm = 0;  // NaN: not in the event
-  double examples_per_second = 0;
-};
-
 // The course of the baseline or of the distributed run.
 struct RunCourse {
   std::string run;
   RunStartEvent start;  // has no `run` if there was no such event
   RunEndEvent end;
-  std::vector<StepPoint> steps;
+  std::vector<StepEvent> steps;
   std::vector<EpochEvent> epochs;  // those that have phases_ms
   EvaluationSeries evaluations;
   std::vector<PhaseEvent> phases;  // the first event of each; empty: the spec has no phases

@@ -1,7 +1,6 @@
 #include "runs/sweep_results.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "core/clock.h"
 #include "core/files.h"
@@ -71,51 +70,48 @@ Event point_event(const Sweep& sweep, const SweepPoint& point, const std::option
   return event;
 }
 
-// Takes the value of this key if it is of the type.
-template <class T>
-void take(const Event& from, const char* key, T& value) {
-  if (!from.is_object() || !from.contains(key)) return;
-  const Event& found = from[key];
-  const bool fits = std::is_same_v<T, std::string> ? found.is_string()
-                    : std::is_same_v<T, double>    ? found.is_number()
-                                                   : found.is_number_integer();
-  if (fits) value = found.get<T>();
-}
-
-template <class T>
-void take(const Event& from, const char* key, std::optional<T>& value) {
-  T found{};
-  take(from, key, found);
-  if (from.is_object() && from.contains(key)) value = found;
-}
-
-const Event& list_in(const Event& from, const char* key) {
-  static const Event none = Event::array();
-  return from.is_object() && from.contains(key) && from[key].is_array() ? from[key] : none;
-}
-
+// What is missing is left as it is in an empty Sweep. A value of another type is an exception.
 SweepRun sweep_run_from(const Event& event) {
-  SweepRun run;
-  take(event, "directory", run.directory);
-  take(event, "examples_per_second", run.examples_per_second);
-  take(event, "step_ms", run.step_ms);
-  if (!event.is_object() || !event.contains("phases_ms")) return run;
+  SweepRun run{
+      event.value("directory", ""), event.value("examples_per_second", 0.0), event.value("step_ms", 0.0), {}};
+  const Event phases = event.value("phases_ms", Event::object());
   for (size_t i = 0; i < kStepTimes; ++i)
-    take(event["phases_ms"], step_time_name(static_cast<StepTime>(i)), run.phases_ms.values[i]);
+    run.phases_ms.values[i] = phases.value(step_time_name(static_cast<StepTime>(i)), 0.0);
   return run;
 }
 
 SweepPoint sweep_point_from(const Event& event) {
   SweepPoint point;
-  take(event, "replicas", point.replicas);
-  take(event, "per_replica_batch", point.per_replica_batch);
-  take(event, "global_batch", point.global_batch);
-  take(event, "error", point.error);
-  auto code = static_cast<int64_t>(ExitCode::kDone);
-  take(event, "exit_code", code);
-  point.exit_code = static_cast<ExitCode>(code);
-  for (const Event& run : list_in(event, "runs")) point.runs.push_back(sweep_run_from(run));
+  point.replicas = event.value("replicas", point.replicas);
+  if (event.contains("per_replica_batch"))
+    point.per_replica_batch = event["per_replica_batch"].get<int64_t>();
+  point.global_batch = event.value("global_batch", point.global_batch);
+  point.error = event.value("error", "");
+  point.exit_code = static_cast<ExitCode>(event.value("exit_code", 0));
+  for (const Event& run : event.value("runs", Event::array())) point.runs.push_back(sweep_run_from(run));
   return point;
+}
+
+Sweep sweep_from(const Event& document) {
+  Sweep sweep;
+  sweep.name = document.value("name", "");
+  sweep.directory = document.value("directory", "");
+  sweep.strong = document.value("mode", "") == "strong";
+  sweep.strategy = document.value("strategy", "");
+  sweep.communication = document.value("communication", "");
+  sweep.dataset = document.value("dataset", "");
+  if (document.contains("dataset_requested"))
+    sweep.dataset_requested = document["dataset_requested"].get<std::string>();
+  sweep.parameters = document.value("parameters", sweep.parameters);
+  sweep.dtype = document.value("dtype", "");
+  sweep.threads_per_replica = document.value("threads_per_replica", sweep.threads_per_replica);
+  sweep.cores = document.value("cores", sweep.cores);
+  sweep.repeats = document.value("repeats", sweep.repeats);
+  sweep.steps = document.value("steps", sweep.steps);
+  sweep.skipped_steps = document.value("skipped_steps", sweep.skipped_steps);
+  for (const Event& point : document.value("points", Event::array()))
+    sweep.points.push_back(sweep_point_from(point));
+  return sweep;
 }
 
 }  // namespace
@@ -170,34 +166,14 @@ Event sweep_document(const Sweep& sweep) {
   return document;
 }
 
-Sweep sweep_from(const Event& document) {
-  Sweep sweep;
-  take(document, "name", sweep.name);
-  take(document, "directory", sweep.directory);
-  std::string mode;
-  take(document, "mode", mode);
-  sweep.strong = mode == "strong";
-  take(document, "strategy", sweep.strategy);
-  take(document, "communication", sweep.communication);
-  take(document, "dataset", sweep.dataset);
-  take(document, "dataset_requested", sweep.dataset_requested);
-  take(document, "parameters", sweep.parameters);
-  take(document, "dtype", sweep.dtype);
-  take(document, "threads_per_replica", sweep.threads_per_replica);
-  take(document, "cores", sweep.cores);
-  take(document, "repeats", sweep.repeats);
-  take(document, "steps", sweep.steps);
-  take(document, "skipped_steps", sweep.skipped_steps);
-  for (const Event& point : list_in(document, "points")) sweep.points.push_back(sweep_point_from(point));
-  return sweep;
-}
-
 Sweep read_sweep(const std::filesystem::path& file) {
   constexpr int64_t kMostBytes = int64_t{64} << 20;
-  const Event document = Event::parse(read_file(file, kMostBytes, ExitCode::kUsage), nullptr,
-                                      /*allow_exceptions=*/false);
-  if (!document.is_object()) throw Error(ExitCode::kUsage, "{} is damaged; repeat the sweep", file.string());
-  return sweep_from(document);
+  const std::string text = read_file(file, kMostBytes, ExitCode::kUsage);
+  try {
+    return sweep_from(Event::parse(text));
+  } catch (const Event::exception&) {
+    throw Error(ExitCode::kUsage, "{} is damaged; repeat the sweep", file.string());
+  }
 }
 
 }  // namespace dtrain

@@ -73,8 +73,6 @@ std::string kept_batch_name(const Sweep& sweep);
 
 // The contents of sweep.json.
 Event sweep_document(const Sweep& sweep);
-// The inverse. What is missing or of another type is left as it is in an empty Sweep.
-Sweep sweep_from(const Event& document);
 // Reads sweep.json. Throws Error(kUsage) if it cannot be read.
 Sweep read_sweep(const std::filesystem::path& file);
 

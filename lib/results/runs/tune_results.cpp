@@ -6,7 +6,7 @@
 
 #include "core/clock.h"
 #include "core/files.h"
-#include "core/shell.h"
+#include "core/text.h"
 #include "core/version.h"
 #include "traits/objectives.h"
 

@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/files.h"
 #include "step/step_pacer.h"
-#include "store/peer_errors.h"
+#include "store/store.h"
 
 namespace dtrain {
 namespace {

@@ -9,7 +9,6 @@
 #include "core/clock.h"
 #include "core/version.h"
 #include "host/machine.h"
-#include "host/machine_load.h"
 #include "kernels/products.h"
 #include "plan/planned_step.h"
 #include "spec/schedule_kinds.h"

@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "core/checksum.h"
+#include "core/environment.h"
 #include "core/version.h"
-#include "host/environment.h"
 #include "host/machine.h"
 #include "models/variables.h"
 #include "spec/fields.h"

@@ -7,9 +7,9 @@
 
 #include "checkpoint/checkpoint.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "job_file/load.h"
 #include "runs/finished_run.h"
-#include "runs/require_folder.h"
 
 namespace dtrain {
 namespace {

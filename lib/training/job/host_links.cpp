@@ -14,7 +14,7 @@
 #include "job/fewer_hosts.h"
 #include "job/host_lines.h"
 #include "job/restarts.h"
-#include "launch/role.h"
+#include "launch/identity.h"
 
 namespace dtrain {
 namespace {

@@ -4,10 +4,9 @@
 
 #include "callbacks/callbacks.h"
 #include "core/files.h"
-#include "core/shell.h"
 #include "core/text.h"
 #include "initial_state/warm_start.h"
-#include "runs/rewind.h"
+#include "metrics/jsonl.h"
 #include "spec/print.h"
 #include "train/assembly.h"
 #include "train/overhead.h"

@@ -12,7 +12,7 @@
 #include "checkpoint/retention.h"
 #include "core/error.h"
 #include "display/console.h"
-#include "host/machine_load.h"
+#include "host/machine.h"
 #include "initial_state/resume.h"
 #include "job/restarts.h"
 #include "metrics/jsonl.h"

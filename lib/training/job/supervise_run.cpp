@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "launch/role.h"
+#include "launch/identity.h"
 #include "plan/plan_file.h"
 #include "processes/status_board.h"
 #include "train/describe_exception.h"

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "core/scratch_folder.h"
+#include "core/files.h"
 #include "core/signals.h"
 #include "launch/identity.h"
 #include "processes/status_board.h"

@@ -6,7 +6,7 @@
 #include "job/job.h"
 #include "job/replica_process.h"
 #include "job/supervised.h"
-#include "launch/role.h"
+#include "launch/identity.h"
 #include "plan/plan_file.h"
 #include "processes/report.h"
 #include "store/store.h"

@@ -4,7 +4,7 @@
 #include <ATen/autocast_mode.h>
 
 #include "objective/evaluated_outputs.h"
-#include "store/peer_errors.h"
+#include "store/store.h"
 
 namespace dtrain {
 namespace {

@@ -19,7 +19,7 @@
 #include "job_file/load.h"
 #include "spec/print.h"
 #include "store/local_store.h"
-#include "store/peer_errors.h"
+#include "store/store.h"
 
 namespace dtrain {
 namespace {

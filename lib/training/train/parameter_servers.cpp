@@ -16,7 +16,7 @@
 #include "core/signals.h"
 #include "initial_state/warm_start.h"
 #include "parameter_server/parameter_service.h"
-#include "store/peer_errors.h"
+#include "store/store.h"
 #include "strategy/strategy_kinds.h"
 #include "train/assembly.h"
 #include "train/meeting.h"

@@ -17,7 +17,7 @@
 #include "host/cores.h"
 #include "host/host_memory.h"
 #include "initial_state/warm_start.h"
-#include "launch/role.h"
+#include "launch/identity.h"
 #include "parallel/parallel_blocks.h"
 #include "plan/class_weights.h"
 #include "plan/devices.h"

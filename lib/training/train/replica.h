@@ -24,7 +24,7 @@ struct ReplicaContext {
   bool leads() const { return identity.rank == 0; }
 };
 
-// Takes part in the run as process `context.identity.rank`, whose role (launch/role.h) follows from the
+// Takes part in the run as process `context.identity.rank`, whose role (launch/identity.h) follows from the
 // rank; collective over the processes of the run. One that serves variables needs no data.
 void run_replica(const ReplicaContext& context, const Dataset& dataset);
 

@@ -6,7 +6,7 @@
 
 #include "catch.h"
 #include "command_line.h"
-#include "core/shell.h"
+#include "core/text.h"
 #include "files.h"
 #include "saved_run.h"
 

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "catch.h"
-#include "core/shell.h"
 
 namespace dtrain {
 namespace {

@@ -1,9 +1,9 @@
-#include "host/machine_load.h"
 
 #include <fstream>
 
 #include "catch.h"
 #include "files.h"
+#include "host/machine.h"
 
 namespace dtrain {
 namespace {

@@ -1,5 +1,5 @@
 // Ranks of several hosts, which are threads: what is a host is only a matter of who shares memory with whom.
-#include "comm/hierarchical_group.h"
+#include "comm/process_group.h"
 
 #include <ATen/ATen.h>
 

@@ -1,6 +1,7 @@
-#include "launch/role.h"
 
 #include "catch.h"
+
+#include "launch/identity.h"
 
 namespace dtrain {
 namespace {

@@ -10,7 +10,6 @@
 #include "catch.h"
 #include "core/error.h"
 #include "launch_helpers.h"
-#include "processes/report_lines.h"
 
 namespace dtrain {
 namespace {

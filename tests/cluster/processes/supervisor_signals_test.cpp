@@ -14,7 +14,7 @@
 #include "core/descriptor.h"
 #include "core/signals.h"
 #include "files.h"
-#include "processes/report_lines.h"
+#include "processes/report.h"
 #include "supervised_scripts.h"
 
 namespace dtrain {

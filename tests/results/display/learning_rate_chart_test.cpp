@@ -1,4 +1,4 @@
-#include "display/learning_rate_chart.h"
+#include "display/rate_plot.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,10 @@
-#include "display/progress_line.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "catch.h"
+
+#include "display/console_text.h"
 
 using namespace dtrain;
 

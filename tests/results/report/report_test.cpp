@@ -284,7 +284,13 @@ TEST_CASE("the page shows how busy the machine was") {
 }
 
 TEST_CASE("a sweep has a page") {
-  Sweep sweep = sweep_from(Event::parse(event_text(sweep_document(sample_sweep()))));
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "sweep.json";
+  const auto read = [&](const std::string& document) {
+    std::ofstream(file) << document;
+    return read_sweep(file);
+  };
+  Sweep sweep = read(event_text(sweep_document(sample_sweep())));
   CHECK(sweep_document(sweep).at("points") == sweep_document(sample_sweep()).at("points"));
   std::string page = sweep_page(sweep);
   check_page(page);
@@ -294,13 +300,15 @@ TEST_CASE("a sweep has a page") {
     CHECK_THAT(page, ContainsSubstring(text));
   CHECK(count_of(page, "<figure>") == 2);
   CHECK(count_of(page, "class=\"bar\"") == 2);
-  // Whatever the file says.
-  for (const char* document : {"{}", "{\"points\":[3,{},{\"runs\":[7,{\"phases_ms\":3}]}],\"name\":7}",
-                               "{\"points\":{\"a\":1},\"strategy\":\"<b>\"}"}) {
-    sweep = sweep_from(Event::parse(document));
-    page = sweep_page(sweep);
+  for (const char* little : {"{}", "{\"points\":[{},{\"runs\":[{}]}],\"strategy\":\"<b>\"}"}) {
+    page = sweep_page(read(little));
     CHECK(is_well_formed(page.substr(std::string(kDoctype).size())));
     CHECK(count_of(page, "<b>&lt;b&gt;</b>") + count_of(page, "<b></b>") > 0);
+  }
+  for (const char* damaged :
+       {"", "[]", "{\"name\":7}", "{\"points\":[3]}", "{\"points\":[{\"runs\":[{\"phases_ms\":3}]}]}"}) {
+    INFO(damaged);
+    CHECK_THROWS_AS(read(damaged), Error);
   }
 }
 

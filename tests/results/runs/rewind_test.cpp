@@ -1,10 +1,10 @@
-#include "runs/rewind.h"
 
 #include <fstream>
 
 #include "catch.h"
 #include "core/error.h"
 #include "files.h"
+#include "metrics/jsonl.h"
 
 namespace dtrain {
 namespace {

@@ -9,7 +9,7 @@
 #include "catch.h"
 #include "comm/group_threads.h"
 #include "core/error.h"
-#include "display/banner.h"
+#include "display/console_text.h"
 #include "loader/example_order.h"
 #include "train/assembly.h"
 #include "train/small_jobs.h"
@@ -30,9 +30,7 @@ Replica train(const JobPlan& job, ProcessGroup& inspection_group, std::unique_pt
   // The inspection owns its group; here it belongs to the test.
   class Borrowed : public ProcessGroup {
    public:
-    explicit Borrowed(ProcessGroup& group) : group_(group) {}
-    int rank() const override { return group_.rank(); }
-    int size() const override { return group_.size(); }
+    explicit Borrowed(ProcessGroup& group) : ProcessGroup(group.rank(), group.size()), group_(group) {}
     void all_reduce_sum(at::Tensor& tensor) override { group_.all_reduce_sum(tensor); }
     void broadcast(const std::vector<at::Tensor>& tensors, int root) override {
       group_.broadcast(tensors, root);

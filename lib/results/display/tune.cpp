@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/shell.h"
 #include "core/text.h"
+#include "display/chart.h"
 #include "display/table_layout.h"
 #include "display/tune.h"
 #include "metrics/show.h"
@@ -11,7 +11,7 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kWidestCell = 40;
+constexpr size_t kWidestValue = 40;
 
 // The last part of the path, unless another field has the same.
 std::string column_of(const Tune& tune, const std::string& field) {
@@ -27,18 +27,38 @@ std::string outcome_of(const Tune& tune, size_t trial) {
   return fmt::format("failed, exit code {}: {}", static_cast<int>(one.exit_code), printable(one.error));
 }
 
+constexpr size_t kColoured = 6;
+
+std::string title_of_trial(const Tune& tune, size_t trial) {
+  std::vector<std::string> values;
+  for (size_t i = 0; i < tune.fields.size(); ++i) {
+    const std::string& field = tune.fields[i];
+    values.push_back(field.substr(field.rfind('.') + 1) + " " + tune.trials[trial].values[i]);
+  }
+  return trial_folder(trial) + ": " + join(values);
+}
+
+// Those with something to draw, the best first.
+std::vector<size_t> drawn_trials(const Tune& tune) {
+  std::vector<size_t> drawn;
+  for (const size_t i : ranking(tune)) {
+    if (!tune.trials[i].course.empty()) drawn.push_back(i);
+  }
+  return drawn;
+}
+
 }  // namespace
 
 std::vector<std::vector<std::string>> tune_rows(const Tune& tune) {
   std::vector<std::vector<std::string>> rows = {{"rank", "trial"}};
   for (const std::string& field : tune.fields)
-    rows[0].push_back(printable(column_of(tune, field), kWidestCell));
+    rows[0].push_back(printable(column_of(tune, field), kWidestValue));
   rows[0].insert(rows[0].end(), {tune.metric, "epochs", "seconds", "outcome"});
   for (const size_t i : ranking(tune)) {
     const TuneTrial& trial = tune.trials[i];
     const bool scored = trial.has_result();
     std::vector<std::string> row = {scored ? std::to_string(rows.size()) : "-", fmt::format("{:03}", i + 1)};
-    for (const std::string& value : trial.values) row.push_back(printable(value, kWidestCell));
+    for (const std::string& value : trial.values) row.push_back(printable(value, kWidestValue));
     row.push_back(scored ? show_metric(trial.scores.back()) : "-");
     row.push_back(show_count(trial.epochs));
     row.push_back(fmt::format("{:.1f}", trial.seconds));
@@ -100,5 +120,35 @@ std::string tune_csv(const Tune& tune) {
   }
   return text;
 }
+
+LineChart tune_lines(const Tune& tune) {
+  LineChart chart{.title = fmt::format("{}: {} of the {}", tune.name, tune.metric,
+                                       tune.of_validation ? "validation part" : "test examples"),
+                  .x_title = "epochs"};
+  chart.scale = ChartScale::kFitted;
+  chart.tells_values = true;
+  const std::vector<size_t> drawn = drawn_trials(tune);
+  for (size_t place = drawn.size(); place-- > 0;) {  // the best last, over the others
+    const bool coloured = place < kColoured;
+    ChartLine line{.name = title_of_trial(tune, drawn[place]),
+                   .colour = coloured ? place : kColoured - 1,
+                   .marked = coloured,
+                   .faint = !coloured};
+    for (const auto& [epoch, value] : tune.trials[drawn[place]].course)
+      line.points.emplace_back(static_cast<double>(epoch), value);
+    chart.lines.push_back(std::move(line));
+  }
+  return chart;
+}
+
+std::vector<std::pair<std::string, size_t>> tune_legend(const Tune& tune) {
+  std::vector<std::pair<std::string, size_t>> legend;
+  for (const size_t trial : drawn_trials(tune)) {
+    if (legend.size() < kColoured) legend.emplace_back(title_of_trial(tune, trial), legend.size());
+  }
+  return legend;
+}
+
+std::string tune_chart(const Tune& tune) { return line_chart(tune_lines(tune), kChartStyle); }
 
 }  // namespace dtrain

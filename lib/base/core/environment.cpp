@@ -1,6 +1,5 @@
-#include "host/environment.h"
+#include "core/environment.h"
 
-#include <charconv>
 #include <cstdlib>
 
 #include "core/error.h"
@@ -16,10 +15,8 @@ std::optional<std::string> environment_text(const char* name) {
 std::optional<int64_t> environment_number(const char* name, int64_t lowest, int64_t highest) {
   const auto text = environment_text(name);
   if (!text) return std::nullopt;
-  int64_t number = 0;
-  const char* const end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, number);
-  if (error != std::errc() || stop != end || number < lowest || number > highest) {
+  const auto number = whole_number(*text);
+  if (!number || *number < lowest || *number > highest) {
     throw Error(ExitCode::kUsage, "the environment has {}={}, which is not a whole number from {} to {}",
                 name, printable(*text, 40), lowest, highest);
   }

@@ -1,7 +1,8 @@
-#include "display/banner.h"
+#include "display/console_text.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -58,6 +59,56 @@ std::string note(const std::string& text, const ConsoleOptions& options) {
   const std::string lines = wrapped("NOTE: " + text, width_of(options), 2);
   return (options.colour ? kYellow + lines + kPlain : lines) + "\n";
 }
+
+constexpr char kColumns[] = "{:>9} {:>9} {:>9} {:>9} {:>9}";
+constexpr char kSpeedColumns[] = " {:>11} {:>11}";
+
+std::string metric(const MetricValues& metrics, const std::string& name) {
+  return show_metric(find_metric(metrics, name));
+}
+
+constexpr char kReplicaRow[] = "  {:>4}  {:>8}  {:<22}  {:>9}  {:>12}  {:>12}\n";
+
+std::string show_norm(std::optional<double> value) { return value ? fmt::format("{:.8g}", *value) : "-"; }
+
+// "5, 17, 3, ..."
+std::string show_indices(const InspectedReplica& replica) {
+  if (!replica.first_indices) return "-";
+  std::string text;
+  size_t shown = 0;
+  for (const int64_t index : *replica.first_indices) {
+    const std::string number = std::to_string(index);
+    if (text.size() + number.size() > 16) break;
+    text += (shown++ > 0 ? ", " : "") + number;
+  }
+  return replica.examples.value_or(0) > static_cast<int64_t>(shown) ? text + ", ..." : text;
+}
+
+std::string row_of(const InspectedReplica& replica) {
+  return fmt::format(kReplicaRow, show_count(replica.rank), show_count(replica.examples),
+                     show_indices(replica), show_metric(replica.loss), show_norm(replica.gradient_norm),
+                     show_norm(replica.weight_norm));
+}
+
+constexpr size_t kShortestBar = 12;
+constexpr size_t kLongestBar = 32;
+constexpr size_t kBar = 2;  // the index of the bar among the parts
+
+std::string bar(int64_t done, int64_t total, size_t length) {
+  const size_t inside = length - 2;
+  const double part =
+      total > 0 ? std::clamp(static_cast<double>(done) / static_cast<double>(total), 0.0, 1.0) : 0;
+  const auto filled = static_cast<size_t>(part * static_cast<double>(inside));
+  std::string drawn(filled, '=');
+  if (filled < inside) drawn += '>';
+  return "[" + drawn + std::string(inside - drawn.size(), '.') + "]";
+}
+
+struct Part {
+  std::string text;
+  int importance;
+  bool shown = false;
+};
 
 }  // namespace
 
@@ -125,6 +176,82 @@ std::string phase_line(const PhaseEvent& event) {
     text += fmt::format("; what the frozen layers make of the examples takes {}, ready in {}",
                         human_bytes(*event.feature_bytes), show_duration(event.feature_seconds));
   return text;
+}
+
+std::string epoch_heading(const std::string& evaluated, const std::string& metric, const std::string& best_by,
+                          int width) {
+  std::string first = fmt::format("{:>9}{:>20}{:>20}", "", "-- training --", "-- " + evaluated + " --");
+  std::string second = fmt::format(kColumns, "epoch", "loss", metric, "loss", metric);
+  if (width >= kEpochTableWidth) {
+    if (!best_by.empty()) first += fmt::format("{:>30}", "best by " + best_by);
+    second += fmt::format(kSpeedColumns, "examples/s", "time");
+  }
+  return first + "\n" + second + "\n";
+}
+
+std::string epoch_line(const EpochRow& row, const std::string& main, bool green, int width) {
+  std::string line = fmt::format(kColumns, fmt::format("{}/{}", show_count(row.epoch), row.epochs),
+                                 metric(row.training, "loss"), metric(row.training, main),
+                                 metric(row.evaluation, "loss"), metric(row.evaluation, main));
+  if (width >= kEpochTableWidth)
+    line += fmt::format(kSpeedColumns, show_rate(row.examples_per_second), show_duration(row.seconds));
+  if (!row.is_best) return line + "\n";
+  return line + (green ? fmt::format("  {}best{}\n", kGreen, kPlain) : "  best\n");
+}
+
+std::string inspection_table(const InspectEvent& inspection) {
+  std::string text =
+      fmt::format("step {}, replica by replica\n", show_count(inspection.step)) +
+      fmt::format(kReplicaRow, "rank", "examples", "which", "loss", "gradient norm", "weight norm");
+  if (inspection.replicas) {
+    for (const InspectedReplica& replica : *inspection.replicas) text += row_of(replica);
+  }
+  text += fmt::format(
+      "  shared gradient: norm {}\n  the sum of the above: {} (difference {:.1e}, allowed {:.0e})\n",
+      show_norm(inspection.gradient_norm), show_norm(inspection.expected_gradient_norm),
+      inspection.gradient_difference.value_or(0), inspection.gradient_tolerance.value_or(0));
+  text += fmt::format("  weights after the update: {} on every replica\n",
+                      inspection.weights_equal.value_or(false) ? "the same" : "NOT the same");
+  return text + (inspection.passed.value_or(false) ? "  OK\n" : "  FAILED\n");
+}
+
+std::string progress_line(const Progress& progress, int width) {
+  const size_t room = width > 1 ? static_cast<size_t>(width - 1) : 0;
+  const std::string total = std::to_string(progress.total_steps);
+  std::vector<Part> parts = {
+      // in the order in which they are shown
+      {progress.run, 1},
+      {progress.epochs > 0 ? fmt::format("epoch {}/{}", progress.epoch, progress.epochs) : std::string(), 8},
+      {std::string(kShortestBar, ' '), 6},
+      {fmt::format("{:>{}}/{}", progress.step, total.size(), total), 7}};
+  if (progress.epoch_is_over) {
+    parts.push_back({"evaluating", 5});
+  } else {
+    if (progress.loss) parts.push_back({"loss " + show_metric(progress.loss), 5});
+    if (progress.value) parts.push_back({progress.metric + " " + show_metric(progress.value), 2});
+  }
+  if (progress.examples_per_second)
+    parts.push_back({show_rate(progress.examples_per_second) + " examples/s", 3});
+  if (progress.seconds_left) parts.push_back({human_duration(*progress.seconds_left) + " left", 4});
+
+  std::vector<Part*> by_importance;
+  for (Part& part : parts) by_importance.push_back(&part);
+  std::sort(by_importance.begin(), by_importance.end(),
+            [](const Part* a, const Part* b) { return a->importance > b->importance; });
+  size_t used = 0;
+  for (Part* part : by_importance) {
+    const size_t needed = part->text.size() + (used > 0 ? 1 : 0);
+    part->shown = used + needed <= room;
+    if (part->shown) used += needed;
+  }
+  parts[kBar].text =
+      bar(progress.step, progress.total_steps, std::min(kLongestBar, kShortestBar + room - used));
+
+  std::string line;
+  for (const Part& part : parts) {
+    if (part.shown && !part.text.empty()) line += (line.empty() ? "" : " ") + part.text;
+  }
+  return line;
 }
 
 }  // namespace dtrain
