@@ -1,6 +1,8 @@
 // Collects whole tensors from the state that replicas hold in parts or individually, and restores it.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <functional>
 #include <string>
 
@@ -55,5 +57,8 @@ void prepare_to_collect(const Replica& replica);
 // for as many replicas as there are rows; further replicas keep their fresh generators. Each replica's own
 // buffers are restored only if the number of replicas is the same; otherwise all get the mean.
 bool restore(const Replica& replica, const CollectedVariables& variables);
+
+// Returns [group size, shape of `own`]: one row per rank, bit for bit. Collective.
+at::Tensor gather_rows(ProcessGroup& group, const at::Tensor& own);
 
 }  // namespace dtrain
