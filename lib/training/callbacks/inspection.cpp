@@ -12,7 +12,7 @@
 #include "callbacks/forwarding_strategy.h"
 #include "core/error.h"
 #include "models/variables.h"
-#include "step/eager_execution.h"
+#include "step/step_execution.h"
 
 namespace dtrain {
 namespace {

@@ -12,7 +12,7 @@
 #include "models/layer_specs.h"
 #include "spec/layers/dropout.h"
 #include "step/clipping.h"
-#include "step/eager_execution.h"
+#include "step/step_execution.h"
 #include "step/step_recorder.h"
 #include "strategy/replicas.h"
 #include "strategy/strategy.h"
