@@ -5,7 +5,6 @@
 #include "models/variables.h"
 #include "optim/decay_groups.h"
 #include "optim/training_optimizer.h"
-#include "step/clipping.h"
 #include "step/collect.h"
 #include "step/sentinel.h"
 #include "step/step_pacer.h"

@@ -22,7 +22,7 @@
 #include "plan/class_weights.h"
 #include "plan/devices.h"
 #include "plan/memory_estimate.h"
-#include "step/clipping.h"
+#include "step/train_step.h"
 #include "train/assembly.h"
 #include "train/describe_exception.h"
 #include "train/features.h"

@@ -11,7 +11,6 @@
 #include "comm/fake_accelerator.h"
 #include "models/layer_specs.h"
 #include "spec/layers/dropout.h"
-#include "step/clipping.h"
 #include "step/step_execution.h"
 #include "step/step_recorder.h"
 #include "strategy/replicas.h"
