@@ -1,15 +1,18 @@
 // Evaluates a saved model on a part of its data, with any number of replicas and without a strategy.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
 #include "comm/process_group.h"
-#include "inference/mistakes.h"
+#include "data/example_source.h"
 #include "models/model.h"
 #include "plan/job_plan.h"
 
@@ -17,6 +20,36 @@ namespace dtrain {
 
 // With more classes than this there is no confusion matrix: it would take gigabytes.
 constexpr int64_t kMostConfusedClasses = 1000;
+
+// An example that a model takes for something else.
+struct WrongExample {
+  int64_t index = 0;  // among the examples
+  ExampleName name = {};
+  int64_t label = 0;       // its class
+  int64_t prediction = 0;  // another one
+  double probability = 0;  // of the prediction
+  double of_label = 0;     // the probability of its class
+};
+
+// Those whose class had the least probability, the worst first: the same ones whatever the order in which
+// they are added.
+class WorstMistakes {
+ public:
+  explicit WorstMistakes(size_t most) : most_(most) {}
+
+  void add(WrongExample example);
+  // Adds what is wrong among the examples `indices`. Targets int64 [n], probabilities float64 [n, classes].
+  void add_batch(const at::Tensor& targets, const at::Tensor& probabilities,
+                 std::span<const int64_t> indices);
+  // At most as many as the limit.
+  std::vector<WrongExample> take();
+
+ private:
+  void keep_worst();
+
+  size_t most_;
+  std::vector<WrongExample> found_;
+};
 
 struct Evaluation {
   int64_t examples = 0;
