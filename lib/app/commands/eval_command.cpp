@@ -12,7 +12,7 @@
 #include "core/own_process.h"
 #include "core/terminal.h"
 #include "inference/evaluate_replicas.h"
-#include "inference/evaluation_text.h"
+#include "inference/output.h"
 #include "plan/warnings.h"
 #include "runs/finished_run.h"
 

@@ -4,8 +4,8 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
 #include "commands/commands.h"
-#include "inference/checkpoint_text.h"
 #include "inference/find_checkpoint.h"
+#include "inference/output.h"
 #include "runs/require_folder.h"
 
 namespace dtrain {

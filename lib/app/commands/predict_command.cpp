@@ -12,7 +12,7 @@
 #include "commands/report_problems.h"
 #include "core/terminal.h"
 #include "core/text.h"
-#include "inference/prediction_text.h"
+#include "inference/output.h"
 #include "inference/table_prediction.h"
 #include "metrics/event.h"
 #include "pictures/pictures_below.h"
