@@ -13,7 +13,7 @@
 #include "core/terminal.h"
 #include "core/text.h"
 #include "inference/output.h"
-#include "inference/table_prediction.h"
+#include "inference/prediction.h"
 #include "metrics/event.h"
 #include "pictures/pictures_below.h"
 #include "tables/csv_file.h"

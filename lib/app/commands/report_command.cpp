@@ -7,7 +7,7 @@
 #include "commands/report_problems.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "inference/model_reports.h"
+#include "inference/model_description.h"
 #include "report/report.h"
 #include "runs/require_folder.h"
 

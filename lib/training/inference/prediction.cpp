@@ -1,17 +1,23 @@
 #include "inference/prediction.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "arrays/array_file.h"
 #include "arrays/idx.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "data/memory_source.h"
+#include "data/table_dataset.h"
 #include "images/fit.h"
 #include "inference/evaluation.h"
+#include "inference/model_description.h"
 #include "loader/batches.h"
 #include "objective/objective.h"
+#include "tables/csv_table.h"
 #include "train/assembly.h"
 
 namespace dtrain {
@@ -75,6 +81,70 @@ void Predictor::predict_file(const std::filesystem::path& path, bool resize, int
     int64_t index = begin;
     for (auto& classes : predict(fitted, top))
       on_prediction({count > 1 ? std::optional(index++) : std::nullopt, std::move(classes)});
+  }
+}
+
+namespace {
+
+bool is_of_csv(const DatasetInfo& data) { return data.name == "csv"; }
+
+// The inputs of a file's rows, as the model was trained on them.
+TableTensors inputs_in(const std::filesystem::path& path, const DatasetInfo& data) {
+  if (is_of_csv(data)) {
+    const TableFormat format = table_format_of(data);
+    return encode_table(read_raw_table(path, format, /*with_targets=*/false), format, /*with_targets=*/false);
+  }
+  at::Tensor inputs = map_npy(path);
+  if (inputs.dim() == 1 && data.example_shape == std::vector<int64_t>{1}) inputs = inputs.unsqueeze(1);
+  if (inputs.dim() == 3 && data.example_shape.size() == 3) inputs = inputs.unsqueeze(1);
+  if (inputs.dim() == 0 || inputs.sizes().slice(1) != at::IntArrayRef(data.example_shape))
+    throw Error(ExitCode::kData, "{}: has the shape [{}], and the model takes [n, {}]",
+                printable(path.string(), 1000), fmt::join(inputs.sizes(), ", "),
+                fmt::join(data.example_shape, ", "));
+  return {.inputs = inputs, .targets = {}};
+}
+
+std::vector<std::string> columns_of(const DatasetInfo& data) {
+  if (data.targets > 0) return target_names(data);
+  std::vector<std::string> columns = {is_of_csv(data) ? table_format_of(data).targets.front() : "class"};
+  for (int64_t label = 0; label < data.classes; ++label) columns.push_back("p_" + class_name(data, label));
+  return columns;
+}
+
+}  // namespace
+
+TablePredictor::TablePredictor(const JobPlan& job, const NamedTensors& variables,
+                               std::optional<double> threshold)
+    : job_(job),
+      model_(trained_model(job, variables)),
+      threshold_(threshold),
+      columns_(columns_of(job.data)) {}
+
+void TablePredictor::predict_file(const std::filesystem::path& path,
+                                  const std::function<void(const std::string& line)>& on_warning,
+                                  const std::function<void(const RowPrediction&)>& on_row) const {
+  const at::NoGradGuard no_grad;
+  const TableTensors table = inputs_in(path, job_.data);
+  for (const std::string& line : table.unknown_words)
+    on_warning(printable(path.string(), 1000) + ": " + line);
+  const at::Tensor& inputs = table.inputs;
+  const at::ScalarType type = dtype_from_name(job_.spec.model.dtype);
+  const bool classes = job_.data.classes > 0;
+  const auto objective = make_objective(job_.spec.train);
+  const int64_t at_once = job_.spec.evaluate.batch_per_replica;
+  for (int64_t begin = 0; begin < inputs.size(0); begin += at_once) {
+    const at::Tensor some = inputs.narrow(0, begin, std::min(at_once, inputs.size(0) - begin)).to(type);
+    at::Tensor outputs = objective->predictions(finite_outputs(job_.spec, *model_, some), classes);
+    if (!classes && threshold_) outputs = outputs.ge(*threshold_).to(at::kDouble);
+    const at::Tensor best =
+        classes && threshold_ ? outputs.select(1, 1).ge(*threshold_).to(at::kLong) : outputs.argmax(1);
+    for (int64_t row = 0; row < outputs.size(0); ++row) {
+      RowPrediction predicted{.row = begin + row + 1};
+      if (classes) predicted.name = class_name(job_.data, best[row].item<int64_t>());
+      for (int64_t output = 0; output < outputs.size(1); ++output)
+        predicted.numbers.push_back(outputs[row][output].item<double>());
+      on_row(predicted);
+    }
   }
 }
 
