@@ -70,8 +70,8 @@ LoadedSpec spec_of_checkpoint(const std::filesystem::path& checkpoint, const Ove
   LoadedSpec loaded = parse_spec(state.spec, "the checkpoint's spec", overrides);
   loaded.spec.data.saved_table = state.table;
   if (measures_pixels(loaded.spec.data))
-    loaded.problems.push_back(loaded.problem_at(
-        "data.image", "a trained model keeps the numbers that were measured for it; leave out `measured`"));
+    loaded.refuse("data.image",
+                  "a trained model keeps the numbers that were measured for it; leave out `measured`");
   // Without a plugin: on the processor, or on a GPU as dtrain's own steps do. What the user says of devices
   // holds.
   if (loaded.spec.uses_plugin()) {

@@ -175,17 +175,16 @@ void check_phases(LoadedSpec& loaded, const LayerPlan& model) {
   for (size_t i = 0; i < loaded.spec.phases.size(); ++i) {
     const TrainableSpec& trainable = loaded.spec.phases[i].trainable;
     const std::string path = fmt::format("phases[{}].trainable", i);
-    const auto add = [&](const std::string& text) {
-      loaded.problems.push_back(loaded.problem_at(path, text));
-    };
     bool all_known = true;
     for (const std::string& name : trainable.layers) {
       if (trainable.last_layers || is_known(name, phased)) continue;
-      add(fmt::format("no layer is named '{}'{}", printable(name), layer_suggestion(name, model)));
+      loaded.refuse(path, "no layer is named '{}'{}", printable(name), layer_suggestion(name, model));
       all_known = false;
     }
     if (all_known && parameters_of(trained_layers(trainable, phased), model) == 0)
-      add("these layers have no parameters to train; dtrain plan lists the layers and their parameters");
+      loaded.refuse(path,
+                    "these layers have no parameters to train; dtrain plan lists the layers and their "
+                    "parameters");
   }
 }
 

@@ -1,4 +1,4 @@
-#include "plan/run_kind.h"
+#include "plan/job_plan.h"
 
 #include <array>
 
