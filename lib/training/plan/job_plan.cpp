@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -27,6 +28,13 @@ namespace dtrain {
 namespace {
 
 constexpr int64_t kMostAutomaticReplicas = 8;
+
+// In the order of RunKind.
+const std::array<RunTraits, 3> kRuns = {{
+    {.name = "baseline"},
+    {.name = "overhead", .trains = false},
+    {.name = "distributed", .saves = true, .resumes = true, .is_observed = true, .spans_hosts = true},
+}};
 
 // Checks the spec's number of replicas against the number that was started.
 void check_started(LoadedSpec& loaded, const Launched& launched) {
@@ -309,6 +317,10 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const JobPlan& 
 }
 
 }  // namespace
+
+const RunTraits& traits_of(RunKind kind) { return kRuns[static_cast<size_t>(kind)]; }
+
+const std::string& name_of(RunKind kind) { return traits_of(kind).name; }
 
 LayerPlan layers_of(const JobSpec& spec, const DatasetInfo& data) {
   // A yes or no takes one number.
