@@ -1,4 +1,4 @@
-#include "train/features.h"
+#include "train/replica.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "train/parameter_servers.h"
+#include "train/replica.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -20,7 +20,6 @@
 #include "strategy/strategy_kinds.h"
 #include "train/assembly.h"
 #include "train/meeting.h"
-#include "train/replica_groups.h"
 #include "train/run_checkpoints.h"
 
 namespace dtrain {
