@@ -4,8 +4,8 @@
 
 #include "core/clock.h"
 #include "host/cores.h"
-#include "job/supervise_subcommand.h"
-#include "job/supervised.h"
+#include "job/replica_process.h"
+#include "job/supervise_run.h"
 #include "metrics/event.h"
 #include "parallel/parallel_blocks.h"
 #include "store/store.h"

@@ -11,7 +11,6 @@
 #include "core/signals.h"
 #include "core/text.h"
 #include "host/hosts.h"
-#include "job/fewer_hosts.h"
 #include "job/host_lines.h"
 #include "job/restarts.h"
 #include "launch/role.h"

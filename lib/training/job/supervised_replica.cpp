@@ -5,7 +5,6 @@
 #include "core/text.h"
 #include "job/job.h"
 #include "job/replica_process.h"
-#include "job/supervised.h"
 #include "launch/role.h"
 #include "plan/plan_file.h"
 #include "processes/report.h"
