@@ -33,7 +33,7 @@ class LeadingHost {
   LeadingHost(const JobPlan& job, const JobHosts& hosts, const std::function<std::string()>& make_folder);
 
   const std::string& own_name() const { return hosts_.own_name(); }
-  // The job on the hosts that are left (job/fewer_hosts.h).
+  // The job on the hosts that are left (with_fewer_hosts()).
   const JobPlan& job() const { return job_; }
 
   // Serves the store of the distributed run, tells the others to start, and returns the identities of the
