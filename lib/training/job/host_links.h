@@ -77,6 +77,8 @@ class LeadingHost {
   void wait_for_lines() const;
   bool all_ended() const;
   void tell_all(const std::string& line);
+  void meet(const RendezvousOptions& options, const std::optional<std::vector<Member>>& present,
+            const std::function<std::string()>& make_folder);
   void take_in(std::vector<MemberLink> links);
   void go_on_with_those_here(const Error& why);
 
@@ -129,15 +131,8 @@ class FollowingHost {
   void go_on_with(const std::vector<int>& numbers);
   SuperviseResult leader_is_gone() const;
 
-  struct StartLine {
-    uint16_t port = 0;
-    int64_t restart = 0;
-    bool resume = false;
-  };
-
   JobPlan job_;
-  const HostPlace whole_;  // of all hosts
-  std::string own_name_;
+  const JobHosts& hosts_;
   HostPlace place_;  // of those that are left
   std::string own_address_;
   Joined joined_;
@@ -145,7 +140,7 @@ class FollowingHost {
   std::string leader_address_;
   std::vector<std::string> members_;
   bool comes_back_ = false;
-  std::optional<StartLine> start_;
+  std::optional<HostStart> start_;
   std::optional<int64_t> restart_;  // of what was started last
   bool stopped_ = false;            // the leader wants this host's replicas to end
   bool again_ = false;              // the run begins again
