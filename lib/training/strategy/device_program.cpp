@@ -16,7 +16,7 @@
 #include "spec/batch_plan.h"
 #include "strategy/device_variables.h"
 #include "strategy/step_queue.h"
-#include "strategy/strategy_kinds.h"
+#include "strategy/strategy.h"
 
 namespace dtrain {
 namespace {

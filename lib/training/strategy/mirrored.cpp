@@ -10,7 +10,7 @@
 #include "step/step_pacer.h"
 #include "step/step_recorder.h"
 #include "step/train_step.h"
-#include "strategy/strategy_kinds.h"
+#include "strategy/strategy.h"
 
 namespace dtrain {
 namespace {

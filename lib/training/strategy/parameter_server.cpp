@@ -12,7 +12,7 @@
 #include "step/collect.h"
 #include "step/sentinel.h"
 #include "step/train_step.h"
-#include "strategy/strategy_kinds.h"
+#include "strategy/strategy.h"
 
 namespace dtrain {
 namespace {

@@ -17,7 +17,7 @@
 #include "initial_state/warm_start.h"
 #include "parameter_server/parameter_service.h"
 #include "store/peer_errors.h"
-#include "strategy/strategy_kinds.h"
+#include "strategy/strategy.h"
 #include "train/assembly.h"
 #include "train/meeting.h"
 #include "train/run_checkpoints.h"
