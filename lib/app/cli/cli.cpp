@@ -8,7 +8,7 @@
 
 #include "cli/command_line.h"
 #include "cli/usage_error.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/files.h"
 #include "core/own_process.h"
 #include "core/signals.h"

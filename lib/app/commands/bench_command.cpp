@@ -6,7 +6,7 @@
 #include <iostream>
 
 #include "commands/commands.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/own_process.h"
 #include "core/text.h"
 #include "core/version.h"

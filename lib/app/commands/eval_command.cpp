@@ -5,10 +5,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "commands/checkpoint_job.h"
 #include "commands/commands.h"
-#include "commands/preparation.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/own_process.h"
 #include "core/terminal.h"
 #include "inference/evaluate_replicas.h"

@@ -4,8 +4,7 @@
 #include <iostream>
 
 #include "commands/commands.h"
-#include "commands/page_file.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/files.h"
 #include "core/signals.h"
 #include "display/rate_plot.h"
@@ -13,7 +12,6 @@
 #include "launch/place.h"
 #include "plan/job_plan.h"
 #include "report/report.h"
-#include "runs/run_directory.h"
 
 namespace dtrain {
 
@@ -28,9 +26,7 @@ ExitCode find_lr_command(const RateCommandOptions& options) {
   if (options.out) require_own_page(*options.out, options.overwrite, "dtrain find-lr");
   RateTest test = options.test;
   test.name = loaded.spec.name;
-  RunDirectoryOptions directory;
-  directory.name = loaded.spec.name + "-find-lr";
-  const std::filesystem::path folder = make_folder_of_run(directory);
+  const std::filesystem::path folder = make_empty_folder({}, loaded.spec.name + "-find-lr");
   if (!options.quiet)
     report_failure(fmt::format("dtrain: {} steps with learning rates from {:g} to {:g}, in {}", test.steps,
                                test.from, test.to, folder.string()),

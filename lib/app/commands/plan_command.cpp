@@ -5,7 +5,7 @@
 
 #include "commands/commands.h"
 #include "commands/compile_ahead.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "data/dataset.h"

@@ -7,9 +7,8 @@
 #include <iostream>
 
 #include "checkpoint/checkpoint.h"
-#include "commands/checkpoint_job.h"
 #include "commands/commands.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "inference/evaluation.h"

@@ -3,8 +3,7 @@
 #include <iostream>
 
 #include "commands/commands.h"
-#include "commands/page_file.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "inference/model_description.h"

@@ -4,8 +4,7 @@
 #include <iostream>
 
 #include "commands/commands.h"
-#include "commands/preparation.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/own_process.h"
 #include "core/signals.h"
 #include "core/terminal.h"

@@ -2,7 +2,7 @@
 #include <iostream>
 
 #include "commands/commands.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/text.h"
 #include "data/dataset.h"
 #include "documentation/document.h"

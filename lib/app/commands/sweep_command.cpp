@@ -1,19 +1,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 
 #include "commands/commands.h"
-#include "commands/preparation.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/own_process.h"
 #include "core/signals.h"
 #include "core/terminal.h"
 #include "display/sweep.h"
 #include "experiments/sweep.h"
 #include "launch/place.h"
-#include "runs/run_directory.h"
 
 namespace dtrain {
 namespace {
@@ -27,16 +24,6 @@ std::vector<int64_t> ascending_once(std::vector<int64_t> values) {
 SweepOptions sweep_options(const SweepCommandOptions& options) {
   return {ascending_once(options.replicas), ascending_once(options.batches), options.mode == "strong",
           options.repeats, options.steps};
-}
-
-std::filesystem::path make_sweep_folder(const SweepCommandOptions& options, const std::string& job) {
-  RunDirectoryOptions directory;
-  directory.name = job + "-sweep";
-  if (options.out) directory.directory = *options.out;
-  const std::filesystem::path folder = make_folder_of_run(directory);
-  std::error_code error;
-  if (std::filesystem::is_empty(folder, error) && !error) return folder;
-  throw Error(ExitCode::kUsage, folder.string() + ": is not an empty folder; choose another with --out");
 }
 
 }  // namespace
@@ -59,7 +46,7 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
   if (prepare_data(data, spec.data, options.quiet)) data = find_dataset(spec.data);
   measure_data(data, spec, options.quiet);
   PlannedSweep planned = plan_sweep(spec, data, sweep_options(options));
-  planned.sweep.directory = make_sweep_folder(options, loaded.spec.name).string();
+  planned.sweep.directory = make_empty_folder(options.out, loaded.spec.name + "-sweep").string();
   const std::string program = own_program().string();
   std::ostream nowhere(nullptr);
   const ExitCode code = run_sweep(planned, program, options.quiet ? nowhere : std::cerr);

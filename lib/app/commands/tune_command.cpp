@@ -5,8 +5,7 @@
 #include <iostream>
 
 #include "commands/commands.h"
-#include "commands/preparation.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/signals.h"
 #include "core/terminal.h"
 #include "display/tune.h"
@@ -14,28 +13,11 @@
 #include "job/run_output.h"
 #include "launch/place.h"
 #include "runs/require_folder.h"
-#include "runs/run_directory.h"
 
 namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-fs::path make_tune_folder(const TuneCommandOptions& options, const std::string& job) {
-  RunDirectoryOptions directory;
-  directory.name = job + "-tune";
-  if (options.out) directory.directory = *options.out;
-  const fs::path folder = make_folder_of_run(directory);
-  std::error_code error;
-  if (fs::is_empty(folder, error) && !error) return folder;
-  throw Error(
-      ExitCode::kUsage,
-      fs::exists(folder / "tune.json")
-          ? fmt::format(
-                "{0}: has a tune; dtrain tune --resume {0} continues it, or choose another folder with --out",
-                folder.string())
-          : folder.string() + ": is not an empty folder; choose another with --out");
-}
 
 // The folder of the planned tune; nullopt if there are problems, which are printed.
 std::optional<fs::path> begin_tune(const TuneCommandOptions& options) {
@@ -57,7 +39,11 @@ std::optional<fs::path> begin_tune(const TuneCommandOptions& options) {
     report_problems(problems);
     return std::nullopt;
   }
-  const fs::path folder = make_tune_folder(options, planned.tune.name);
+  if (options.out && fs::exists(fs::path(*options.out) / "tune.json"))
+    throw Error(ExitCode::kUsage,
+                "{0}: has a tune; dtrain tune --resume {0} continues it, or choose another folder with --out",
+                *options.out);
+  const fs::path folder = make_empty_folder(options.out, planned.tune.name + "-tune");
   planned.tune.directory = folder.string();
   prepare_data(planned.first.data, planned.first.spec.data, options.quiet);  // once, not in several trials
   save_tune(planned);
