@@ -8,7 +8,7 @@
 #include "core/files.h"
 #include "core/signals.h"
 #include "display/rate_plot.h"
-#include "experiments/find_rate.h"
+#include "experiments/first_steps.h"
 #include "launch/place.h"
 #include "plan/job_plan.h"
 #include "report/report.h"

@@ -12,7 +12,7 @@
 #include "data/picture_dataset.h"
 #include "diagnostics/layer_speed.h"
 #include "display/learning_rate_chart.h"
-#include "experiments/fit_batch.h"
+#include "experiments/first_steps.h"
 #include "initial_state/obstacles.h"
 #include "metrics/event.h"
 #include "plan/device_programs.h"

@@ -10,7 +10,7 @@
 #include "core/terminal.h"
 #include "core/text.h"
 #include "data/dataset.h"
-#include "experiments/fit_batch.h"
+#include "experiments/first_steps.h"
 #include "initial_state/obstacles.h"
 #include "job/job.h"
 #include "launch/place.h"
