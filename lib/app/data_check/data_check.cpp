@@ -11,7 +11,6 @@
 #include "core/clock.h"
 #include "data/picture_dataset.h"
 #include "data_check/check_kinds.h"
-#include "data_check/same_examples.h"
 
 namespace dtrain {
 

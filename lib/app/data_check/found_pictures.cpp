@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "data_check/found_kinds.h"
+#include "data_check/found_data.h"
 #include "images/image_file.h"
 #include "images/image_set.h"
 #include "pictures/archives.h"

@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "data_check/found_kinds.h"
+#include "data_check/found_data.h"
 #include "tables/counted_table.h"
 #include "tables/csv_file.h"
 #include "tables/csv_summary.h"

@@ -1,4 +1,4 @@
-#include "data_check/same_examples.h"
+#include "data_check/check_kinds.h"
 
 #include <algorithm>
 #include <map>
