@@ -7,7 +7,6 @@
 #include <iostream>
 
 #include "cli/command_line.h"
-#include "cli/usage_error.h"
 #include "commands/shared.h"
 #include "core/files.h"
 #include "core/own_process.h"
