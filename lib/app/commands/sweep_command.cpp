@@ -15,15 +15,14 @@
 namespace dtrain {
 namespace {
 
-std::vector<int64_t> ascending_once(std::vector<int64_t> values) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-  return values;
-}
-
 SweepOptions sweep_options(const SweepCommandOptions& options) {
-  return {ascending_once(options.replicas), ascending_once(options.batches), options.mode == "strong",
-          options.repeats, options.steps};
+  SweepOptions plan = options.plan;
+  plan.strong = options.mode == "strong";
+  for (std::vector<int64_t>* values : {&plan.replicas, &plan.batches}) {
+    std::sort(values->begin(), values->end());
+    values->erase(std::unique(values->begin(), values->end()), values->end());
+  }
+  return plan;
 }
 
 }  // namespace
