@@ -13,6 +13,7 @@
 #include "documentation/first_job.h"
 #include "experiments/search_space.h"
 #include "experiments/sweep.h"
+#include "inference/evaluate_replicas.h"
 #include "inference/find_checkpoint.h"
 #include "job_file/overrides.h"
 #include "runs/rate_test.h"
@@ -58,11 +59,8 @@ struct PlanOptions {
 
 struct EvalOptions {
   CheckpointChoice checkpoint;
-  Overrides overrides;
+  EvaluationJob evaluation;         // without its checkpoint
   std::optional<std::string> data;  // the dataset's folder
-  int64_t replicas = 1;
-  std::string split = "test";  // train, validation or test
-  int64_t mistakes = 0;        // how many of the worst to tell
   bool json = false;
 };
 
