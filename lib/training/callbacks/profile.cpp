@@ -8,7 +8,7 @@
 #include "callbacks/step_trace.h"
 #include "core/clock.h"
 #include "core/files.h"
-#include "step/step_pacer.h"
+#include "step/device_steps.h"
 #include "store/peer_errors.h"
 
 namespace dtrain {

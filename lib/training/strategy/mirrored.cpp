@@ -6,9 +6,8 @@
 #include "optim/decay_groups.h"
 #include "optim/training_optimizer.h"
 #include "step/collect.h"
+#include "step/device_steps.h"
 #include "step/sentinel.h"
-#include "step/step_pacer.h"
-#include "step/step_recorder.h"
 #include "step/train_step.h"
 #include "strategy/strategy.h"
 
