@@ -15,7 +15,6 @@
 #include "experiments/first_steps.h"
 #include "initial_state/obstacles.h"
 #include "metrics/event.h"
-#include "plan/device_programs.h"
 #include "plan/job_plan.h"
 #include "plan/memory_estimate.h"
 #include "plan/planned_step.h"

@@ -15,7 +15,6 @@
 #include "models/model.h"
 #include "models/variables.h"
 #include "plan/class_weights.h"
-#include "plan/device_programs.h"
 #include "plan/devices.h"
 #include "plan/planned_step.h"
 
