@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "callbacks/callback.h"
+#include "callbacks/callbacks.h"
 #include "callbacks/forwarding_strategy.h"
 #include "callbacks/kernel_times.h"
 #include "callbacks/step_trace.h"

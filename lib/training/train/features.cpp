@@ -12,7 +12,7 @@
 #include <system_error>
 #include <vector>
 
-#include "callbacks/callback.h"
+#include "callbacks/callbacks.h"
 #include "comm/shared_barrier.h"
 #include "comm/shared_segment.h"
 #include "core/checksum.h"
