@@ -4,7 +4,6 @@
 
 #include "callbacks/callbacks.h"
 #include "callbacks/forwarding_strategy.h"
-#include "callbacks/kernel_times.h"
 #include "callbacks/step_trace.h"
 #include "core/clock.h"
 #include "core/files.h"
