@@ -71,7 +71,7 @@ class StepTrace {
 // Makes a complete trace file from the events of several processes.
 std::string trace_file(const std::string& events);
 
-// Times are in nanoseconds.
+// The activities of a device, summed up: the time of each kernel, and the idle time. In nanoseconds.
 struct KernelTimes {
   // All kernels of one function, or all copies of one kind.
   struct Kind {
