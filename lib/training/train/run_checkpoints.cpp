@@ -8,7 +8,6 @@
 #include <system_error>
 #include <vector>
 
-#include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
 #include "core/clock.h"
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "checkpoint/writer.h"
+#include "checkpoint/checkpoint.h"
 #include "metrics/events.h"
 #include "plan/job_plan.h"
 #include "store/store.h"
