@@ -4,7 +4,7 @@
 #include "cli/command_line.h"
 #include "core/text.h"
 #include "documentation/exit_code_help.h"
-#include "inference/evaluate_replicas.h"
+#include "inference/evaluation.h"
 #include "traits/objectives.h"
 
 namespace dtrain {

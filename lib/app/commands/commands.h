@@ -13,7 +13,7 @@
 #include "documentation/first_job.h"
 #include "experiments/search_space.h"
 #include "experiments/sweep.h"
-#include "inference/evaluate_replicas.h"
+#include "inference/evaluation.h"
 #include "inference/find_checkpoint.h"
 #include "job_file/overrides.h"
 #include "runs/rate_test.h"

@@ -1,4 +1,4 @@
-#include "inference/evaluate_replicas.h"
+#include "inference/evaluation.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

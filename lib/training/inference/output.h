@@ -6,7 +6,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
-#include "inference/evaluate_replicas.h"
+#include "inference/evaluation.h"
 #include "inference/prediction.h"
 #include "metrics/event.h"
 
