@@ -107,6 +107,7 @@ ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part = "te
 EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSourcePtr& examples,
                               ProcessGroup& group, size_t most_mistakes = 0);
 
+// An evaluation of a checkpoint by one process or several on this host.
 constexpr int64_t kMaxEvaluationReplicas = 64;
 
 struct EvaluationJob {
