@@ -32,7 +32,6 @@ class StepTrace {
   using Origin = std::chrono::system_clock::time_point;
   void start(Origin origin);
   void stop();
-  bool is_recording() const { return recording_; }
   using Time = std::chrono::steady_clock::time_point;
   void add_step(int64_t step, Time begin, Time end);
   // Adds what the device called `name` did since start(). May follow stop().
