@@ -57,14 +57,6 @@ RunCheckpoints::RunCheckpoints(const JobPlan& job, const RunPlan& run, const std
   writer_ = std::make_unique<CheckpointWriter>(folder_, spec_, [this] { sink_.settle(); });
 }
 
-bool RunCheckpoints::are_due_after_step(int64_t step) const {
-  return saves_ && spec_.every_steps && step % *spec_.every_steps == 0;
-}
-
-bool RunCheckpoints::are_due_after_epoch(int64_t epoch) const {
-  return saves_ && spec_.every_epochs && epoch % *spec_.every_epochs == 0;
-}
-
 bool RunCheckpoints::are_due_by_time() const {
   return writer_ && spec_.every_minutes &&
          steady_seconds() - last_time_ >= 60 * static_cast<double>(*spec_.every_minutes);
