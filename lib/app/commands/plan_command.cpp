@@ -13,7 +13,6 @@
 #include "diagnostics/layer_speed.h"
 #include "display/learning_rate_chart.h"
 #include "experiments/first_steps.h"
-#include "initial_state/obstacles.h"
 #include "metrics/event.h"
 #include "plan/job_plan.h"
 #include "plan/memory_estimate.h"

@@ -11,7 +11,6 @@
 #include "core/text.h"
 #include "data/dataset.h"
 #include "experiments/first_steps.h"
-#include "initial_state/obstacles.h"
 #include "job/job.h"
 #include "launch/place.h"
 #include "launch/token.h"

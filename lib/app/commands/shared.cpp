@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <iostream>
 #include <sstream>
 #include <system_error>
@@ -11,18 +13,24 @@
 
 #include "core/clock.h"
 #include "core/files.h"
+#include "core/sockets.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "data/picture_dataset.h"
 #include "data/pixel_statistics.h"
 #include "host/cores.h"
 #include "inference/evaluation.h"
+#include "initial_state/warm_start.h"
+#include "launch/identity.h"
+#include "plan/devices.h"
 #include "report/page.h"
 #include "runs/run_directory.h"
 #include "spec/normalisation.h"
 
 namespace dtrain {
 namespace {
+
+const std::string kObstacle = "this job cannot run on this host: ";
 
 void report_lines(const char* begin, const std::vector<std::string>& texts) {
   for (const std::string& text : texts) std::cerr << begin << printable_lines(text);
@@ -148,6 +156,45 @@ void measure_data(const DatasetInfo& data, JobSpec& job, bool quiet) {
     std::cerr << fmt::format("dtrain: the training pictures have a mean of {} and a standard deviation of {}",
                              text_of(by.mean), text_of(by.standard_deviation))
               << std::endl;
+}
+
+void require_loopback(const JobPlan& job) {
+  const RunPlan& run = job.distributed_run();
+  const bool by_sockets = run.is_asynchronous() || job.communication == "gloo";
+  if (job.spec.hosts.size() < 2 && by_sockets && run.processes() > 1)
+    require_own_address(Identity().own_address);
+}
+
+std::vector<std::string> missing_on_host(const JobPlan& job) {
+  const std::array<std::function<void()>, 2> requirements = {
+      [&] { require_devices(job.spec, job.devices, find_devices(job.spec)); },
+      [&] { require_loopback(job); }};
+  std::vector<std::string> found;
+  for (const std::function<void()>& require : requirements) {
+    try {
+      require();
+    } catch (const Error& error) {
+      found.push_back(kObstacle + error.what());
+    }
+  }
+  return found;
+}
+
+std::optional<std::string> weights_problem(const JobPlan& job) {
+  const std::string field = "model.weights: ";
+  try {
+    require_weights(job);
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    return what.starts_with(field) ? what.substr(field.size()) : what;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> obstacles(const JobPlan& job) {
+  std::vector<std::string> found = missing_on_host(job);
+  if (const auto problem = weights_problem(job)) found.push_back(kObstacle + "model.weights: " + *problem);
+  return found;
 }
 
 }  // namespace dtrain

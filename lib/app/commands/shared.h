@@ -1,5 +1,5 @@
 // What several commands do: reporting problems and errors on standard error, opening a checkpoint, preparing
-// data, and making room for their files.
+// data, making room for their files, and checking whether a job can run on this host.
 #pragma once
 
 #include <cstdint>
@@ -77,5 +77,16 @@ bool prepare_data(const DatasetInfo& data, const DataSpec& spec, bool quiet);
 // Measures what the spec wants measured of the training pictures, and puts the numbers in their place.
 // Reads all of these pictures, which prepare_data() has made quick. Nothing without such a wish.
 void measure_data(const DatasetInfo& data, JobSpec& job, bool quiet);
+
+// Throws Error(kPeerLost) if the replicas of one host are to meet through sockets and cannot.
+void require_loopback(const JobPlan& job);
+
+// Notes for the user: a device, a plugin or a network that is not there.
+std::vector<std::string> missing_on_host(const JobPlan& job);
+// The problem with the initial weights: they are missing or do not fit. nullopt: no problem, or no initial
+// weights.
+std::optional<std::string> weights_problem(const JobPlan& job);
+// All of these as notes.
+std::vector<std::string> obstacles(const JobPlan& job);
 
 }  // namespace dtrain

@@ -6,7 +6,6 @@
 #include "core/text.h"
 #include "data/dataset.h"
 #include "documentation/document.h"
-#include "initial_state/obstacles.h"
 #include "job_file/load.h"
 #include "metrics/event.h"
 #include "plan/warnings.h"
