@@ -114,7 +114,13 @@ void ParameterService::serve_worker(int worker, const Connect& connect) {
     Session session{worker, connect(worker), Message()};
     const OpenSession open(*this, session);
     if (!join(session)) return;
-    take_back(worker);
+    {
+      const std::lock_guard lock(mutex_);
+      if (ledger_.is_lost(worker)) {
+        ledger_.take_back(worker);
+        options_.on_return(worker, ledger_.done(worker));
+      }
+    }
     RequestHeader request;
     while (session.message.await_request(*session.channel, request) && answer(session, request)) {
     }
@@ -146,13 +152,6 @@ bool ParameterService::answer(Session& session, const RequestHeader& request) {
   const std::lock_guard lock(mutex_);
   options_.on_request(ledger_.version());
   return true;
-}
-
-void ParameterService::take_back(int worker) {
-  const std::lock_guard lock(mutex_);
-  if (!ledger_.is_lost(worker)) return;
-  ledger_.take_back(worker);
-  options_.on_return(worker, ledger_.done(worker));
 }
 
 void ParameterService::send(Session& session, AnswerHeader header) {

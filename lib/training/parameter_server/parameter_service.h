@@ -90,7 +90,6 @@ class ParameterService {
   // Answers one request; false if it was the last one.
   bool answer(Session& session, const RequestHeader& request);
   void send(Session& session, AnswerHeader header);
-  void take_back(int worker);
   // The first exchange; false if it did not take place.
   bool join(Session& session);
   // Each answers the request of its name.
