@@ -108,14 +108,14 @@ constexpr int64_t kUploadedAhead = 4;  // batches: the processor collects some w
 // Where batches are put together for a replica on a device.
 void assemble_on(const Accelerator& accelerator, const JobPlan& job, LoaderOptions& options) {
   const std::string& where = job.spec.cuda.data;
-  const int64_t bytes = job.data.stored_bytes(), free = accelerator.memory().free;
+  const int64_t bytes = job.data.stored_bytes(), room = accelerator.memory().free;
   const bool resident = !decodes_while_reading(job) && options.augment.empty() &&
-                        (where == "resident" || (where == "auto" && bytes <= free / 4));
+                        (where == "resident" || (where == "auto" && bytes <= room / 4));
   options.device = accelerator.device();
   options.assembly = resident ? Assembly::kResident : Assembly::kUploaded;
   // The numbers that pixels of a byte each are converted to.
   const int64_t bytes_of_numbers = bytes * static_cast<int64_t>(at::elementSize(options.format.dtype));
-  options.holds_numbers = job.data.has_pixels && bytes_of_numbers <= free / 16;
+  options.holds_numbers = job.data.has_pixels && bytes_of_numbers <= room / 16;
   if (resident) options.prefetch = 0;  // there is nothing to prepare
   if (!resident && options.prefetch == 0) options.prefetch = kUploadedAhead;
 }
