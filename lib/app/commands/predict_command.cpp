@@ -44,7 +44,6 @@ ExitCode for_each_file(const std::vector<std::string>& files, const PredictOptio
   return code;
 }
 
-// Predicts the rows of tables, and prints a table.
 void predict_rows(const Predictor& predictor, const PredictOptions& options, const std::string& file) {
   const std::vector<std::string> columns = predicted_columns(predictor.job.data);
   const auto warn = [](const std::string& line) { report_warnings({line}); };
@@ -67,7 +66,6 @@ void predict_rows(const Predictor& predictor, const PredictOptions& options, con
   });
 }
 
-// Predicts pictures in files and folders.
 ExitCode predict_pictures(const Predictor& predictor, const PredictOptions& options,
                           const std::vector<std::string>& files) {
   const DatasetInfo& data = predictor.job.data;

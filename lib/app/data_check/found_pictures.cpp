@@ -41,7 +41,6 @@ bool has_picture(const fs::path& folder) {
   return false;
 }
 
-// Whether a folder in `folder` has pictures.
 bool has_classes(const fs::path& folder) {
   const std::vector<fs::path> classes = subfolders_of(folder);
   return std::any_of(classes.begin(), classes.end(), has_picture);

@@ -143,7 +143,6 @@ std::string losses_for(Targets targets) {
   return names.empty() ? last : join(names) + " or " + last;
 }
 
-// Checks that the loss is one for the targets of the data.
 void check_targets(LoadedSpec& loaded, const DatasetInfo& data) {
   const LossSpec& loss = loaded.spec.train.loss;
   const Targets targets = objective_info(loss.kind).targets;
@@ -190,7 +189,6 @@ void check_views(LoadedSpec& loaded, const DatasetInfo& data) {
   if (loaded.spec.evaluate.zoom < 1) add("evaluate.zoom", "scales");
 }
 
-// Checks that the operations of data.augment can be done to the examples.
 void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
   const std::vector<AugmentSpec>& operations = loaded.spec.data.augment;
   if (!operations.empty() && !are_pictures(data))

@@ -151,7 +151,6 @@ class Mirrored : public Strategy {
   }
 
  private:
-  // Makes what a step needs for the parameters that are trained.
   void prepare_steps() {
     sentinel_.reset();
     average_ = nullptr;

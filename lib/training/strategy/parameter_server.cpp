@@ -62,14 +62,12 @@ class ServerLink {
     return values;
   }
 
-  // Receives the rest of the answer to kCollect.
   ServerState receive_state(int64_t memories, int workers) {
     ServerState state(memories, trained_.elements, dtype_, workers);
     state.receive(*channel_);
     return state;
   }
 
-  // Receives what follows the state.
   Growth receive_growth() {
     const std::vector<double> numbers = receive_numbers(2);
     return {numbers[0], numbers[1]};
@@ -282,7 +280,6 @@ class ParameterServer : public Strategy {
     return answers;
   }
 
-  // Makes what a step needs for the parameters that are trained.
   void prepare_steps() {
     execution_.reset();
     reducer_.reset();
