@@ -1,10 +1,11 @@
+#include "inference/output.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "core/text.h"
-#include "inference/output.h"
 #include "tables/csv_file.h"
 
 namespace dtrain {

@@ -19,10 +19,9 @@
 namespace dtrain {
 
 // For a small model, the CPU's part of a step takes longer than the device's; a replay reduces it to one call
-// (CUDA graphs; Gray 2019, Getting Started with CUDA Graphs). Runs steps, and replays those of the first shape
-// that has occurred often. A step of another shape (the
-// last, partial batch of an epoch) runs unrecorded: a second recording would hold the memory of all
-// activations a second time.
+// (CUDA graphs; Gray 2019, Getting Started with CUDA Graphs). Runs steps, and replays those of the first
+// shape that has occurred often. A step of another shape (the last, partial batch of an epoch) runs
+// unrecorded: a second recording would hold the memory of all activations a second time.
 class StepRecorder {
  public:
   using Step = std::function<MetricSums(const Share&)>;
