@@ -57,7 +57,7 @@ AllReduceBench bench_from(const BenchOptions& options) {
   AllReduceBench bench = options.all_reduce;
   const std::set<std::string> kinds(bench.communication.begin(), bench.communication.end());
   if (kinds.size() < bench.communication.size())
-    throw Error(ExitCode::kUsage, "--communication: one of {} is listed twice", join(bench.communication));
+    throw Error(ExitCode::kUsage, "--communication: {}: a kind is listed twice", join(bench.communication));
   for (const std::string& part : options.sizes) add_sizes(part, bench.sizes);
   if (bench.sizes.size() > kMostSizes)
     throw Error(ExitCode::kUsage, "--sizes: more than {} sizes", kMostSizes);
