@@ -225,16 +225,6 @@ void run_replica(const ReplicaContext& context, const Dataset& dataset) {
   }
 }
 
-namespace {
-
-// NCCL would listen on any interface; a choice that the user has made stays.
-void keep_nccl_to(const std::string& address) {
-  const std::string interface = interface_of_address(address);
-  if (!interface.empty()) ::setenv("NCCL_SOCKET_IFNAME", ("=" + interface).c_str(), /*overwrite=*/0);
-}
-
-}  // namespace
-
 GroupNetwork network_of(const Identity& identity) {
   GroupNetwork network{identity.own_address, identity.members,    identity.host,
                        identity.hosts,       identity.local_rank, identity.local_world_size};
@@ -251,7 +241,11 @@ std::unique_ptr<ProcessGroup> ReplicaGroups::make_group() {
   const auto replicas = static_cast<int>(context_.run.training_processes());
   const int rank = context_.identity.rank;
   const std::string& communication = context_.job.communication;
-  if (communication == "nccl" && replicas > 1) keep_nccl_to(network.address);
+  if (communication == "nccl" && replicas > 1) {
+    // It would listen on any interface; a choice that the user has made stays.
+    const std::string interface = interface_of_address(network.address);
+    if (!interface.empty()) ::setenv("NCCL_SOCKET_IFNAME", ("=" + interface).c_str(), /*overwrite=*/0);
+  }
   if (network.spans_hosts() && replicas > 1)  // some may load data from a slower disk
     wait_for_ranks(keys, rank, replicas, rendezvous_timeout(spec));
   return dtrain::make_group(communication, keys, rank, replicas,
