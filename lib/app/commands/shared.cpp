@@ -37,6 +37,9 @@ void report_lines(const char* begin, const std::vector<std::string>& texts) {
   std::cerr.flush();
 }
 
+constexpr double kSecondsBetween = 0.2;
+constexpr double kLong = 2;  // seconds, after which a user wonders
+
 }  // namespace
 
 ExitCode report_problems(const std::vector<Problem>& problems) {
@@ -96,13 +99,6 @@ std::optional<CheckpointJob> open_checkpoint(const CheckpointChoice& choice, con
   report_problems(planned.problems);
   return std::nullopt;
 }
-
-namespace {
-
-constexpr double kSecondsBetween = 0.2;
-constexpr double kLong = 2;  // seconds, after which a user wonders
-
-}  // namespace
 
 CountingLine::CountingLine(std::string what, bool quiet)
     : what_(std::move(what)),

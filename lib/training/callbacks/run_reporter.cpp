@@ -76,6 +76,13 @@ std::vector<std::string> device_names(const JobPlan& job, int64_t replicas) {
   return names;
 }
 
+constexpr double kMuchSlower = 2;
+constexpr double kMuchWaiting = 0.2;      // of the time
+constexpr double kFromTheBeginning = 10;  // seconds
+
+constexpr const char* kAdvice =
+    "end other programs there, or leave them a core (strategy.threads_per_replica, strategy.replicas)";
+
 }  // namespace
 
 void SentSteps::add(const Traffic& step) {
@@ -377,17 +384,6 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   end.validation = validation_;
   sink_.on_event(encode(end));
 }
-
-namespace {
-
-constexpr double kMuchSlower = 2;
-constexpr double kMuchWaiting = 0.2;      // of the time
-constexpr double kFromTheBeginning = 10;  // seconds
-
-constexpr const char* kAdvice =
-    "end other programs there, or leave them a core (strategy.threads_per_replica, strategy.replicas)";
-
-}  // namespace
 
 std::optional<std::string> SlowSteps::look(double step_ms, double seconds, double without_core) {
   const Look now{seconds, without_core};

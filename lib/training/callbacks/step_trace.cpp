@@ -38,6 +38,25 @@ std::string naming(const char* what, int rank, int track, const std::string& nam
 // The trace that records. It is global because LibTorch takes only plain functions.
 std::atomic<StepTrace*> active = nullptr;
 
+double milliseconds(int64_t nanoseconds, int64_t steps) {
+  return static_cast<double>(nanoseconds) / 1e6 / static_cast<double>(steps);
+}
+
+double per_cent(int64_t part, int64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// How long at least one of the kernels ran. `activities` are in the order of their beginnings.
+int64_t time_of_kernels(const std::vector<DeviceActivity>& activities) {
+  int64_t time = 0, end = 0;
+  for (const DeviceActivity& activity : activities) {
+    if (!activity.is_kernel || activity.end <= end) continue;
+    time += activity.end - std::max(activity.begin, end);
+    end = activity.end;
+  }
+  return time;
+}
+
 }  // namespace
 
 class StepTrace::Listener {
@@ -180,29 +199,6 @@ std::string trace_file(const std::string& events) {
       "{{\"displayTimeUnit\": \"ms\", \"otherData\": {{\"dtrain\": \"{}\"}}, \"traceEvents\": [\n{}\n]}}\n",
       kVersion, events);
 }
-
-namespace {
-
-double milliseconds(int64_t nanoseconds, int64_t steps) {
-  return static_cast<double>(nanoseconds) / 1e6 / static_cast<double>(steps);
-}
-
-double per_cent(int64_t part, int64_t whole) {
-  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-}
-
-// How long at least one of the kernels ran. `activities` are in the order of their beginnings.
-int64_t time_of_kernels(const std::vector<DeviceActivity>& activities) {
-  int64_t time = 0, end = 0;
-  for (const DeviceActivity& activity : activities) {
-    if (!activity.is_kernel || activity.end <= end) continue;
-    time += activity.end - std::max(activity.begin, end);
-    end = activity.end;
-  }
-  return time;
-}
-
-}  // namespace
 
 KernelTimes kernel_times_of(const std::vector<DeviceActivity>& activities) {
   KernelTimes times;

@@ -174,16 +174,6 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
                         folder.string(), counted(std::ssize(found), "checkpoint")));
 }
 
-namespace {
-
-constexpr int kNiceness = 10;
-
-// Applies to this thread only: Linux keeps niceness per thread, and 0 means the caller. If it fails, the
-// checkpoint is only written at normal priority.
-void give_way() { static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness)); }
-
-}  // namespace
-
 CheckpointWriter::CheckpointWriter(std::filesystem::path folder, const CheckpointSpec& spec,
                                    std::function<void()> settle)
     : folder_(std::move(folder)), spec_(spec), settle_(std::move(settle)) {
@@ -193,7 +183,10 @@ CheckpointWriter::CheckpointWriter(std::filesystem::path folder, const Checkpoin
 void CheckpointWriter::save(Checkpoint checkpoint) {
   finish();
   writing_ = std::async(std::launch::async, [this, checkpoint = std::move(checkpoint)] {
-    give_way();
+    // A low priority, of this thread only: Linux keeps it per thread, and 0 means the caller. If that fails,
+    // the checkpoint is written at a normal one.
+    constexpr int kNiceness = 10;
+    static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness));
     settle_();
     save_checkpoint(folder_, checkpoint);
     if (checkpoint.state.suspicion.empty()) {

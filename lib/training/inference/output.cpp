@@ -51,6 +51,10 @@ const char* summary_word(const CheckpointReport& report) {
   return report.state && !report.state->suspicion.empty() ? "SUSPECT" : "OK";
 }
 
+std::string title_of(const std::string& file, const Prediction& prediction) {
+  return file + (prediction.index ? fmt::format("[{}]", *prediction.index) : "");
+}
+
 }  // namespace
 
 std::string checkpoint_text(const std::filesystem::path& path, const CheckpointReport& report) {
@@ -100,14 +104,6 @@ Event checkpoint_document(const std::filesystem::path& path, const CheckpointRep
   }
   return json;
 }
-
-namespace {
-
-std::string title_of(const std::string& file, const Prediction& prediction) {
-  return file + (prediction.index ? fmt::format("[{}]", *prediction.index) : "");
-}
-
-}  // namespace
 
 std::string prediction_text(const std::string& file, size_t width, const DatasetInfo& data,
                             const Prediction& prediction) {

@@ -61,6 +61,24 @@ std::vector<std::vector<ClassProbability>> predict(const Predictor& predictor, c
   return predictions;
 }
 
+bool is_of_csv(const DatasetInfo& data) { return data.name == "csv"; }
+
+// The inputs of a file's rows, as the model was trained on them.
+TableTensors inputs_in(const std::filesystem::path& path, const DatasetInfo& data) {
+  if (is_of_csv(data)) {
+    const TableFormat format = table_format_of(data);
+    return encode_table(read_raw_table(path, format, /*with_targets=*/false), format, /*with_targets=*/false);
+  }
+  at::Tensor inputs = map_npy(path);
+  if (inputs.dim() == 1 && data.example_shape == std::vector<int64_t>{1}) inputs = inputs.unsqueeze(1);
+  if (inputs.dim() == 3 && data.example_shape.size() == 3) inputs = inputs.unsqueeze(1);
+  if (inputs.dim() == 0 || inputs.sizes().slice(1) != at::IntArrayRef(data.example_shape))
+    throw Error(ExitCode::kData, "{}: has the shape [{}], and the model takes [n, {}]",
+                printable(path.string(), 1000), fmt::join(inputs.sizes(), ", "),
+                fmt::join(data.example_shape, ", "));
+  return {.inputs = inputs, .targets = {}};
+}
+
 }  // namespace
 
 void predict_picture_file(const Predictor& predictor, const std::filesystem::path& path, bool resize,
@@ -86,28 +104,6 @@ void predict_picture_file(const Predictor& predictor, const std::filesystem::pat
       on_prediction({count > 1 ? std::optional(index++) : std::nullopt, std::move(classes)});
   }
 }
-
-namespace {
-
-bool is_of_csv(const DatasetInfo& data) { return data.name == "csv"; }
-
-// The inputs of a file's rows, as the model was trained on them.
-TableTensors inputs_in(const std::filesystem::path& path, const DatasetInfo& data) {
-  if (is_of_csv(data)) {
-    const TableFormat format = table_format_of(data);
-    return encode_table(read_raw_table(path, format, /*with_targets=*/false), format, /*with_targets=*/false);
-  }
-  at::Tensor inputs = map_npy(path);
-  if (inputs.dim() == 1 && data.example_shape == std::vector<int64_t>{1}) inputs = inputs.unsqueeze(1);
-  if (inputs.dim() == 3 && data.example_shape.size() == 3) inputs = inputs.unsqueeze(1);
-  if (inputs.dim() == 0 || inputs.sizes().slice(1) != at::IntArrayRef(data.example_shape))
-    throw Error(ExitCode::kData, "{}: has the shape [{}], and the model takes [n, {}]",
-                printable(path.string(), 1000), fmt::join(inputs.sizes(), ", "),
-                fmt::join(data.example_shape, ", "));
-  return {.inputs = inputs, .targets = {}};
-}
-
-}  // namespace
 
 std::vector<std::string> predicted_columns(const DatasetInfo& data) {
   if (data.targets > 0) return target_names(data);

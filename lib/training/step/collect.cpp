@@ -261,15 +261,6 @@ at::Tensor gather_rows(ProcessGroup& group, const at::Tensor& own) {
   return rows;
 }
 
-namespace {
-
-bool fits(const at::Tensor& kept, const at::Tensor& tensor) {
-  return kept.sizes() == tensor.sizes() && kept.strides() == tensor.strides() &&
-         kept.scalar_type() == tensor.scalar_type();
-}
-
-}  // namespace
-
 at::Tensor host_memory_like(const at::Tensor& tensor) {
   return at::empty_like(tensor, tensor.options().device(at::kCPU).requires_grad(false));
 }
@@ -277,7 +268,9 @@ at::Tensor host_memory_like(const at::Tensor& tensor) {
 at::Tensor CopyMemory::take(const std::string& name, const at::Tensor& tensor) {
   if (touched_.valid()) touched_.get();
   at::Tensor& kept = kept_[name];
-  if (!kept.defined() || kept.use_count() > 1 || !fits(kept, tensor)) kept = host_memory_like(tensor);
+  const bool fits = kept.defined() && kept.sizes() == tensor.sizes() && kept.strides() == tensor.strides() &&
+                    kept.scalar_type() == tensor.scalar_type();
+  if (!fits || kept.use_count() > 1) kept = host_memory_like(tensor);
   return kept;
 }
 

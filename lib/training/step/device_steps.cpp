@@ -18,6 +18,9 @@ std::vector<int64_t> shape_of(const Share& share) {
   return shape;
 }
 
+constexpr auto kSpin = std::chrono::milliseconds(2);  // how long to ask without a pause
+constexpr auto kPause = std::chrono::microseconds(200);
+
 }  // namespace
 
 MetricSums StepRecorder::run(const Share& share, const Step& step, const std::function<void()>& recorded) {
@@ -55,13 +58,6 @@ void StepRecorder::record(const Share& share, const Step& step, const std::funct
                 error.what_without_backtrace());
   }
 }
-
-namespace {
-
-constexpr auto kSpin = std::chrono::milliseconds(2);  // how long to ask without a pause
-constexpr auto kPause = std::chrono::microseconds(200);
-
-}  // namespace
 
 void StepPacer::after_step() {
   if (device_.is_cpu()) return;
