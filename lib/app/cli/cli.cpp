@@ -7,8 +7,7 @@
 #include <iostream>
 
 #include "cli/command_line.h"
-#include "cli/usage_error.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/exit_codes.h"
 #include "core/files.h"
 #include "core/own_process.h"
@@ -39,14 +38,21 @@ std::string long_version() {
   return short_version() + "\nLicence: Apache-2.0\n\n" + inside;
 }
 
-void add_bench_options(CLI::App* command, BenchOptions& bench) {
+void add_bench_options(CLI::App* command, BenchOptions& options) {
+  AllReduceBench& bench = options.all_reduce;
   add_value(command, "--communication LIST", bench.communication,
-            "Kinds of groups (default: gloo,shared_memory)");
-  add_value(command, "--sizes SIZES", bench.sizes,
-            "Sizes of the tensor, for instance 8B,1MB or 8B..100MB:4 (default: 100B..100MB, times 10)");
+            "Kinds of groups (default: gloo,shared_memory)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"gloo", "shared_memory"}));
+  add_value(command, "--sizes SIZES", options.sizes,
+            "Sizes of the tensor, for instance 8B,1MB or 8B..100MB:4 (default: 100B..100MB, times 10)")
+      ->delimiter(',');
   add_value(command, "--iterations N", bench.iterations,
-            "Timed iterations of each size (default: 10 to 200, by the size)");
-  add_value(command, "--dtype TYPE", bench.dtype, "Type of the elements (default: float32)");
+            "Timed iterations of each size (default: 10 to 200, by the size)")
+      ->check(whole_numbers(0, 10'000));
+  add_value(command, "--dtype TYPE", bench.dtype, "Type of the elements (default: float32)")
+      ->check(CLI::IsMember(bench_dtypes()));
+  for (const char* list : {"--communication", "--sizes"}) command->get_option(list)->allow_extra_args(false);
 }
 
 }  // namespace
@@ -120,7 +126,8 @@ void CommandLine::add_bench() {
   CLI::App* command = app.add_subcommand(
       "bench", "Measure how fast replicas on this machine sum tensors, and check every sum");
   add_value(command, "BENCHMARK", benchmark, "allreduce")->required();
-  add_value(command, "--replicas N", bench.replicas, "Processes (default: 2)");
+  add_value(command, "--replicas N", bench.all_reduce.replicas, "Processes (default: 2)")
+      ->check(whole_numbers(2, 64));
   add_bench_options(command, bench);
   command->add_flag("--json", bench.json, "Print every row as a line of JSON instead");
   command->footer(
@@ -153,15 +160,17 @@ void CommandLine::add_doctor() {
   CLI::App* host = app.add_subcommand("doctor-host", "One host's part; started by dtrain doctor");
   host->group("");  // hidden
   for (CLI::App* one : {command, host}) {
-    add_value(one, "--hosts A,B,...", doctor.hosts,
+    add_value(one, "--hosts A,B,...", doctor.examined.hosts,
               "Hosts to check by ssh, with the network between them; the first leads")
         ->delimiter(',')
         ->allow_extra_args(false);
-    add_value(one, "--port PORT", doctor.port, "The job's network.port (default: 29400)")
+    add_value(one, "--port PORT", doctor.examined.port, "The job's network.port (default: 29400)")
         ->check(CLI::Range(1, 65535));
   }
-  add_value(command, "--program PATH", doctor.program, "dtrain on the hosts (default: the path of this one)");
-  add_value(command, "--ssh-config FILE", doctor.ssh_configuration, "A configuration for ssh (ssh -F)");
+  add_value(command, "--program PATH", doctor.examined.program,
+            "dtrain on the hosts (default: the path of this one)");
+  add_value(command, "--ssh-config FILE", doctor.examined.ssh_configuration,
+            "A configuration for ssh (ssh -F)");
   command->add_flag("--json", doctor.json, "Print every finding as a line of JSON instead");
   command->footer(
       exit_code_help({{ExitCode::kDone, "all is well"}, {ExitCode::kUsage, "there is something to fix"}}));

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -111,5 +111,13 @@ std::map<std::string, std::string> manual_pages(CLI::App& app);
 // there is no man that can, it is the command's help; elsewhere it is in roff. Throws Error(kUsage) if there
 // is no such command.
 void show_manual_page(CLI::App& app, const std::string& command);
+
+// Why `app` could not parse the command line, with a suggestion and where to find help. CLI11's own messages
+// talk about counts and types, and list left-over arguments backwards.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error);
+
+// Why the first word is not a subcommand; nullopt if it is one. CLI11 would only say that it was not
+// expected.
+std::optional<std::string> unknown_command(const CLI::App& app, int argc, char** argv);
 
 }  // namespace dtrain

@@ -74,15 +74,11 @@ std::vector<std::pair<std::string, std::vector<std::string>>> first_arguments() 
           {"data", {"check", "show"}}};
 }
 
-std::string option_words(const Command& command) {
+// The names of options or commands, each after `begin`.
+template <class Named>
+std::string words_of(const std::vector<Named>& all, const std::string& begin = "") {
   std::vector<std::string> words;
-  for (const Option& option : command.options) words.push_back("--" + option.name);
-  return join(words, " ");
-}
-
-std::string command_words(const std::vector<Command>& commands) {
-  std::vector<std::string> words;
-  for (const Command& command : commands) words.push_back(command.name);
+  for (const Named& one : all) words.push_back(begin + one.name);
   return join(words, " ");
 }
 
@@ -162,9 +158,9 @@ std::string bash_functions(const std::vector<Command>& commands) {
   if [ "$COMP_CWORD" -eq 1 ]; then command=""; fi
   case "$command" in
 )script";
-  script += "    '') words=\"" + command_words(commands) + " --help --version\" ;;\n";
+  script += "    '') words=\"" + words_of(commands) + " --help --version\" ;;\n";
   for (const Command& command : commands)
-    script += "    " + command.name + ") words=\"" + option_words(command) + "\" ;;\n";
+    script += "    " + command.name + ") words=\"" + words_of(command.options, "--") + "\" ;;\n";
   script += "  esac\n";
   script += "  case \"$command\" in\n";
   for (const auto& [command, arguments] : first_arguments())

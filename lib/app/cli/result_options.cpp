@@ -4,7 +4,7 @@
 #include "cli/command_line.h"
 #include "core/exit_codes.h"
 #include "core/text.h"
-#include "inference/evaluate_replicas.h"
+#include "inference/evaluation.h"
 #include "traits/objectives.h"
 
 namespace dtrain {
@@ -44,16 +44,17 @@ void CommandLine::add_eval() {
   replica->group("");  // hidden
   for (CLI::App* one : {command, replica}) {
     add_checkpoint(one, eval.checkpoint);
-    add_overrides(one, eval.overrides);
-    add_value(one, "--split PART", eval.split,
+    add_overrides(one, eval.evaluation.overrides);
+    add_value(one, "--split PART", eval.evaluation.split,
               "Which examples: test (default), validation (data.split) or train")
         ->check(CLI::IsMember({"test", "validation", "train"}));
-    add_value(one, "--mistakes N", eval.mistakes,
+    add_value(one, "--mistakes N", eval.evaluation.mistakes,
               "List the files of at most N examples that the model puts into another class, the worst first")
         ->check(whole_numbers(1, 1'000'000));
   }
   add_value(command, "--data DIR", eval.data, "The folder of the dataset (--set data.path)");
-  add_value(command, "--replicas N", eval.replicas, "Processes that share the examples (default: 1)")
+  add_value(command, "--replicas N", eval.evaluation.replicas,
+            "Processes that share the examples (default: 1)")
       ->check(whole_numbers(1, kMaxEvaluationReplicas));
   command->add_flag("--json", eval.json, "Print the same as JSON");
   command->footer(exit_code_help());

@@ -245,15 +245,15 @@ void CommandLine::add_sweep() {
         ->check(whole_numbers(1, most))
         ->type_name("N,N,...");
   };
-  add_list("--replicas", sweep.replicas, "Numbers of replicas, such as 1,2,4", 1024)->required();
-  add_list("--batch", sweep.batches,
+  add_list("--replicas", sweep.plan.replicas, "Numbers of replicas, such as 1,2,4", 1024)->required();
+  add_list("--batch", sweep.plan.batches,
            "Batch sizes, per replica (weak) or global (strong); default: the spec's", 1'000'000'000);
   add_value(command, "--mode MODE", sweep.mode,
             "weak: keep the batch of each replica (default); strong: keep the global batch")
       ->check(CLI::IsMember({"weak", "strong"}));
-  add_value(command, "--repeats N", sweep.repeats, "Runs of each point; the median counts (default: 3)")
+  add_value(command, "--repeats N", sweep.plan.repeats, "Runs of each point; the median counts (default: 3)")
       ->check(CLI::Range(1, 1000));
-  add_value(command, "--steps N", sweep.steps, "Timed steps of each run (default: 300)")
+  add_value(command, "--steps N", sweep.plan.steps, "Timed steps of each run (default: 300)")
       ->check(CLI::Range(1, 1'000'000'000));
   add_value(command, "--out DIR", sweep.out,
             "New or empty folder for the results (default: runs/<name>-sweep-<time>)");

@@ -1,5 +1,3 @@
-#include "cli/usage_error.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -2,15 +2,16 @@
 #include <torch/headeronly/version.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iostream>
+#include <map>
+#include <set>
 
 #include "commands/commands.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/own_process.h"
+#include "core/patterns.h"
 #include "core/text.h"
 #include "core/version.h"
-#include "diagnostics/all_reduce_bench.h"
 #include "host/cores.h"
 #include "host/machine.h"
 #include "metrics/event.h"
@@ -21,115 +22,49 @@ namespace {
 constexpr int64_t kMostBytes = int64_t{2} << 30;
 constexpr size_t kMostSizes = 100;
 
-struct Unit {
-  std::string name;
-  int64_t bytes;
-};
-
-const std::vector<Unit>& units() {
-  static const std::vector<Unit> list = {
+int64_t parse_bytes(const std::string& text) {
+  static const std::map<std::string, int64_t> kUnits = {
       {"", 1},          {"B", 1},         {"KB", 1000},    {"MB", 1000 * 1000}, {"GB", 1000 * 1000 * 1000},
       {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
-  return list;
-}
-
-std::vector<std::string> split(const std::string& text, const std::string& separator) {
-  std::vector<std::string> parts;
-  size_t begin = 0;
-  for (size_t end; (end = text.find(separator, begin)) != std::string::npos; begin = end + separator.size()) {
-    parts.push_back(text.substr(begin, end - begin));
-  }
-  parts.push_back(text.substr(begin));
-  return parts;
-}
-
-// A whole number in [lowest, highest], and the text that follows it.
-struct NumberAndRest {
-  int64_t number;
-  std::string rest;
-};
-std::optional<NumberAndRest> read_number(const std::string& text, int64_t lowest, int64_t highest) {
-  int64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || number < lowest || number > highest) return std::nullopt;
-  return NumberAndRest{number, std::string(stopped, end)};
-}
-
-int64_t parse_bytes(const std::string& text) {
-  if (const auto parsed = read_number(text, 1, kMostBytes)) {
-    for (const Unit& unit : units()) {
-      if (unit.name == parsed->rest && parsed->number <= kMostBytes / unit.bytes)
-        return parsed->number * unit.bytes;
-    }
+  static const Pattern kSize("([0-9]{1,10})([A-Za-z]*)");
+  if (const auto found = kSize.match(text)) {
+    const int64_t number = std::stoll((*found)[1].text);
+    const auto unit = kUnits.find((*found)[2].text);
+    if (unit != kUnits.end() && number > 0 && number <= kMostBytes / unit->second)
+      return number * unit->second;
   }
   throw Error(ExitCode::kUsage, "--sizes: '{}' is no size from 1B to 2GiB (B, KB, MB, GB or KiB, MiB, GiB)",
               printable(text, 40));
 }
 
-// "MIN..MAX" or "MIN..MAX:FACTOR": MIN, MIN * FACTOR, ... and MAX.
-std::vector<int64_t> parse_range(const std::string& text) {
-  const std::vector<std::string> ends = split(text, "..");
-  const std::vector<std::string> last = split(ends.back(), ":");
-  const auto factor = last.size() == 2 ? read_number(last[1], 2, 1000000) : NumberAndRest{10, ""};
-  if (ends.size() != 2 || last.size() > 2 || !factor || !factor->rest.empty()) {
+// "SIZE", or "MIN..MAX" or "MIN..MAX:FACTOR": MIN, MIN * FACTOR, ... and MAX.
+void add_sizes(const std::string& text, std::vector<int64_t>& sizes) {
+  static const Pattern kRange("(.*)\\.\\.([^:]*)(:([1-9][0-9]{0,5}))?");
+  if (text.find("..") == std::string::npos) return sizes.push_back(parse_bytes(text));
+  const auto found = kRange.match(text);
+  const int64_t factor = !found || (*found)[4].text.empty() ? 10 : std::stoll((*found)[4].text);
+  if (!found || factor == 1)
     throw Error(ExitCode::kUsage, "--sizes: '{}' is no range such as 8B..100MB or 8B..1MiB:4",
                 printable(text, 80));
-  }
-  const int64_t lowest = parse_bytes(ends[0]);
-  const int64_t highest = parse_bytes(last[0]);
-  if (lowest > highest) {
+  const int64_t lowest = parse_bytes((*found)[1].text), highest = parse_bytes((*found)[2].text);
+  if (lowest > highest)
     throw Error(ExitCode::kUsage, "--sizes: '{}' ends before it begins", printable(text, 80));
-  }
-  std::vector<int64_t> sizes;
-  for (int64_t size = lowest; size < highest; size *= factor->number) sizes.push_back(size);
+  for (int64_t size = lowest; size < highest; size *= factor) sizes.push_back(size);
   sizes.push_back(highest);
-  return sizes;
-}
-
-std::vector<int64_t> parse_sizes(const std::string& text) {
-  std::vector<int64_t> sizes;
-  for (const std::string& part : split(text, ",")) {
-    const auto more =
-        part.find("..") == std::string::npos ? std::vector<int64_t>{parse_bytes(part)} : parse_range(part);
-    sizes.insert(sizes.end(), more.begin(), more.end());
-    if (sizes.size() > kMostSizes) throw Error(ExitCode::kUsage, "--sizes: more than {} sizes", kMostSizes);
-  }
-  return sizes;
-}
-
-void require_known(const char* option, const std::string& word, const std::vector<std::string>& known) {
-  if (std::find(known.begin(), known.end(), word) != known.end()) return;
-  throw Error(ExitCode::kUsage, "{}: unknown '{}'{} (known: {})", option, printable(word, 40),
-              did_you_mean(word, known), join(known));
-}
-
-void require_between(const char* option, int64_t value, int64_t lowest, int64_t highest) {
-  if (value >= lowest && value <= highest) return;
-  throw Error(ExitCode::kUsage, "{}: {} is not from {} to {}", option, value, lowest, highest);
 }
 
 AllReduceBench bench_from(const BenchOptions& options) {
-  AllReduceBench bench;
-  require_between("--replicas", options.replicas, 2, kMaxBenchReplicas);
-  bench.replicas = options.replicas;
-  require_between("--iterations", options.iterations, 0, kMaxBenchIterations);
-  bench.iterations = options.iterations;
-  require_known("--dtype", options.dtype, bench_dtypes());
-  bench.dtype = options.dtype;
-  bench.communication.clear();
-  for (const std::string& name : split(options.communication, ",")) {
-    require_known("--communication", name, {"gloo", "shared_memory"});
-    if (std::find(bench.communication.begin(), bench.communication.end(), name) != bench.communication.end())
-      throw Error(ExitCode::kUsage, "--communication: '{}' is listed twice", name);
-    bench.communication.push_back(name);
-  }
-  bench.sizes = parse_sizes(options.sizes);
+  AllReduceBench bench = options.all_reduce;
+  const std::set<std::string> kinds(bench.communication.begin(), bench.communication.end());
+  if (kinds.size() < bench.communication.size())
+    throw Error(ExitCode::kUsage, "--communication: {}: a kind is listed twice", join(bench.communication));
+  for (const std::string& part : options.sizes) add_sizes(part, bench.sizes);
+  if (bench.sizes.size() > kMostSizes)
+    throw Error(ExitCode::kUsage, "--sizes: more than {} sizes", kMostSizes);
   const int64_t element = bench_element_bytes(bench.dtype);
-  if (*std::min_element(bench.sizes.begin(), bench.sizes.end()) < element) {
+  if (*std::min_element(bench.sizes.begin(), bench.sizes.end()) < element)
     throw Error(ExitCode::kUsage, "--sizes: the smallest is less than one {} of {} bytes", bench.dtype,
                 element);
-  }
   return bench;
 }
 

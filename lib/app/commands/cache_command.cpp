@@ -40,15 +40,15 @@ std::string content_of(const CachedImages& cached) {
 Event cache_json(const KeptFeatures& kept) {
   return {{"file", kept.file.string()},
           {"bytes", kept.bytes},
-          {"source", kept.source},
-          {"examples", kept.examples},
-          {"shape", kept.shape}};
+          {"source", kept.block.source},
+          {"examples", kept.block.examples},
+          {"shape", kept.block.shape}};
 }
 
 std::string content_of(const KeptFeatures& kept) {
-  if (kept.source.empty()) return "features, damaged";
-  return fmt::format("features of {}, [{}] each, from {}", counted(kept.examples, "example"),
-                     fmt::join(kept.shape, ", "), printable(kept.source, 1000));
+  if (kept.block.source.empty()) return "features, damaged";
+  return fmt::format("features of {}, [{}] each, from {}", counted(kept.block.examples, "example"),
+                     fmt::join(kept.block.shape, ", "), printable(kept.block.source, 1000));
 }
 
 void remove(const CachedImages& cached) { remove_image_cache(cached); }

@@ -8,8 +8,12 @@
 #include <vector>
 
 #include "core/error.h"
+#include "diagnostics/all_reduce_bench.h"
+#include "diagnostics/doctor.h"
 #include "documentation/first_job.h"
 #include "experiments/search_space.h"
+#include "experiments/sweep.h"
+#include "inference/evaluation.h"
 #include "inference/find_checkpoint.h"
 #include "job_file/overrides.h"
 #include "runs/rate_test.h"
@@ -55,11 +59,8 @@ struct PlanOptions {
 
 struct EvalOptions {
   CheckpointChoice checkpoint;
-  Overrides overrides;
+  EvaluationJob evaluation;         // without its checkpoint
   std::optional<std::string> data;  // the dataset's folder
-  int64_t replicas = 1;
-  std::string split = "test";  // train, validation or test
-  int64_t mistakes = 0;        // how many of the worst to tell
   bool json = false;
 };
 
@@ -97,11 +98,8 @@ struct ReportOptions {
 
 struct SweepCommandOptions {
   SpecOptions spec;
-  std::vector<int64_t> replicas;
-  std::vector<int64_t> batches;
+  SweepOptions plan;  // in any order; without `strong`, which is in `mode`
   std::string mode = "weak";
-  int64_t repeats = 3;
-  int64_t steps = 300;
   std::optional<std::string> out;
   bool json = false;
   bool quiet = false;
@@ -150,19 +148,13 @@ struct DataOptions {
 };
 
 struct BenchOptions {
-  int64_t replicas = 2;
-  std::string communication = "gloo,shared_memory";
-  std::string sizes = "100B..100MB";
-  int64_t iterations = 0;  // 0: chosen by the size
-  std::string dtype = "float32";
+  AllReduceBench all_reduce;  // without its sizes, which are in `sizes`
+  std::vector<std::string> sizes = {"100B..100MB"};
   bool json = false;
 };
 
 struct DoctorCommandOptions {
-  std::vector<std::string> hosts;
-  std::optional<std::string> ssh_configuration;
-  std::optional<std::string> program;
-  int64_t port = 29400;
+  DoctorOptions examined;        // `program`: empty: this one
   int64_t index = 0;             // doctor-host
   std::string plugin;            // plugin-devices
   bool plugin_for_gpus = false;  // the same

@@ -12,7 +12,7 @@
 #include "core/text.h"
 #include "device/plugins.h"
 #include "metrics/event.h"
-#include "plan/device_programs.h"
+#include "plan/planned_step.h"
 
 namespace dtrain {
 namespace {

@@ -6,9 +6,7 @@
 #include <iostream>
 
 #include "commands/commands.h"
-#include "commands/page_file.h"
-#include "commands/preparation.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "data/picture_dataset.h"
@@ -160,7 +158,7 @@ ExitCode data_check_command(const DataOptions& options) {
   DataCheck check = [&] {
     CountingLine line("checking examples");
     return check_data(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed), available_cores(),
-                      [&line](int64_t done, int64_t all) { line.on_progress(done, all); });
+                      line.progress());
   }();
   const std::vector<Problem> problems = plan_run(check, loaded);
   std::cout << (options.json ? event_text(check_json(check)) + "\n" : check_text(check));

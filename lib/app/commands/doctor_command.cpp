@@ -13,12 +13,12 @@
 namespace dtrain {
 namespace {
 
-void require_hosts(const std::vector<std::string>& hosts, size_t least) {
+void require_hosts(const std::vector<std::string>& hosts) {
   for (const std::string& host : hosts) {
     if (!is_host(host))
       throw Error(ExitCode::kUsage, "--hosts: '{}' is no host's name or address", printable(host, 80));
   }
-  if (!hosts.empty() && hosts.size() < least)
+  if (hosts.size() == 1)
     throw Error(ExitCode::kUsage, "--hosts: name at least two hosts, the one that leads first");
 }
 
@@ -33,11 +33,10 @@ void print(const Finding& finding) {
 }  // namespace
 
 ExitCode doctor_command(const DoctorCommandOptions& options) {
-  require_hosts(options.hosts, 2);
+  DoctorOptions examined = options.examined;
+  require_hosts(examined.hosts);
   catch_stop_signals();
-  const std::string own = own_program().string();
-  const DoctorOptions examined{options.hosts, options.ssh_configuration, options.program.value_or(own),
-                               static_cast<uint16_t>(options.port)};
+  if (examined.program.empty() || examined.hosts.empty()) examined.program = own_program().string();
   int64_t wrong = 0;
   const auto on_finding = [&](const Finding& finding) {
     if (!finding.ok) ++wrong;
@@ -47,13 +46,7 @@ ExitCode doctor_command(const DoctorCommandOptions& options) {
       print(finding);
     }
   };
-  if (options.hosts.empty()) {
-    DoctorOptions here = examined;
-    here.program = own;
-    examine_this_host(here, on_finding);
-  } else {
-    examine_hosts(examined, on_finding);
-  }
+  examined.hosts.empty() ? examine_this_host(examined, on_finding) : examine_hosts(examined, on_finding);
   if (!options.json)
     std::cout << (wrong == 0 ? "all is well\n" : fmt::format("{} to do\n", wrong)) << std::flush;
   return wrong == 0 ? ExitCode::kDone : ExitCode::kUsage;
@@ -72,8 +65,9 @@ ExitCode plugin_devices_command(const DoctorCommandOptions& options) {
 }
 
 ExitCode doctor_host_command(const DoctorCommandOptions& options) {
-  require_hosts(options.hosts, 2);
-  if (options.index < 0 || options.index >= static_cast<int64_t>(options.hosts.size()))
+  const auto& [hosts, ssh_configuration, program, port] = options.examined;
+  require_hosts(hosts);
+  if (options.index < 0 || options.index >= std::ssize(hosts))
     throw Error(ExitCode::kUsage, "--index: there are fewer hosts");
   const auto say = [](const std::string& line) { std::cerr << printable(line, 4000) << std::endl; };
   MeetingOptions meeting{"", say};
@@ -81,9 +75,9 @@ ExitCode doctor_host_command(const DoctorCommandOptions& options) {
   if (meeting.token.empty()) throw Error(ExitCode::kUsage, "this is started by dtrain doctor, not by hand");
   Identity identity;
   identity.rank = static_cast<int>(options.index);
-  identity.world_size = static_cast<int>(options.hosts.size());
-  identity.master_address = options.hosts.front();
-  identity.master_port = static_cast<uint16_t>(options.port);
+  identity.world_size = static_cast<int>(hosts.size());
+  identity.master_address = hosts.front();
+  identity.master_port = port;
   const auto measured = take_part_in_examination(identity, meeting);
   if (measured) std::cout << event_text(*measured) << std::endl;
   return ExitCode::kDone;

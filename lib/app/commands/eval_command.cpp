@@ -5,42 +5,32 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "commands/checkpoint_job.h"
 #include "commands/commands.h"
-#include "commands/preparation.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/own_process.h"
 #include "core/terminal.h"
-#include "inference/evaluate_replicas.h"
-#include "inference/evaluation_text.h"
+#include "inference/output.h"
 #include "plan/warnings.h"
 #include "runs/finished_run.h"
 
 namespace dtrain {
-namespace {
-
-Overrides overrides_of(const EvalOptions& options) {
-  Overrides overrides = options.overrides;
-  if (options.data) {
-    const auto folder = std::filesystem::absolute(*options.data).string();
-    overrides.set.push_back("data.path=" + nlohmann::json(folder).dump());  // JSON text is valid YAML
-  }
-  return overrides;
-}
-
-}  // namespace
 
 ExitCode eval_command(const EvalOptions& options) {
-  const Overrides overrides = overrides_of(options);
-  auto opened = open_checkpoint(options.checkpoint, overrides, find_dataset);
+  EvaluationJob evaluation = options.evaluation;
+  if (options.data) {
+    const auto folder = std::filesystem::absolute(*options.data).string();
+    // JSON text is valid YAML.
+    evaluation.overrides.set.push_back("data.path=" + nlohmann::json(folder).dump());
+  }
+  auto opened = open_checkpoint(options.checkpoint, evaluation.overrides, find_dataset);
   if (opened && prepare_data(opened->job.data, opened->job.spec.data, /*quiet=*/options.json))
-    opened = open_checkpoint(options.checkpoint, overrides, find_dataset);
+    opened = open_checkpoint(options.checkpoint, evaluation.overrides, find_dataset);
   if (!opened) return ExitCode::kUsage;
   const auto& [point, job] = *opened;
-  if (options.mistakes > 0 && job.data.classes == 0)
+  if (evaluation.mistakes > 0 && job.data.classes == 0)
     throw Error(ExitCode::kUsage,
                 "--mistakes is for models of classes, and this one predicts numbers; leave it out");
-  EvaluationJob evaluation{point.checkpoint, overrides, options.replicas, options.split, options.mistakes};
+  evaluation.checkpoint = point.checkpoint;
   if (options.checkpoint.best) evaluation.best_by = *deciding_metric(job.spec).metric;
   report_warnings(data_warnings(job));
   if (job.data.is_fallback() && job.data.name != point.state.dataset)
@@ -49,7 +39,7 @@ ExitCode eval_command(const EvalOptions& options) {
                      "those of {0}",
                      job.data.requested, job.data.name)});
   EvaluationSums sums;
-  if (options.replicas == 1) {
+  if (evaluation.replicas == 1) {
     sums = evaluate_alone(evaluation, job);
   } else {
     const std::string program = own_program().string();
@@ -66,8 +56,9 @@ ExitCode eval_command(const EvalOptions& options) {
 }
 
 ExitCode eval_replica_command(const EvalOptions& options) {
-  return run_evaluation_replica(
-      {options.checkpoint.path, options.overrides, options.replicas, options.split, options.mistakes});
+  EvaluationJob evaluation = options.evaluation;
+  evaluation.checkpoint = options.checkpoint.path;
+  return run_evaluation_replica(evaluation);
 }
 
 }  // namespace dtrain

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "checkpoint/checkpoint.h"
-#include "commands/checkpoint_job.h"
 #include "commands/commands.h"
+#include "commands/shared.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"

@@ -8,7 +8,7 @@
 #include <iostream>
 
 #include "commands/commands.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/files.h"
 #include "core/named.h"
 #include "core/text.h"

@@ -7,13 +7,13 @@
 #include <iostream>
 
 #include "checkpoint/checkpoint.h"
-#include "commands/checkpoint_job.h"
 #include "commands/commands.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/terminal.h"
 #include "core/text.h"
-#include "inference/prediction_text.h"
-#include "inference/table_prediction.h"
+#include "inference/evaluation.h"
+#include "inference/output.h"
+#include "inference/prediction.h"
 #include "metrics/event.h"
 #include "pictures/pictures_below.h"
 #include "tables/csv_file.h"
@@ -44,13 +44,13 @@ ExitCode for_each_file(const std::vector<std::string>& files, const PredictOptio
   return code;
 }
 
-// Predicts the rows of tables, and prints a table.
-void predict_rows(const TablePredictor& predictor, const PredictOptions& options, const std::string& file) {
+void predict_rows(const Predictor& predictor, const PredictOptions& options, const std::string& file) {
+  const std::vector<std::string> columns = predicted_columns(predictor.job.data);
   const auto warn = [](const std::string& line) { report_warnings({line}); };
-  predictor.predict_file(file, warn, [&](const RowPrediction& predicted) {
+  predict_table_file(predictor, file, warn, [&](const RowPrediction& predicted) {
     std::vector<std::string> cells;
     Event line = {{"file", file}, {"row", predicted.row}};
-    auto column = predictor.columns().begin();
+    auto column = columns.begin();
     if (predicted.name) {
       cells.push_back(*predicted.name);
       line[*column++] = *predicted.name;
@@ -66,9 +66,9 @@ void predict_rows(const TablePredictor& predictor, const PredictOptions& options
   });
 }
 
-// Predicts pictures in files and folders.
-ExitCode predict_pictures(const Predictor& predictor, const PredictOptions& options, const DatasetInfo& data,
+ExitCode predict_pictures(const Predictor& predictor, const PredictOptions& options,
                           const std::vector<std::string>& files) {
+  const DatasetInfo& data = predictor.job.data;
   size_t width = 0;
   for (const std::string& file : files) width = std::max(width, printable(file, 1000).size());
   const int64_t top = options.csv ? data.classes : options.top;
@@ -78,10 +78,10 @@ ExitCode predict_pictures(const Predictor& predictor, const PredictOptions& opti
       const PicturesBelow found = pictures_below(file);
       if (!found.left_out.empty())
         report_warnings({printable(file, 1000) + ": " + left_out_text(found.left_out)});
-      below = std::max(below, predict_pictures(predictor, options, data, found.files));
+      below = std::max(below, predict_pictures(predictor, options, found.files));
       return;
     }
-    predictor.predict_file(file, options.resize, top, [&](const Prediction& prediction) {
+    predict_picture_file(predictor, file, options.resize, top, [&](const Prediction& prediction) {
       std::cout << (options.csv    ? shown(prediction_row(file, data, prediction))
                     : options.json ? event_text(prediction_document(file, data, prediction)) + "\n"
                                    : prediction_text(file, width, data, prediction));
@@ -100,16 +100,14 @@ ExitCode predict_command(const PredictOptions& options) {
   if (options.threshold && objective_info(loss).outputs != Outputs::kYesNoLogits)
     throw Error(ExitCode::kUsage, "--threshold is for models of {}, and this one's loss is {}; leave it out",
                 join(objectives_with(Outputs::kYesNoLogits), " or "), loss);
-  const NamedTensors variables = load_model(point.checkpoint);
+  const Predictor predictor{job, trained_model(job, load_model(point.checkpoint)), options.threshold};
   if (!job.data.has_pixels) {
-    const TablePredictor predictor(job, variables, options.threshold);
-    if (!options.json) std::cout << shown(csv_line(predictor.columns()));
+    if (!options.json) std::cout << shown(csv_line(predicted_columns(job.data)));
     return for_each_file(options.files, options,
                          [&](const std::string& file) { predict_rows(predictor, options, file); });
   }
-  const Predictor predictor(job, variables, options.threshold);
   if (options.csv) std::cout << shown(prediction_heading(job.data));
-  return predict_pictures(predictor, options, job.data, options.files);
+  return predict_pictures(predictor, options, options.files);
 }
 
 }  // namespace dtrain

@@ -4,15 +4,13 @@
 #include <iostream>
 
 #include "commands/commands.h"
-#include "commands/preparation.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/own_process.h"
 #include "core/signals.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "data/dataset.h"
-#include "experiments/fit_batch.h"
-#include "initial_state/obstacles.h"
+#include "experiments/first_steps.h"
 #include "job/job.h"
 #include "launch/place.h"
 #include "launch/token.h"

@@ -2,11 +2,10 @@
 #include <iostream>
 
 #include "commands/commands.h"
-#include "commands/report_problems.h"
+#include "commands/shared.h"
 #include "core/text.h"
 #include "data/dataset.h"
 #include "documentation/document.h"
-#include "initial_state/obstacles.h"
 #include "job_file/load.h"
 #include "metrics/event.h"
 #include "plan/warnings.h"

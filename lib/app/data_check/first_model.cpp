@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "data_check/found_kinds.h"
+#include "data_check/found_data.h"
 
 namespace dtrain {
 namespace {

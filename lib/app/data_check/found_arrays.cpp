@@ -8,7 +8,7 @@
 #include "core/text.h"
 #include "data/cifar.h"
 #include "data/mnist.h"
-#include "data_check/found_kinds.h"
+#include "data_check/found_data.h"
 #include "yaml/problem.h"
 
 namespace dtrain {

@@ -7,7 +7,6 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "data_check/found_kinds.h"
 #include "pictures/picture_list.h"
 #include "yaml/yaml_text.h"
 #include "yaml/yaml_tree.h"

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "data_check/found_kinds.h"
+#include "data_check/found_data.h"
 #include "images/image_file.h"
 #include "images/image_set.h"
 #include "pictures/archives.h"
@@ -41,7 +41,6 @@ bool has_picture(const fs::path& folder) {
   return false;
 }
 
-// Whether a folder in `folder` has pictures.
 bool has_classes(const fs::path& folder) {
   const std::vector<fs::path> classes = subfolders_of(folder);
   return std::any_of(classes.begin(), classes.end(), has_picture);

@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "data_check/found_kinds.h"
+#include "data_check/found_data.h"
 #include "tables/counted_table.h"
 #include "tables/csv_file.h"
 #include "tables/csv_summary.h"
@@ -70,7 +70,6 @@ std::pair<const ColumnSummary*, std::string> choose_target(const CsvSummary& sum
   return {&summary.columns.back(), "as the last one"};
 }
 
-// The columns that were asked for.
 Columns columns_named(const fs::path& file, const CsvSummary& summary,
                       const std::vector<std::string>& names) {
   Columns columns;
@@ -215,7 +214,6 @@ void say_columns(FoundData& found, DataSpec& spec, const CsvSummary& summary) {
   spec.missing = "mean";  // whether there are any or not
 }
 
-// Whether all values of these columns are 0 or 1.
 bool are_questions(const Columns& targets) {
   return std::all_of(targets.begin(), targets.end(), [](const ColumnSummary* target) {
     return target->is_whole && target->least >= 0 && target->most <= 1;

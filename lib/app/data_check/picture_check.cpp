@@ -5,7 +5,6 @@
 #include "core/checksum.h"
 #include "core/error.h"
 #include "data_check/check_kinds.h"
-#include "data_check/same_examples.h"
 #include "images/image_file.h"
 #include "images/image_set.h"
 #include "images/look.h"

@@ -9,7 +9,6 @@
 #include "core/text.h"
 #include "data/table_dataset.h"
 #include "data_check/check_kinds.h"
-#include "data_check/same_examples.h"
 
 namespace dtrain {
 namespace {

@@ -18,8 +18,8 @@
 #include "core/named.h"
 #include "core/text.h"
 #include "host/cores.h"
-#include "job/supervise_subcommand.h"
-#include "job/supervised.h"
+#include "job/replica_process.h"
+#include "job/supervise_run.h"
 #include "metrics/event.h"
 #include "metrics/statistics.h"
 #include "store/store.h"
@@ -68,26 +68,12 @@ class TestNumbers {
   int shift_;
 };
 
-template <typename T>
-void fill_typed(T* data, uint32_t count, const TestNumbers<T>& numbers) {
-  for (uint32_t i = 0; i < count; ++i) data[i] = static_cast<T>(static_cast<float>(numbers.at(i)));
-}
-
-template <typename T>
-int64_t count_wrong_typed(const T* data, uint32_t count, const std::vector<TestNumbers<T>>& numbers) {
-  int64_t wrong = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    int32_t sum = 0;
-    for (const TestNumbers<T>& of_rank : numbers) sum += of_rank.at(i);
-    wrong += data[i] != static_cast<T>(static_cast<float>(sum));
-  }
-  return wrong;
-}
-
 void fill(at::Tensor& tensor, int rank, int size, uint32_t round) {
   AT_DISPATCH_ALL_TYPES_AND2(at::kHalf, at::kBFloat16, tensor.scalar_type(), "fill", [&] {
-    fill_typed(tensor.data_ptr<scalar_t>(), static_cast<uint32_t>(tensor.numel()),
-               TestNumbers<scalar_t>(rank, size, round));
+    const TestNumbers<scalar_t> numbers(rank, size, round);
+    auto* const data = tensor.data_ptr<scalar_t>();
+    const auto count = static_cast<uint32_t>(tensor.numel());
+    for (uint32_t i = 0; i < count; ++i) data[i] = static_cast<scalar_t>(static_cast<float>(numbers.at(i)));
   });
 }
 
@@ -96,7 +82,13 @@ int64_t count_wrong(const at::Tensor& tensor, int size, uint32_t round) {
   AT_DISPATCH_ALL_TYPES_AND2(at::kHalf, at::kBFloat16, tensor.scalar_type(), "count_wrong", [&] {
     std::vector<TestNumbers<scalar_t>> numbers;
     for (int rank = 0; rank < size; ++rank) numbers.emplace_back(rank, size, round);
-    wrong = count_wrong_typed(tensor.data_ptr<scalar_t>(), static_cast<uint32_t>(tensor.numel()), numbers);
+    const auto* const data = tensor.const_data_ptr<scalar_t>();
+    const auto count = static_cast<uint32_t>(tensor.numel());
+    for (uint32_t i = 0; i < count; ++i) {
+      int32_t sum = 0;
+      for (const TestNumbers<scalar_t>& of_rank : numbers) sum += of_rank.at(i);
+      wrong += data[i] != static_cast<scalar_t>(static_cast<float>(sum));
+    }
   });
   return wrong;
 }

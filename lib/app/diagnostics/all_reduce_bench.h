@@ -11,9 +11,6 @@
 
 namespace dtrain {
 
-constexpr int64_t kMaxBenchReplicas = 64;
-constexpr int64_t kMaxBenchIterations = 10000;
-
 struct AllReduceBench {
   int64_t replicas = 2;
   std::vector<std::string> communication = {"gloo", "shared_memory"};

@@ -1,5 +1,4 @@
 #include "diagnostics/doctor.h"
-#include "host/machine.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Version.h>
@@ -9,8 +8,6 @@
 #include <sys/resource.h>
 #include <torch/headeronly/version.h>
 #include <unistd.h>
-
-#include <fstream>
 
 #include "core/descriptor.h"
 #include "core/files.h"
@@ -24,7 +21,9 @@
 #include "diagnostics/all_reduce_bench.h"
 #include "host/cores.h"
 #include "host/gpus.h"
+#include "host/host_memory.h"
 #include "host/hosts.h"
+#include "host/machine.h"
 #include "kernels/instructions.h"
 #include "rendezvous/crypto.h"
 #include "train/describe_exception.h"
@@ -63,21 +62,10 @@ Finding libtorch() {
                "it computes wrong sums: install it again, or build it for this processor");
 }
 
-std::string value_in(const char* path, const std::string& name) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(':');
-    if (line.rfind(name, 0) != 0 || colon == std::string::npos) continue;
-    const size_t begin = line.find_first_not_of(" \t", colon + 1);
-    return begin == std::string::npos ? "" : printable(line.substr(begin));
-  }
-  return "";
-}
-
 // Finds "2 GPUs (NVIDIA H100, 80 GiB each)", or why there are none. GPUs that this build cannot use are
 // something to fix.
 Finding devices() {
-  const std::string cpu = "cpu: " + value_in("/proc/cpuinfo", "model name");
+  const std::string cpu = "cpu: " + printable(processor_name());
   const GpuSurvey survey = survey_gpus();
   if (survey.gpus.empty()) return found("devices", true, fmt::format("{}; no GPU: {}", cpu, survey.none_why));
   std::vector<std::string> gpus;
@@ -112,8 +100,8 @@ Finding cores() {
 }
 
 Finding memory() {
-  const std::string available = value_in("/proc/meminfo", "MemAvailable");  // "12345 kB"
-  const int64_t bytes = available.empty() ? kLeastMemory : std::stoll(available) * 1024;
+  const auto available = number_in("/proc/meminfo", "MemAvailable:");  // kB
+  const int64_t bytes = available ? *available * 1024 : kLeastMemory;
   return found("memory", bytes >= kLeastMemory, human_bytes(bytes) + " available",
                "a replica takes some 120 MiB and its model: end other programs");
 }

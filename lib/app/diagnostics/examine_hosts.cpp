@@ -1,21 +1,128 @@
 // The part of the doctor that checks other hosts.
 #include <ATen/ATen.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
 #include <memory>
+#include <optional>
 #include <sstream>
+#include <thread>
 
 #include "comm/gloo_group.h"
 #include "core/clock.h"
+#include "core/descriptor.h"
+#include "core/error.h"
+#include "core/signals.h"
 #include "core/text.h"
 #include "diagnostics/doctor.h"
-#include "diagnostics/remote_command.h"
 #include "metrics/statistics.h"
 #include "rendezvous/crypto.h"
 
 namespace dtrain {
 namespace {
+
+constexpr rlim_t kMostOutput = 1 << 20;
+constexpr int kNoProgram = 127;
+
+Descriptor memory_file() {
+  Descriptor file(::memfd_create("dtrain-ssh", MFD_CLOEXEC));
+  if (file.get() < 0) throw Error(ExitCode::kMemory, "memfd_create: {}", std::strerror(errno));
+  return file;
+}
+
+std::string content_of(const Descriptor& file) {
+  std::string text;
+  std::array<char, 65536> bytes;
+  ssize_t got;
+  while ((got = ::pread(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(text.size()))) > 0)
+    text.append(bytes.data(), static_cast<size_t>(got));
+  return text;
+}
+
+[[noreturn]] void become_ssh(char* const* arguments, int input, int output, int errors) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::dup2(input, STDIN_FILENO);
+  ::dup2(output, STDOUT_FILENO);
+  ::dup2(errors, STDERR_FILENO);
+  rlimit limit{};
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = std::min<rlim_t>(kMostOutput, limit.rlim_max);
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  ::signal(SIGXFSZ, SIG_DFL);  // too much output ends it
+  ::execvp(arguments[0], arguments);
+  ::_exit(kNoProgram);
+}
+
+// Runs a command on another host, by ssh.
+class RemoteCommand {
+ public:
+  // Starts `ssh` from PATH, without a local shell; the remote shell gets every argument quoted. `host` must
+  // satisfy is_host() (host/hosts.h). `input`, at most a few kilobytes, becomes the command's standard input.
+  // Throws Error(kUsage) if ssh is not installed, and Error(kMemory) if there is no room for a process.
+  RemoteCommand(const std::string& host, const std::vector<std::string>& arguments,
+                const std::optional<std::string>& ssh_configuration, const std::string& input)
+      : output_(memory_file()), errors_(memory_file()) {
+    std::vector<std::string> all = {"ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
+    if (ssh_configuration) all.insert(all.end(), {"-F", *ssh_configuration});
+    all.insert(all.end(), {"--", host});
+    for (const std::string& argument : arguments) all.push_back(shell_word(argument));
+    std::vector<char*> pointers;
+    for (std::string& text : all) pointers.push_back(text.data());
+    pointers.push_back(nullptr);
+    const Descriptor stdin_file = memory_file();
+    if (::write(stdin_file.get(), input.data(), input.size()) != static_cast<ssize_t>(input.size()) ||
+        ::lseek(stdin_file.get(), 0, SEEK_SET) != 0)
+      throw Error(ExitCode::kMemory, "memfd: {}", std::strerror(errno));
+    process_ = ::fork();
+    if (process_ == 0) become_ssh(pointers.data(), stdin_file.get(), output_.get(), errors_.get());
+    if (process_ < 0) throw Error(ExitCode::kMemory, "fork: {}", std::strerror(errno));
+  }
+  ~RemoteCommand() {
+    if (process_ < 0) return;  // else ends ssh
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  RemoteCommand(const RemoteCommand&) = delete;
+  RemoteCommand& operator=(const RemoteCommand&) = delete;
+
+  struct Result {
+    int exit_code = 0;   // 255: ssh itself failed; 128 + N: signal N; -1: not finished in time
+    std::string output;  // at most 1 MiB, as are the errors
+    std::string errors;
+  };
+  // Waits for at most `seconds`, or until a stop signal arrives (core/signals.h), and then ends ssh.
+  Result finish(double seconds) {
+    const double deadline = steady_seconds() + seconds;
+    const int stops = stop_signals_received();
+    int status = 0;
+    pid_t ended;
+    while ((ended = ::waitpid(process_, &status, WNOHANG)) == 0 && steady_seconds() < deadline &&
+           stop_signals_received() == stops) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    Result result{-1, content_of(output_), content_of(errors_)};
+    if (ended != process_) return result;  // the destructor ends ssh
+    process_ = -1;
+    result.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return result;
+  }
+
+ private:
+  pid_t process_ = -1;
+  Descriptor output_;
+  Descriptor errors_;
+};
 
 constexpr double kExaminationSeconds = 60;
 constexpr double kMeetingSeconds = 15;

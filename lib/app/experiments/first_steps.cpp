@@ -1,5 +1,6 @@
 #include "experiments/first_steps.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -7,16 +8,24 @@
 #include <cmath>
 #include <csignal>
 #include <fstream>
+#include <limits>
 #include <memory>
-#include <string>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/error.h"
 #include "core/files.h"
 #include "core/signals.h"
+#include "core/text.h"
+#include "experiments/child_run.h"
+#include "host/host_memory.h"
 #include "metrics/events.h"
+#include "plan/memory_estimate.h"
+#include "spec/batch_plan.h"
 #include "spec/print.h"
+#include "spec/schedule_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -72,8 +81,8 @@ std::unique_ptr<ChildRun> start(const JobSpec& job, const std::filesystem::path&
                                     folder / "run.log");
 }
 
-}  // namespace
-
+// The job with `steps` steps, each reported; nothing is compared, saved, or evaluated before the end. Model,
+// data, batch, optimizer and strategy stay.
 JobSpec first_steps(JobSpec job, int64_t steps) {
   job.train.max_steps = steps;
   if (job.phases.empty()) {
@@ -95,8 +104,13 @@ JobSpec first_steps(JobSpec job, int64_t steps) {
   return job;
 }
 
-ChildRunEnd train_first_steps(const JobSpec& job, const std::filesystem::path& folder, const OnStep& on_step,
-                              std::optional<int64_t> memory) {
+// Trains `job` in `folder`, which is empty, until `on_step` says that it is over or the run ends; it gets
+// each step's training loss, NaN if that is not finite. With `memory`, none of its processes may have more
+// bytes of its own than that (RLIMIT_DATA). Returns how the run ended: kDone also if it was over before,
+// kStopped after a stop signal.
+ChildRunEnd train_first_steps(const JobSpec& job, const std::filesystem::path& folder,
+                              const std::function<bool(double loss)>& on_step,
+                              std::optional<int64_t> memory = {}) {
   catch_stop_signals();
   const int signals_before = stop_signals_received();
   const ReapingScope reaping;
@@ -118,6 +132,124 @@ ChildRunEnd train_first_steps(const JobSpec& job, const std::filesystem::path& f
   if (over) return {};
   if (stopped) return {ExitCode::kStopped, "stopped by a signal"};
   return *end;
+}
+
+// As many steps of the job as the test has, each with its own rate.
+JobSpec rate_test_job(const JobSpec& job, const RateTest& test) {
+  JobSpec tested = first_steps(job, test.steps);
+  tested.train.learning_rate_scaling.warmup_steps = 0;
+  PiecewiseFields rates{.unit = "steps", .values = rates_of(test)};
+  for (int64_t step = 1; step < test.steps; ++step) rates.boundaries.push_back(step);
+  const ScheduleSpec schedule{.kind = "piecewise", .own = rates};
+  if (tested.phases.empty()) {
+    tested.train.schedule = schedule;
+  } else {
+    tested.phases.front().learning_rate.reset();
+    tested.phases.front().schedule = schedule;
+  }
+  return tested;
+}
+
+// The second has all that steps keep from each other, such as the optimizer's memory.
+constexpr int64_t kSteps = 2;
+
+// A replica's share of an update. A micro-batch is largest if one pass covers the share.
+int64_t share_of_update(const JobPlan& job) {
+  const BatchPlan& batch = job.distributed_run().batch;
+  return batch.global / batch.replicas;
+}
+
+bool on_processor(const JobPlan& job) { return job.device_of(0) == "cpu"; }
+
+// For each replica of this host.
+int64_t memory_of_replica(const JobPlan& job) {
+  const int64_t even_share = memory_for_all() / job.distributed_run().processes();
+  return std::min(even_share, data_limit().value_or(even_share)) / 10 * 9;
+}
+
+// The sizes of micro-batches that divide a replica's share into equal passes, from the largest to 1.
+std::vector<int64_t> candidates(const JobPlan& job) {
+  const int64_t share = share_of_update(job);
+  std::vector<int64_t> sizes;
+  for (int64_t passes = 1; passes <= share; ++passes) {
+    if (share % passes == 0) sizes.push_back(share / passes);
+  }
+  return sizes;
+}
+
+class Measurement {
+ public:
+  Measurement(const JobPlan& job, const std::function<void(const std::string&)>& say) : job_(job), say_(say) {
+    if (!on_processor(job)) return;
+    // What replicas share is not among what each has for itself.
+    // And the steps that are tried save no checkpoint.
+    const MemoryEstimate estimate = estimate_memory(job, job.distributed_run());
+    memory_ = memory_of_replica(job) - estimate.gradients - estimate.checkpoint;
+  }
+
+  bool fits(int64_t size) {
+    say_(fmt::format("trying {} a replica and pass", counted(size, "example")));
+    JobSpec tried = first_steps(job_.spec, kSteps);
+    tried.batch.per_replica = size;
+    const ScratchFolder folder("dtrain-fit");
+    int64_t steps = 0;
+    const auto is_over = [&steps](double) { return ++steps == kSteps; };
+    last_ = train_first_steps(tried, folder.path(), is_over, memory_);
+    // A learning rate that is too large for this batch is not what is asked.
+    if (last_.code == ExitCode::kDone || last_.code == ExitCode::kDiverged) return true;
+    const bool crashed = memory_ && last_.code == ExitCode::kBug;  // oneDNN, where it gets no memory
+    if (last_.code != ExitCode::kMemory && !crashed) refuse("");
+    return false;
+  }
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw Error(last_.code, "measuring batch.per_replica: auto: " + why + last_.reason);
+  }
+
+ private:
+  const JobPlan& job_;
+  const std::function<void(const std::string&)>& say_;
+  std::optional<int64_t> memory_;  // nullopt: the device's own
+  ChildRunEnd last_;
+};
+
+}  // namespace
+
+void run_rate_test(const JobSpec& job, const std::filesystem::path& folder, RateTest& test) {
+  bool over = false;
+  const ChildRunEnd end = train_first_steps(rate_test_job(job, test), folder, [&](double loss) {
+    over = add_loss(test, loss);
+    return over;
+  });
+  if (over || end.code == ExitCode::kStopped) return;
+  if (end.code == ExitCode::kDiverged && !test.points.empty()) {
+    add_loss(test, std::numeric_limits<double>::quiet_NaN());
+    return;
+  }
+  if (end.code == ExitCode::kDone) throw Error(ExitCode::kBug, "the run ended before its last step");
+  throw Error(end.code, end.reason);
+}
+
+int64_t estimated_fit(const JobPlan& job) {
+  const int64_t share = share_of_update(job);
+  if (!on_processor(job)) return share;
+  const MemoryEstimate estimate = estimate_memory(job, job.distributed_run());
+  const int64_t fit = largest_batch(estimate, memory_of_replica(job), estimate.fixed());
+  return share / fewest_passes(share, std::clamp<int64_t>(fit, 1, share));
+}
+
+int64_t measured_fit(const JobPlan& job, const std::function<void(const std::string&)>& say) {
+  Measurement measurement(job, say);
+  const std::vector<int64_t> sizes = candidates(job);
+  auto at = std::find(sizes.begin(), sizes.end(), estimated_fit(job));
+  if (measurement.fits(*at)) {
+    while (at != sizes.begin() && measurement.fits(*(at - 1))) --at;
+    return *at;
+  }
+  for (++at; at != sizes.end(); ++at) {
+    if (measurement.fits(*at)) return *at;
+  }
+  measurement.refuse("not even one example fits: ");
 }
 
 }  // namespace dtrain

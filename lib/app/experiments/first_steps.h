@@ -1,28 +1,32 @@
-// The first steps of a job, trained by `dtrain run` in a process of its own, for what is measured before the
-// real run.
+// What is measured before the real run, of a job's first steps, which `dtrain run` trains in a process of its
+// own.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <optional>
+#include <string>
 
-#include "experiments/child_run.h"
+#include "plan/job_plan.h"
+#include "runs/rate_test.h"
 #include "spec/spec.h"
 
 namespace dtrain {
 
-// The job with `steps` steps, each reported; nothing is compared, saved, or evaluated before the end. Model,
-// data, batch, optimizer and strategy stay.
-JobSpec first_steps(JobSpec job, int64_t steps);
+// A learning-rate range test: trains as many steps of the job as the test has, each with its own rate, in
+// `folder`, which is empty, until the test is over, and takes the losses into `test`. A stop signal ends it,
+// and then `test.end` is kStopped. Throws the Error with which the run failed otherwise.
+void run_rate_test(const JobSpec& job, const std::filesystem::path& folder, RateTest& test);
 
-// Called with each step's training loss; NaN if it is not finite. Returns whether the measurement is over.
-using OnStep = std::function<bool(double loss)>;
+// The largest micro-batch that a job's memory has room for, by the plan's estimate of memory: at most what
+// one update needs of a replica.
+int64_t estimated_fit(const JobPlan& job);
 
-// Trains `job` in `folder`, which is empty, until `on_step` says that it is over or the run ends. With
-// `memory`, none of its processes may have more bytes of its own than that (RLIMIT_DATA). Returns how the run
-// ended: kDone also if it was over before, kStopped after a stop signal.
-ChildRunEnd train_first_steps(const JobSpec& job, const std::filesystem::path& folder, const OnStep& on_step,
-                              std::optional<int64_t> memory = {});
+// Measured: trains two steps of the job on this host's replicas with as many examples a pass as the estimate
+// says, then with more while they fit, or with fewer until they do. On the processor "fit" means that the
+// replicas of the host need at most nine tenths of the memory that its processes may have; on a GPU, that the
+// step does not run out of memory. Tells `say` what it tries. Throws Error(kMemory) if not even one example
+// fits, kStopped after a signal, and the run's own error if it fails for another reason.
+int64_t measured_fit(const JobPlan& job, const std::function<void(const std::string&)>& say);
 
 }  // namespace dtrain

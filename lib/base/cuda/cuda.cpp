@@ -22,7 +22,7 @@ namespace {
 constexpr int kKeep = 0;  // of setenv(): what the user has set stays
 
 // How c10d watches over NCCL: it would end the process of a replica that waits too long. Here the replica
-// itself notices (step/step_pacer.h), and the job's supervisor ends the others. Before the first group,
+// itself notices (step/device_steps.h), and the job's supervisor ends the others. Before the first group,
 // which reads them.
 void leave_failures_to_us() {
   ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", kKeep);

@@ -164,7 +164,7 @@ struct TrainingOutline {
   std::vector<std::string> memories;
 };
 
-// Scales the gradients down to a norm of at most `most` together, as step/clipping.h does.
+// Scales the gradients down to a norm of at most `most` together, as clip_gradient() does.
 void clip(std::vector<Value>& gradients, double most) {
   if (most == 0 || gradients.empty()) return;
   TextBuilder& builder = *gradients.front().builder;

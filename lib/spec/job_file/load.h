@@ -1,6 +1,8 @@
 // Reads a job spec: YAML text, overrides, defaults, bounds, and the rules between fields.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <filesystem>
 #include <map>
 #include <string>
@@ -29,6 +31,15 @@ struct LoadedSpec {
   bool ok() const { return problems.empty(); }
   // A problem at the position of `path`, or of the nearest enclosing section that was written.
   Problem problem_at(const std::string& path, const std::string& text) const;
+  // Adds one, whose text is made as by fmt::format. A text without values is no format: it may hold braces.
+  void refuse(const std::string& path, const std::string& text) {
+    problems.push_back(problem_at(path, text));
+  }
+  template <class... Values>
+  requires(sizeof...(Values) > 0) void refuse(const std::string& path, fmt::format_string<Values...> format,
+                                              Values&&... values) {
+    refuse(path, fmt::vformat(format, fmt::make_format_args(values...)));
+  }
 };
 
 // Reads `path` (at most 1 MiB; "-" is the standard input, and it may be a pipe) and applies the overrides.

@@ -1,15 +1,73 @@
-// The callbacks that a spec asks for, behind one interface.
+// Callbacks observe a training and may end it. docs/extending.md shows how to write one.
 #pragma once
 
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "callbacks/callback.h"
+#include "metrics/events.h"
+#include "metrics/tensorboard.h"
+#include "plan/job_plan.h"
 
 namespace dtrain {
+
+// Callbacks exist on rank 0 only. Their decisions are sent to all replicas, which act on them after the same
+// step.
+class Callback {
+ public:
+  virtual ~Callback() = default;
+
+  // Called for each event of the run: run_start, step, epoch, eval, checkpoint, run_end.
+  // decode<EvalEvent>(event) returns the event as a struct if it is of that kind. With data.split, what goes
+  // by evaluations leaves out the one at the end, whose `part` is kTestPart.
+  virtual void on_event(const Event& event) = 0;
+
+  // Called with tensorboard_histograms at the last update of every epoch: the weights before the update and
+  // the gradient of the update.
+  virtual void on_histograms(int64_t /*step*/, const std::vector<NamedHistogram>& /*histograms*/) {}
+
+  // The reason why training should end now, if it should. Called after every epoch and its evaluation, and a
+  // few times a second in between.
+  virtual std::optional<std::string> reason_to_end() const { return std::nullopt; }
+
+  // The state, saved with every checkpoint. restore() continues exactly from it, and throws if it is not a
+  // state of this callback.
+  virtual nlohmann::ordered_json state() const { return nlohmann::ordered_json::object(); }
+  virtual void restore(const nlohmann::ordered_json& /*state*/) {}
+};
+
+// The arguments of callbacks' constructors. Must outlive the callbacks.
+struct CallbackContext {
+  const JobPlan& job;
+  const RunPlan& run;
+  std::filesystem::path folder;  // the run's folder, to write files into
+  EventSink& events;             // takes their messages: message_event()
+};
+
+// A message of the run: the terminal shows it as a line.
+Event message_event(const RunPlan& run, const std::string& text);
+
+// The callbacks that callbacks.cpp makes.
+//
+// history.csv: a line for every epoch and every evaluation, for spreadsheets.
+//   epoch,step,phase,loss,accuracy,learning_rate,examples_per_second,seconds
+// with a column for each metric of the job's loss. `phase` is train or eval; fields that a phase does not
+// have are empty. A run that resumes from a checkpoint first removes the lines after that checkpoint.
+std::unique_ptr<Callback> make_csv_history(const CallbackContext& context);
+
+// Ends a training whose evaluations no longer improve. As in Keras, the best value since the start counts,
+// and the trainer hands back its weights (restore_best).
+std::unique_ptr<Callback> make_early_stopping(const CallbackContext& context);
+
+// TensorBoard's event files in tensorboard/ in the run's folder. Scalars: train/loss, train/accuracy,
+// learning_rate, speed/examples_per_second, speed/examples_per_second_per_replica and speed/step_ms every
+// metrics.every_steps; epoch/loss and epoch/accuracy; eval/loss and eval/accuracy; all by optimizer step.
+// Histograms, if the spec asks for them: weights/NAME and gradients/NAME of every parameter.
+std::unique_ptr<Callback> make_tensorboard_callback(const CallbackContext& context);
 
 // Whether the spec asks for any callback in this run; the same on all replicas. Only the distributed run has
 // callbacks.

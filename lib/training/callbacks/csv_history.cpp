@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "callbacks/callback_kinds.h"
+#include "callbacks/callbacks.h"
 #include "core/descriptor.h"
 #include "core/error.h"
 #include "core/files.h"

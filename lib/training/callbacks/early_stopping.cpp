@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "callbacks/callback_kinds.h"
+#include "callbacks/callbacks.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "traits/objectives.h"

@@ -12,7 +12,8 @@
 #include "callbacks/forwarding_strategy.h"
 #include "core/error.h"
 #include "models/variables.h"
-#include "step/eager_execution.h"
+#include "step/collect.h"
+#include "step/step_execution.h"
 
 namespace dtrain {
 namespace {
@@ -155,21 +156,16 @@ at::Tensor StepInspection::flat_parameters() const {
   return flat_double(tensors_of(trained_parameters(*model_)));
 }
 
-// One row for each replica. Each writes its row into a table of zeros; the tables are then summed.
+// One row for each replica.
 std::vector<InspectedReplica> StepInspection::replica_rows(const Share& share, double weight_norm) const {
   const auto examples = static_cast<int64_t>(share.indices.size());
-  at::Tensor numbers = at::zeros({group_->size(), 4}, at::kDouble);
-  at::Tensor indices = at::zeros({group_->size(), kIndicesShown}, at::kLong);
-  const at::Tensor own = numbers[group_->rank()];
-  own[0] = static_cast<double>(examples);
-  own[1] = loss_sum_;
-  own[2] = norm_of(own_);
-  own[3] = weight_norm;
+  const at::Tensor numbers = gather_rows(
+      *group_,
+      at::tensor({static_cast<double>(examples), loss_sum_, norm_of(own_), weight_norm}, at::kDouble));
+  at::Tensor shown = at::zeros({kIndicesShown}, at::kLong);
   for (int64_t i = 0; i < std::min(examples, kIndicesShown); ++i)
-    indices[group_->rank()][i] = share.indices[static_cast<size_t>(i)];
-  group_->all_reduce_sum(numbers);
-  group_->all_reduce_sum(indices);
-
+    shown[i] = share.indices[static_cast<size_t>(i)];
+  const at::Tensor indices = gather_rows(*group_, shown);
   std::vector<InspectedReplica> rows;
   for (int64_t rank = 0; rank < group_->size(); ++rank) {
     const auto number = [&](int64_t column) { return numbers[rank][column].item<double>(); };

@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "callbacks/callback.h"
+#include "callbacks/callbacks.h"
 #include "callbacks/forwarding_strategy.h"
-#include "callbacks/kernel_times.h"
 #include "callbacks/step_trace.h"
 #include "core/clock.h"
 #include "core/files.h"
-#include "step/step_pacer.h"
+#include "step/device_steps.h"
 #include "store/store.h"
 
 namespace dtrain {

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 
-#include "callbacks/slow_steps.h"
 #include "comm/traffic.h"
 #include "core/step_clock.h"
 #include "device/accelerator.h"
@@ -30,6 +29,26 @@ struct SentSteps {
   void add(const Traffic& step);
   // Writes the mean of a step, if anything was sent at all.
   StepTraffic mean() const;
+};
+
+// Whether steps have become slow because other programs use the same cores.
+class SlowSteps {
+ public:
+  // Steps took `step_ms` lately; until now, `seconds` after some moment, the threads of this process were
+  // ready to compute without a core for `without_core` seconds, all together. Returns what to tell the user:
+  // once, if they take at least twice as long as before while a fifth of the time is spent waiting so, or if
+  // as much is spent waiting from the beginning.
+  std::optional<std::string> look(double step_ms, double seconds, double without_core);
+  // Steps are different ones from now on.
+  void begin() { least_ms_.reset(); }
+
+ private:
+  struct Look {
+    double seconds, without_core;
+  };
+  std::optional<double> least_ms_;
+  std::optional<Look> first_, last_;
+  bool told_ = false;
 };
 
 class RunReporter {

@@ -1,7 +1,7 @@
 #include <utility>
 #include <vector>
 
-#include "callbacks/callback_kinds.h"
+#include "callbacks/callbacks.h"
 #include "metrics/tensorboard.h"
 
 namespace dtrain {

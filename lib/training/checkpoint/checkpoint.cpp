@@ -2,9 +2,11 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <torch/headeronly/version.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -170,6 +172,39 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
           : fmt::format("{}: none of the {} is good; `dtrain inspect` shows what is wrong with each, and a "
                         "run without --resume starts over",
                         folder.string(), counted(std::ssize(found), "checkpoint")));
+}
+
+CheckpointWriter::CheckpointWriter(std::filesystem::path folder, const CheckpointSpec& spec,
+                                   std::function<void()> settle)
+    : folder_(std::move(folder)), spec_(spec), settle_(std::move(settle)) {
+  remove_leftovers(folder_);
+}
+
+void CheckpointWriter::save(Checkpoint checkpoint) {
+  finish();
+  writing_ = std::async(std::launch::async, [this, checkpoint = std::move(checkpoint)] {
+    // A low priority, of this thread only: Linux keeps it per thread, and 0 means the caller. If that fails,
+    // the checkpoint is written at a normal one.
+    constexpr int kNiceness = 10;
+    static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness));
+    settle_();
+    save_checkpoint(folder_, checkpoint);
+    if (checkpoint.state.suspicion.empty()) {
+      remove_old_checkpoints(folder_, checkpoint.state.step, spec_);
+    } else {
+      remove_other_suspects(folder_, checkpoint.state.step);
+    }
+  });
+}
+
+bool CheckpointWriter::is_idle(std::chrono::milliseconds within) {
+  if (writing_.valid() && writing_.wait_for(within) != std::future_status::ready) return false;
+  finish();
+  return true;
+}
+
+void CheckpointWriter::finish() {
+  if (writing_.valid()) writing_.get();
 }
 
 }  // namespace dtrain

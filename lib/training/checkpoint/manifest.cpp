@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <stdexcept>
+#include <type_traits>
 
 #include "core/checksum.h"
 #include "core/error.h"
@@ -66,33 +68,56 @@ std::string step_problem(const TrainingState& state) {
                        state.epoch * started + of_next);
 }
 
+// The fields of a state in their order: `each(name, value)` reads or writes one.
+template <class State, class Each>
+void each_of_state(State& state, const Each& each) {
+  each("run", state.run);
+  each("epoch", state.epoch);
+  each("step", state.step);
+  each("position", state.position);
+  each("train_examples", state.train_examples);
+  each("validation_examples", state.validation_examples);
+  each("global_batch", state.global_batch);
+  each("pass_sums", state.pass_sums);
+  each("window_sums", state.window_sums);
+  each("learning_rate", state.learning_rate);
+  each("schedule", state.schedule);
+  each("callbacks", state.callbacks);
+  each("metrics", state.metrics);
+  each("suspicion", state.suspicion);
+  each("replicas", state.replicas);
+  each("spec", state.spec);
+  each("dataset", state.dataset);
+  each("table", state.table);
+  each("dtrain", state.dtrain);
+  each("libtorch", state.libtorch);
+  each("arithmetic", state.arithmetic);
+}
+
 }  // namespace
 
 TrainingState training_state_from(const Json& json) {
+  static const std::set<std::string> kMayBeMissing = {
+      // in checkpoints of older versions of dtrain
+      "validation_examples", "suspicion", "dataset", "table", "arithmetic"};
   TrainingState state;
-  state.run = json.at("run").get<std::string>();
-  state.epoch = count_at(json, "epoch");
-  state.step = count_at(json, "step");
-  state.position = count_at(json, "position");
-  state.train_examples = count_at(json, "train_examples");
-  // Missing in checkpoints of older versions of dtrain.
-  if (json.contains("validation_examples")) state.validation_examples = count_at(json, "validation_examples");
-  state.global_batch = count_at(json, "global_batch");
-  state.pass_sums = json.at("pass_sums").get<std::map<std::string, double>>();
-  state.window_sums = json.at("window_sums").get<std::map<std::string, double>>();
-  state.callbacks = json.at("callbacks");
-  state.learning_rate = json.at("learning_rate").get<double>();
-  state.schedule = json.at("schedule");
-  state.metrics = json.at("metrics").get<std::map<std::string, double>>();
-  state.suspicion = json.value("suspicion", "");  // missing in checkpoints of older versions of dtrain
-  state.replicas = count_at(json, "replicas");
-  state.spec = json.at("spec").get<std::string>();
-  state.dataset = json.value("dataset", "");  // missing in checkpoints of older versions of dtrain
-  state.table = json.value("table", "");      // missing in checkpoints of older versions of dtrain
-  state.dtrain = json.at("dtrain").get<std::string>();
-  state.libtorch = json.at("libtorch").get<std::string>();
-  state.arithmetic = json.value("arithmetic", "");  // missing in checkpoints of older versions of dtrain
+  each_of_state(state, [&json](const char* name, auto& value) {
+    if (kMayBeMissing.contains(name) && !json.contains(name)) return;
+    if constexpr (std::is_same_v<decltype(value), int64_t&>)
+      value = count_at(json, name);
+    else
+      json.at(name).get_to(value);
+  });
   return state;
+}
+
+ordered_json to_json(const TrainingState& state) {
+  ordered_json json;
+  each_of_state(state, [&json](const char* name, const auto& value) { json[name] = value; });
+  for (const auto& [name, value] : state.metrics) {
+    if (!std::isfinite(value)) json["metrics"].erase(name);  // JSON has no NaN and no infinity
+  }
+  return json;
 }
 
 std::string problem_of(const TrainingState& state) {
@@ -141,34 +166,6 @@ Manifest read(const Json& json, const std::string& what) {
 }
 
 }  // namespace
-
-ordered_json to_json(const TrainingState& state) {
-  ordered_json metrics = ordered_json::object();
-  for (const auto& [name, value] : state.metrics) {
-    if (std::isfinite(value)) metrics[name] = value;  // JSON has no NaN and no infinity
-  }
-  return {{"run", state.run},
-          {"epoch", state.epoch},
-          {"step", state.step},
-          {"position", state.position},
-          {"train_examples", state.train_examples},
-          {"validation_examples", state.validation_examples},
-          {"global_batch", state.global_batch},
-          {"pass_sums", state.pass_sums},
-          {"window_sums", state.window_sums},
-          {"learning_rate", state.learning_rate},
-          {"schedule", state.schedule},
-          {"callbacks", state.callbacks},
-          {"metrics", metrics},
-          {"suspicion", state.suspicion},
-          {"replicas", state.replicas},
-          {"spec", state.spec},
-          {"dataset", state.dataset},
-          {"table", state.table},
-          {"dtrain", state.dtrain},
-          {"libtorch", state.libtorch},
-          {"arithmetic", state.arithmetic}};
-}
 
 std::string manifest_text(const Manifest& manifest) {
   if (const std::string problem = problem_of(manifest.state); !problem.empty())

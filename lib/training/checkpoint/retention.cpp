@@ -9,10 +9,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <functional>
 #include <system_error>
 #include <utility>
 
-#include "checkpoint/manifest.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "safetensors/disk.h"
@@ -65,13 +65,16 @@ void remove_checkpoint(const SavedCheckpoint& checkpoint) {
 }
 
 std::optional<double> metric_of(const SavedCheckpoint& checkpoint, const std::string& metric) {
-  try {
-    const TrainingState state = read_manifest(checkpoint.path).state;
-    const auto value = state.metrics.find(metric);
-    if (value != state.metrics.end()) return value->second;
-  } catch (const Error&) {  // a damaged checkpoint is not the best
+  const std::optional<TrainingState> state = state_of(checkpoint);
+  if (!state || !state->metrics.contains(metric)) return std::nullopt;
+  return state->metrics.at(metric);
+}
+
+// Removes those of which `goes` is true.
+void remove_checkpoints(const fs::path& folder, const std::function<bool(const SavedCheckpoint&)>& goes) {
+  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
+    if (goes(checkpoint)) remove_checkpoint(checkpoint);
   }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -118,7 +121,7 @@ void remove_leftovers(const fs::path& folder) {
 
 void remove_all_checkpoints(const fs::path& folder) {
   remove_leftovers(folder);
-  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) remove_checkpoint(checkpoint);
+  remove_checkpoints(folder, [](const SavedCheckpoint&) { return true; });
   std::error_code other_files_stay;
   fs::remove(folder, other_files_stay);
 }
@@ -143,12 +146,20 @@ void StagingFolder::put_in_place(const fs::path& path) {
   sync_folder(path.parent_path());
 }
 
+std::optional<TrainingState> state_of(const SavedCheckpoint& checkpoint) {
+  if (checkpoint.suspect) return std::nullopt;
+  try {
+    return read_manifest(checkpoint.path).state;
+  } catch (const Error&) {  // damaged
+    return std::nullopt;
+  }
+}
+
 std::optional<SavedCheckpoint> best_checkpoint(const fs::path& folder, const BestCheckpointSpec& best) {
   if (!best.metric) return std::nullopt;
   std::optional<SavedCheckpoint> winner;
   double record = 0;
   for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
-    if (checkpoint.suspect) continue;
     const auto value = metric_of(checkpoint, *best.metric);
     if (!value || (winner && !is_better(*best.metric, best.mode, *value, record))) continue;
     winner = checkpoint;
@@ -160,21 +171,15 @@ std::optional<SavedCheckpoint> best_checkpoint(const fs::path& folder, const Bes
 bool is_best(const fs::path& folder, const BestCheckpointSpec& best, int64_t step, double value) {
   const std::vector<SavedCheckpoint> saved = list_checkpoints(folder);
   return std::none_of(saved.begin(), saved.end(), [&](const SavedCheckpoint& checkpoint) {
-    if (checkpoint.suspect || checkpoint.step >= step) return false;
+    if (checkpoint.step >= step) return false;
     const auto other = metric_of(checkpoint, *best.metric);
     return other && !is_better(*best.metric, best.mode, value, *other);
   });
 }
 
 void remove_old_checkpoints(const fs::path& folder, int64_t saved, const CheckpointSpec& spec) {
-  std::vector<SavedCheckpoint> line;  // the checkpoints from which `saved` was reached
-  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
-    if (checkpoint.step <= saved && !checkpoint.suspect) {
-      line.push_back(checkpoint);
-    } else {
-      remove_checkpoint(checkpoint);
-    }
-  }
+  remove_checkpoints(folder, [saved](const SavedCheckpoint& one) { return one.suspect || one.step > saved; });
+  const std::vector<SavedCheckpoint> line = list_checkpoints(folder);  // from which `saved` was reached
   const auto best = best_checkpoint(folder, spec.best);
   const auto count = static_cast<int64_t>(line.size());
   for (int64_t i = 0; i < count - spec.keep; ++i) {
@@ -184,15 +189,12 @@ void remove_old_checkpoints(const fs::path& folder, int64_t saved, const Checkpo
 }
 
 void remove_later_checkpoints(const fs::path& folder, int64_t step) {
-  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
-    if (checkpoint.step > step) remove_checkpoint(checkpoint);
-  }
+  remove_checkpoints(folder, [step](const SavedCheckpoint& saved) { return saved.step > step; });
 }
 
 void remove_other_suspects(const fs::path& folder, int64_t saved) {
-  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
-    if (checkpoint.suspect && checkpoint.step != saved) remove_checkpoint(checkpoint);
-  }
+  remove_checkpoints(folder,
+                     [saved](const SavedCheckpoint& one) { return one.suspect && one.step != saved; });
 }
 
 }  // namespace dtrain

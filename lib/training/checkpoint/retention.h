@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/manifest.h"
 #include "spec/spec.h"
 
 namespace dtrain {
@@ -53,6 +54,9 @@ class StagingFolder {
  private:
   std::filesystem::path path_;
 };
+
+// What its manifest says; nullopt if it is suspect or damaged.
+std::optional<TrainingState> state_of(const SavedCheckpoint& checkpoint);
 
 // The checkpoint with the best value of the metric in its manifest, among those that are not suspect. Of
 // equal ones, the earliest. nullopt if no checkpoint has a value.

@@ -17,6 +17,9 @@
 #include "images/cache_file.h"
 
 namespace dtrain {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FeatureBlock, key, bytes, shape, examples, source)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -28,9 +31,9 @@ constexpr const char* kSuffix = ".features";
 
 // What a file says of itself. The checksum is of the bytes after the header.
 std::string header_of(const FeatureBlock& block, const std::string& checksum) {
-  nlohmann::ordered_json header = {
-      {"format", kFileFormat}, {"key", block.key},           {"bytes", block.bytes},  {"checksum", checksum},
-      {"shape", block.shape},  {"examples", block.examples}, {"source", block.source}};
+  nlohmann::json header = block;
+  header["format"] = kFileFormat;
+  header["checksum"] = checksum;
   std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (std::ssize(text) >= kHeaderBytes) {  // an endless path
     header["source"] = "examples";
@@ -53,12 +56,8 @@ std::optional<Header> read_header(const OpenFile& file) {
   Header header;
   try {
     if (json.at("format").get<int>() != kFileFormat) return std::nullopt;
-    json.at("key").get_to(header.block.key);
-    json.at("bytes").get_to(header.block.bytes);
+    json.get_to(header.block);
     json.at("checksum").get_to(header.checksum);
-    json.at("shape").get_to(header.block.shape);
-    json.at("examples").get_to(header.block.examples);
-    json.at("source").get_to(header.block.source);
   } catch (const nlohmann::json::exception&) {  // another program's
     return std::nullopt;
   }
@@ -172,18 +171,11 @@ std::vector<KeptFeatures> list_features() {
   std::vector<KeptFeatures> all;
   find_features([&all](const fs::path& path) {
     std::error_code gone;
-    KeptFeatures kept{.file = path,
-                      .bytes = static_cast<int64_t>(fs::file_size(path, gone)),
-                      .source = {},
-                      .examples = 0,
-                      .shape = {}};
+    KeptFeatures kept{path, static_cast<int64_t>(fs::file_size(path, gone)), {}};
     if (gone) return;
     try {
-      if (const std::optional<Header> header = read_header(OpenFile(path, O_RDONLY))) {
-        kept.source = header->block.source;
-        kept.examples = header->block.examples;
-        kept.shape = header->block.shape;
-      }
+      if (const std::optional<Header> header = read_header(OpenFile(path, O_RDONLY)))
+        kept.block = header->block;
     } catch (const Error&) {  // not this user's
     }
     all.push_back(kept);

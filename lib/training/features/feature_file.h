@@ -43,9 +43,7 @@ bool write_features(const FeatureBlock& block, const std::byte* memory, double m
 struct KeptFeatures {
   std::filesystem::path file;
   int64_t bytes = 0;
-  std::string source;  // empty: damaged
-  int64_t examples = 0;
-  std::vector<int64_t> shape;
+  FeatureBlock block;  // without a source: damaged
 };
 
 // By name; empty if there is no cache. Unfinished ones are among list_image_caches().

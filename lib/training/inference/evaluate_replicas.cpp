@@ -1,17 +1,23 @@
-#include "inference/evaluate_replicas.h"
+#include "inference/evaluation.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "core/clock.h"
 #include "host/cores.h"
-#include "job/supervise_subcommand.h"
-#include "job/supervised.h"
+#include "job/replica_process.h"
+#include "job/supervise_run.h"
 #include "metrics/event.h"
 #include "parallel/parallel_blocks.h"
 #include "store/store.h"
 #include "train/assembly.h"
 
 namespace dtrain {
+
+// As replicas report them.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExampleName, file, row, index)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WrongExample, index, name, label, prediction, probability, of_label)
+
 namespace {
 
 constexpr size_t kNumbersPerReport = 10000;  // far below the limit of a report line
@@ -37,33 +43,12 @@ void report(const EvaluationSums& sums, ReportPipe& pipe) {
   report_numbers("sums", sums.sums, pipe);
 }
 
-void report(const WrongExample& one, ReportPipe& pipe) {
-  pipe.write(event_text(Event{{"event", "mistake"},
-                              {"index", one.index},
-                              {"file", one.name.file},
-                              {"row", one.name.row},
-                              {"stored", one.name.index},
-                              {"class", one.label},
-                              {"predicted", one.prediction},
-                              {"probability", one.probability},
-                              {"of_class", one.of_label}}));
-}
-
-WrongExample mistake_from(const Event& event) {
-  const auto number = [&](const char* name) { return event.at(name).get<int64_t>(); };
-  return {.index = number("index"),
-          .name = {event.at("file").get<std::string>(), number("row"), number("stored")},
-          .label = number("class"),
-          .prediction = number("predicted"),
-          .probability = event.at("probability").get<double>(),
-          .of_label = event.at("of_class").get<double>()};
-}
-
 // Every rank tells its own mistakes, and rank 0 the sums of all.
 void collect(int rank, const std::string& line, EvaluationSums& sums, WorstMistakes& worst) {
   const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!event.is_object()) return;
-  if (event.value("event", "") == "mistake") worst.add(mistake_from(event));
+  if (event.value("event", "") == "mistake")
+    worst.add(nlohmann::json(event.at("mistake")).get<WrongExample>());
   if (rank != 0) return;
   const auto append = [&](const char* name, auto& numbers) {
     if (!event.contains(name)) return;
@@ -97,7 +82,8 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
   doing(Activity::kEvaluating);
   const EvaluationSums sums =
       evaluate_model(job, *model, examples, *group, static_cast<size_t>(evaluation.mistakes));
-  for (const WrongExample& one : sums.mistakes) report(one, pipe);
+  for (const WrongExample& one : sums.mistakes)
+    pipe.write(event_text(Event{{"event", "mistake"}, {"mistake", nlohmann::json(one)}}));
   if (identity.rank == 0) report(sums, pipe);
   doing(Activity::kFinished);
 }

@@ -1,22 +1,56 @@
 // Evaluates a saved model on a part of its data, with any number of replicas and without a strategy.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
 #include "comm/process_group.h"
-#include "inference/mistakes.h"
+#include "data/example_source.h"
 #include "models/model.h"
 #include "plan/job_plan.h"
+#include "processes/supervisor.h"
 
 namespace dtrain {
 
 // With more classes than this there is no confusion matrix: it would take gigabytes.
 constexpr int64_t kMostConfusedClasses = 1000;
+
+// An example that a model takes for something else.
+struct WrongExample {
+  int64_t index = 0;  // among the examples
+  ExampleName name = {};
+  int64_t label = 0;       // its class
+  int64_t prediction = 0;  // another one
+  double probability = 0;  // of the prediction
+  double of_label = 0;     // the probability of its class
+};
+
+// Those whose class had the least probability, the worst first: the same ones whatever the order in which
+// they are added.
+class WorstMistakes {
+ public:
+  explicit WorstMistakes(size_t most) : most_(most) {}
+
+  void add(WrongExample example);
+  // Adds what is wrong among the examples `indices`. Targets int64 [n], probabilities float64 [n, classes].
+  void add_batch(const at::Tensor& targets, const at::Tensor& probabilities,
+                 std::span<const int64_t> indices);
+  // At most as many as the limit.
+  std::vector<WrongExample> take();
+
+ private:
+  void keep_worst();
+
+  size_t most_;
+  std::vector<WrongExample> found_;
+};
 
 struct Evaluation {
   int64_t examples = 0;
@@ -72,5 +106,29 @@ ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part = "te
 // an example was missed.
 EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSourcePtr& examples,
                               ProcessGroup& group, size_t most_mistakes = 0);
+
+// An evaluation of a checkpoint by one process or several on this host.
+constexpr int64_t kMaxEvaluationReplicas = 64;
+
+struct EvaluationJob {
+  std::filesystem::path checkpoint;  // already verified
+  Overrides overrides;               // overrides of its spec, without problems
+  int64_t replicas = 1;
+  std::string split = "test";  // the part of the data: as load_examples() takes it
+  int64_t mistakes = 0;        // how many of the worst to tell; of models of classes alone
+  std::string best_by = {};    // the metric by which the checkpoint is the best of its run; empty: it was
+                               // not chosen so
+};
+
+// Starts the replicas as processes of `program` (its hidden `eval-replica` subcommand). Fills in `sums` if
+// all succeed; the return value reports what failed.
+SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std::string& program,
+                                     EvaluationSums& sums);
+
+// Runs one replica process of supervise_evaluation().
+ExitCode run_evaluation_replica(const EvaluationJob& evaluation);
+
+// The same evaluation in this process alone. `job`: that of the checkpoint.
+EvaluationSums evaluate_alone(const EvaluationJob& evaluation, const JobPlan& job);
 
 }  // namespace dtrain

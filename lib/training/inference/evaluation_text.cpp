@@ -1,4 +1,4 @@
-#include "inference/evaluation_text.h"
+#include "inference/output.h"
 
 #include <fmt/format.h>
 

@@ -16,15 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<TrainingState> state_of(const SavedCheckpoint& saved) {
-  if (saved.suspect) return std::nullopt;
-  try {
-    return read_manifest(saved.path).state;
-  } catch (const Error&) {  // damaged
-    return std::nullopt;
-  }
-}
-
 fs::path at_end_of_epoch(const fs::path& checkpoints, int64_t epoch) {
   std::vector<int64_t> others;
   for (const SavedCheckpoint& saved : list_checkpoints(checkpoints)) {

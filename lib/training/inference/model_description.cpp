@@ -1,9 +1,23 @@
 #include "inference/model_description.h"
 
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <numeric>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "data/split.h"
+#include "host/cores.h"
+#include "images/fit.h"
+#include "images/image_file.h"
+#include "inference/evaluation.h"
+#include "inference/find_checkpoint.h"
 #include "metrics/event.h"
+#include "parallel/parallel_blocks.h"
+#include "plan/plan_file.h"
 #include "spec/normalisation.h"
 #include "spec/print.h"
 
@@ -15,6 +29,68 @@ Event class_names(const DatasetInfo& data) {
   Event names = Event::array();
   for (int64_t label = 0; label < data.classes; ++label) names.push_back(class_name(data, label));
   return names;
+}
+
+constexpr int64_t kMostPredicted = 10'000;  // test examples
+constexpr size_t kMostMistakes = 24;
+constexpr int64_t kLargestSide = 96;  // of a picture, in pixels: larger images are made smaller
+
+// The first test examples of a checkpoint's job.
+ExampleSourcePtr first_examples(const JobPlan& job) {
+  ExampleSourcePtr all = load_examples(job);
+  if (all->size() <= kMostPredicted) return all;
+  std::vector<int64_t> first(static_cast<size_t>(kMostPredicted));
+  std::iota(first.begin(), first.end(), int64_t{0});
+  return make_selection(std::move(all), std::move(first));
+}
+
+// uint8 [channels, height, width].
+at::Tensor pixels_of(const ExampleSource& examples, int64_t index) {
+  std::vector<int64_t> shape = examples.shape().vec();
+  shape.insert(shape.begin(), 1);
+  ExampleSlot slot{at::empty(shape, at::kByte), at::empty({1}, at::kLong)};
+  examples.read({&index, 1}, at::Tensor(), slot);
+  return slot.inputs[0];
+}
+
+// What a page can show: one channel or three, of a small size.
+at::Tensor picture_of(const at::Tensor& image) {
+  const at::Tensor shown = image.narrow(0, 0, image.size(0) == 3 ? 3 : 1);
+  return std::max(image.size(1), image.size(2)) <= kLargestSide ? shown
+                                                                : with_longer_side(shown, kLargestSide);
+}
+
+std::vector<LayerRow> layers_of(const JobPlan& job) {
+  std::vector<LayerRow> rows;
+  for (const PlacedLayer& layer : job.model.layers)
+    rows.push_back({layer.name, layer.spec.kind, to_string(layer.output_shape), layer.parameters});
+  return rows;
+}
+
+// Of a job without classes, or with too many for a matrix, nothing.
+void add_mistakes(ModelReport& report, const ResumePoint& point) {
+  const PlannedJob planned =
+      job_of_checkpoint(point.checkpoint, spec_of_checkpoint(point.checkpoint), find_dataset);
+  const JobPlan& job = planned.job;
+  if (!planned.ok() || job.data.classes == 0 || job.data.classes > kMostConfusedClasses) return;
+  compute_with(available_cores());
+  const ExampleSourcePtr examples = first_examples(job);
+  const auto model = trained_model(job, load_model(point.checkpoint));
+  const Evaluation found =
+      evaluation_from(evaluate_model(job, *model, examples, *make_single_group(), kMostMistakes), job);
+  report.examined =
+      fmt::format("the checkpoint of step {}: {} of {} are right", with_separators(point.state.step),
+                  with_separators(found.correct()), counted(found.examples, "test example"));
+  for (int64_t label = 0; label < job.data.classes; ++label)
+    report.classes.push_back(class_title(job.data, label));
+  report.confusion = found.confusion;
+  for (const WrongExample& wrong : found.mistakes) {
+    const bool shown = examples->has_pixels();
+    report.mistakes.push_back({title_of(wrong.name),
+                               shown ? png_file(picture_of(pixels_of(*examples, wrong.index))) : "",
+                               class_title(job.data, wrong.label), class_title(job.data, wrong.prediction),
+                               wrong.probability, wrong.of_label});
+  }
 }
 
 }  // namespace
@@ -47,6 +123,21 @@ Metadata model_description(const JobPlan& job, const TrainingState& state) {
       fmt::format("(pixel / 255 - {}) / {}, {}", metadata["mean"], metadata["standard_deviation"], shape);
   metadata["layout"] = "NCHW";
   return metadata;
+}
+
+ModelReport model_report_of(const std::filesystem::path& run, bool mistakes) {
+  ModelReport report;
+  try {
+    report.layers = layers_of(read_plan(run / "plan.json"));
+  } catch (const Error&) {  // made by another version, or never planned
+  }
+  if (!mistakes) return report;
+  try {
+    add_mistakes(report, find_checkpoint({run.string(), false, std::nullopt}));
+  } catch (const Error& error) {
+    report.problem = error.what();
+  }
+  return report;
 }
 
 }  // namespace dtrain

@@ -1,8 +1,11 @@
 // The description of a model that other programs need to use it.
 #pragma once
 
+#include <filesystem>
+
 #include "checkpoint/manifest.h"
 #include "plan/job_plan.h"
+#include "report/model_report.h"
 #include "safetensors/safetensors.h"
 
 namespace dtrain {
@@ -12,5 +15,9 @@ std::vector<std::string> target_names(const DatasetInfo& data);
 
 // Texts by name (docs/export.md): the classes, how pixels are normalised, the job and the step.
 Metadata model_description(const JobPlan& job, const TrainingState& state);
+
+// For a run: the layers, and with `mistakes` the predictions of the newest good checkpoint for the first
+// 10,000 test examples. Omits what is not available.
+ModelReport model_report_of(const std::filesystem::path& run, bool mistakes);
 
 }  // namespace dtrain

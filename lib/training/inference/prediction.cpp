@@ -1,48 +1,55 @@
 #include "inference/prediction.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "arrays/array_file.h"
 #include "arrays/idx.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "data/memory_source.h"
+#include "data/table_dataset.h"
 #include "images/fit.h"
 #include "inference/evaluation.h"
+#include "inference/model_description.h"
 #include "loader/batches.h"
 #include "objective/objective.h"
+#include "tables/csv_table.h"
 #include "train/assembly.h"
 
 namespace dtrain {
+namespace {
 
-Predictor::Predictor(const JobPlan& job, const NamedTensors& variables, std::optional<double> threshold)
-    : job_(job), model_(trained_model(job, variables)), threshold_(threshold) {}
-
-at::Tensor Predictor::order_of(const at::Tensor& probabilities, int64_t top) const {
+// The classes to show of each row, the first ones first: int64 [n, at most top].
+at::Tensor order_of(const at::Tensor& probabilities, int64_t top, std::optional<double> threshold) {
   const int64_t shown = std::min(top, probabilities.size(1));
-  if (!threshold_) return std::get<1>(probabilities.topk(shown, /*dim=*/1));
-  const at::Tensor first = probabilities.select(1, 1).ge(*threshold_).to(at::kLong);
+  if (!threshold) return std::get<1>(probabilities.topk(shown, /*dim=*/1));
+  const at::Tensor first = probabilities.select(1, 1).ge(*threshold).to(at::kLong);
   return at::stack({first, 1 - first}, 1).narrow(1, 0, shown);
 }
 
-std::vector<std::vector<ClassProbability>> Predictor::predict(const at::Tensor& images, int64_t top) const {
+// The classes of each of the images, uint8 [n, channels, height, width] in the model's input shape.
+std::vector<std::vector<ClassProbability>> predict(const Predictor& predictor, const at::Tensor& images,
+                                                   int64_t top) {
   const at::NoGradGuard no_grad;
-  RunPlan alone = job_.distributed_run();
+  RunPlan alone = predictor.job.distributed_run();
   alone.replicas = 1;
   alone.servers = 0;
   // Uses the same code path as the test examples; the labels do not matter here.
   const ExampleSourcePtr source = make_memory_source({images, at::zeros({images.size(0)}, at::kLong)});
-  ShareLoader loader(source, evaluation_options(job_, alone, /*rank=*/0));
+  ShareLoader loader(source, evaluation_options(predictor.job, alone, /*rank=*/0));
   loader.start_epoch(0);
-  const auto objective = make_objective(job_.spec.train);
+  const auto objective = make_objective(predictor.job.spec.train);
   std::vector<std::vector<ClassProbability>> predictions;
   while (const std::optional<Share> share = loader.next()) {
     for (const MicroBatch& micro_batch : share->micro_batches) {
       const Batch batch = micro_batch.assemble();
-      const at::Tensor probabilities =
-          objective->predictions(finite_outputs(job_.spec, *model_, batch.inputs), /*classes=*/true);
-      const at::Tensor labels = order_of(probabilities, top);
+      const at::Tensor probabilities = objective->predictions(
+          finite_outputs(predictor.job.spec, *predictor.model, batch.inputs), /*classes=*/true);
+      const at::Tensor labels = order_of(probabilities, top, predictor.threshold);
       const at::Tensor values = probabilities.gather(1, labels);
       for (int64_t row = 0; row < batch.size(); ++row) {
         std::vector<ClassProbability>& classes = predictions.emplace_back();
@@ -54,27 +61,83 @@ std::vector<std::vector<ClassProbability>> Predictor::predict(const at::Tensor& 
   return predictions;
 }
 
-void Predictor::predict_file(const std::filesystem::path& path, bool resize, int64_t top,
-                             const std::function<void(const Prediction&)>& on_prediction) const {
+bool is_of_csv(const DatasetInfo& data) { return data.name == "csv"; }
+
+// The inputs of a file's rows, as the model was trained on them.
+TableTensors inputs_in(const std::filesystem::path& path, const DatasetInfo& data) {
+  if (is_of_csv(data)) {
+    const TableFormat format = table_format_of(data);
+    return encode_table(read_raw_table(path, format, /*with_targets=*/false), format, /*with_targets=*/false);
+  }
+  at::Tensor inputs = map_npy(path);
+  if (inputs.dim() == 1 && data.example_shape == std::vector<int64_t>{1}) inputs = inputs.unsqueeze(1);
+  if (inputs.dim() == 3 && data.example_shape.size() == 3) inputs = inputs.unsqueeze(1);
+  if (inputs.dim() == 0 || inputs.sizes().slice(1) != at::IntArrayRef(data.example_shape))
+    throw Error(ExitCode::kData, "{}: has the shape [{}], and the model takes [n, {}]",
+                printable(path.string(), 1000), fmt::join(inputs.sizes(), ", "),
+                fmt::join(data.example_shape, ", "));
+  return {.inputs = inputs, .targets = {}};
+}
+
+}  // namespace
+
+void predict_picture_file(const Predictor& predictor, const std::filesystem::path& path, bool resize,
+                          int64_t top, const std::function<void(const Prediction&)>& on_prediction) {
   // As for training, where that was from pictures of any size.
-  const ImageSpec& image = job_.spec.data.image;
+  const ImageSpec& image = predictor.job.spec.data.image;
   SmallestSize smallest;
   if (image.scaled_decoding) smallest = {.height = image.size.at(0), .width = image.size.at(1)};
   const at::Tensor images = read_images_of_any_file(path, smallest);
   const Fit fit = !image.size.empty() ? fit_of(image.fit) : resize ? Fit::kStretch : Fit::kRefuse;
   const int64_t count = images.size(0);
-  const int64_t at_once = job_.spec.evaluate.batch_per_replica;
+  const int64_t at_once = predictor.job.spec.evaluate.batch_per_replica;
   for (int64_t begin = 0; begin < count; begin += at_once) {
     at::Tensor fitted;
     try {
       const at::Tensor some = images.narrow(0, begin, std::min(at_once, count - begin));
-      fitted = fit_images(some, job_.data.example_shape, fit);
+      fitted = fit_images(some, predictor.job.data.example_shape, fit);
     } catch (const Error& error) {
       throw Error(error.code(), printable(path.string(), 1000) + ": " + error.what());
     }
     int64_t index = begin;
-    for (auto& classes : predict(fitted, top))
+    for (auto& classes : predict(predictor, fitted, top))
       on_prediction({count > 1 ? std::optional(index++) : std::nullopt, std::move(classes)});
+  }
+}
+
+std::vector<std::string> predicted_columns(const DatasetInfo& data) {
+  if (data.targets > 0) return target_names(data);
+  std::vector<std::string> columns = {is_of_csv(data) ? table_format_of(data).targets.front() : "class"};
+  for (int64_t label = 0; label < data.classes; ++label) columns.push_back("p_" + class_name(data, label));
+  return columns;
+}
+
+void predict_table_file(const Predictor& predictor, const std::filesystem::path& path,
+                        const std::function<void(const std::string& line)>& on_warning,
+                        const std::function<void(const RowPrediction&)>& on_row) {
+  const auto& [job, model, threshold] = predictor;
+  const at::NoGradGuard no_grad;
+  const TableTensors table = inputs_in(path, job.data);
+  for (const std::string& line : table.unknown_words)
+    on_warning(printable(path.string(), 1000) + ": " + line);
+  const at::Tensor& inputs = table.inputs;
+  const at::ScalarType type = dtype_from_name(job.spec.model.dtype);
+  const bool classes = job.data.classes > 0;
+  const auto objective = make_objective(job.spec.train);
+  const int64_t at_once = job.spec.evaluate.batch_per_replica;
+  for (int64_t begin = 0; begin < inputs.size(0); begin += at_once) {
+    const at::Tensor some = inputs.narrow(0, begin, std::min(at_once, inputs.size(0) - begin)).to(type);
+    at::Tensor outputs = objective->predictions(finite_outputs(job.spec, *model, some), classes);
+    if (!classes && threshold) outputs = outputs.ge(*threshold).to(at::kDouble);
+    const at::Tensor best =
+        classes && threshold ? outputs.select(1, 1).ge(*threshold).to(at::kLong) : outputs.argmax(1);
+    for (int64_t row = 0; row < outputs.size(0); ++row) {
+      RowPrediction predicted{.row = begin + row + 1};
+      if (classes) predicted.name = class_name(job.data, best[row].item<int64_t>());
+      for (int64_t output = 0; output < outputs.size(1); ++output)
+        predicted.numbers.push_back(outputs[row][output].item<double>());
+      on_row(predicted);
+    }
   }
 }
 

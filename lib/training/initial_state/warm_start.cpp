@@ -6,17 +6,19 @@
 #include <fmt/ostream.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
 
+#include "architectures/architectures.h"
 #include "checkpoint/checkpoint.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "initial_state/resume.h"
-#include "initial_state/weight_names.h"
 #include "models/variables.h"
 #include "rendezvous/crypto.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -74,6 +76,67 @@ std::string listed(const std::vector<std::string>& names) {
   if (shown < names.size()) text += fmt::format(" and {} more", names.size() - shown);
   return printable(text, 4000);
 }
+
+// How the names of the variables in a file of weights become those of a job's model.
+class WeightNames {
+ public:
+  explicit WeightNames(const JobPlan& job) {
+    const Architecture model = architecture_of(job.spec.model, /*outputs=*/1);
+    size_t placed = 0;  // an activation within a layer is a layer of its own there
+    for (size_t i = 0; i < model.layers.size(); ++i) {
+      const std::string& name = job.model.layers.at(placed).name;
+      if (!model.torchvision[i].empty()) own_names_[model.torchvision[i]] = name;
+      if (i >= model.head) head_.insert(name);
+      placed += activation_of(model.layers[i]) ? 2 : 1;
+    }
+    ModelSpec whole = job.spec.model;
+    whole.include_top = true;
+    for (const std::string& name : architecture_of(whole, /*outputs=*/1).torchvision) {
+      if (!name.empty() && own_names_.count(name) == 0) left_out_.insert(name);
+    }
+  }
+
+  // "layer1.0.bn1" of "layer1.0.bn1.weight".
+  static std::string layer_of(const std::string& variable) {
+    const size_t dot = variable.rfind('.');
+    return dot == std::string::npos ? "" : variable.substr(0, dot);
+  }
+
+  // Whether one of the model's variables is of its head (Architecture::head).
+  bool is_of_head(const std::string& variable) const { return head_.contains(layer_of(variable)); }
+  // Whether `variable` belongs to the network's own top, by torchvision's name, and the model is without it.
+  bool is_of_left_out_top(const std::string& variable) const {
+    return left_out_.contains(layer_of(variable));
+  }
+  // Gives variables with torchvision's names the model's, and leaves out its counts of batches, which nothing
+  // needs. Does nothing and returns false if they have other names.
+  bool translate(const Model& model, Variables& variables) const {
+    const Variables own = named_variables(model);
+    const auto is_own = [&](const auto& variable) {
+      return std::any_of(own.begin(), own.end(),
+                         [&](const auto& one) { return one.first == variable.first; });
+    };
+    const auto is_known = [&](const auto& variable) {
+      return own_names_.count(layer_of(variable.first)) > 0;
+    };
+    if (std::any_of(variables.begin(), variables.end(), is_own)) return false;
+    if (std::none_of(variables.begin(), variables.end(), is_known)) return false;
+    Variables translated;
+    for (const auto& [name, tensor] : variables) {
+      const std::string layer = layer_of(name), variable = name.substr(layer.size());
+      if (variable == ".num_batches_tracked") continue;
+      const auto found = own_names_.find(layer);
+      translated.emplace_back(found == own_names_.end() ? name : found->second + variable, tensor);
+    }
+    variables = std::move(translated);
+    return true;
+  }
+
+ private:
+  std::map<std::string, std::string> own_names_;  // by torchvision's name of a layer
+  std::set<std::string> head_;                    // the model's names of layers
+  std::set<std::string> left_out_;                // torchvision's names
+};
 
 // How the model's variables and those of a file go together.
 struct Match {

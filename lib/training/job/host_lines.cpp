@@ -8,31 +8,13 @@ namespace dtrain {
 
 using nlohmann::json;
 
-json to_json(const SuperviseResult& result) {
-  return {{"code", static_cast<int>(result.code)},
-          {"rank", result.first_failing_rank},
-          {"message", result.message},
-          {"reason", result.reason},
-          {"cause", result.cause},
-          {"step", result.step},
-          {"evidence", static_cast<int>(result.evidence)}};
-}
-
 std::optional<SuperviseResult> result_from(const json& line, const char* name) {
   const auto found = line.find(name);
   if (found == line.end() || !found->is_object()) return std::nullopt;
   try {
-    SuperviseResult result;
-    const int code = found->at("code").get<int>();
-    result.code = code == 0 ? ExitCode::kDone : to_exit_code(code);
-    result.first_failing_rank = found->at("rank").get<int>();
-    result.message = found->at("message").get<std::string>();
-    result.reason = found->at("reason").get<std::string>();
-    result.cause = found->at("cause").get<std::string>();
-    result.step = found->at("step").get<int64_t>();
-    const int evidence = found->at("evidence").get<int>();
-    result.evidence =
-        static_cast<Evidence>(std::clamp(evidence, 0, static_cast<int>(Evidence::kFailedItself)));
+    auto result = found->get<SuperviseResult>();
+    if (result.code != ExitCode::kDone) result.code = to_exit_code(static_cast<int>(result.code));
+    result.evidence = std::clamp(result.evidence, Evidence{}, Evidence::kFailedItself);
     return result;
   } catch (const json::exception&) {
     return std::nullopt;
@@ -40,7 +22,7 @@ std::optional<SuperviseResult> result_from(const json& line, const char* name) {
 }
 
 json end_line(const SuperviseResult& result, std::optional<int64_t> restart) {
-  json line = {{"end", to_json(result)}};
+  json line = {{"end", result}};
   if (restart) line["restart"] = *restart;
   return line;
 }
@@ -54,20 +36,12 @@ void take_end(const json& line, int64_t restart, std::optional<SuperviseResult>&
   if (said->code == ExitCode::kStopped || (is_news && !end)) end = said;
 }
 
-json to_json(const LostReplica& lost) {
-  return {{"rank", lost.rank}, {"reason", lost.reason}, {"restart", lost.restart}};
-}
-
-bool read_loss(const json& line, LostReplica& lost) {
-  if (!line.is_object() || !line.contains("lost")) return false;
+std::optional<LostReplica> loss_from(const json& line) {
+  if (!line.is_object() || !line.contains("lost")) return std::nullopt;
   try {
-    const json& loss = line.at("lost");
-    lost.rank = loss.at("rank").get<int>();
-    lost.reason = loss.at("reason").get<std::string>();
-    lost.restart = loss.at("restart").get<int>();
-    return true;
+    return line.at("lost").get<LostReplica>();
   } catch (const json::exception&) {
-    return false;
+    return std::nullopt;
   }
 }
 

@@ -10,7 +10,8 @@
 namespace dtrain {
 
 // How a host's replicas, or the whole run, ended.
-nlohmann::json to_json(const SuperviseResult& result);
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SuperviseResult, code, first_failing_rank, message, reason, cause, step,
+                                   evidence)
 // The result that `line` has under `name`; nullopt if there is none, or if this version of dtrain does not
 // understand it.
 std::optional<SuperviseResult> result_from(const nlohmann::json& line, const char* name);
@@ -23,8 +24,8 @@ nlohmann::json end_line(const SuperviseResult& result, std::optional<int64_t> re
 // attempt.
 void take_end(const nlohmann::json& line, int64_t restart, std::optional<SuperviseResult>& end);
 
-nlohmann::json to_json(const LostReplica& lost);
-// Whether the line reports a loss, which is then in `lost`.
-bool read_loss(const nlohmann::json& line, LostReplica& lost);
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LostReplica, rank, reason, restart)
+// The loss that the line reports, if it does.
+std::optional<LostReplica> loss_from(const nlohmann::json& line);
 
 }  // namespace dtrain

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "host/hosts.h"
-#include "job/fewer_hosts.h"
 #include "job/host_lines.h"
 #include "job/restarts.h"
 #include "launch/identity.h"
@@ -73,29 +73,25 @@ bool has_others_elsewhere(const HostPlace& place) {
 }
 
 // The replicas of host `place.index` in the distributed run, which meet at a store at `leader`:`port`.
-std::vector<Identity> identities_on_host(const JobPlan& job, const HostPlace& place, Identity common) {
+std::vector<Identity> identities_on_host(const JobPlan& job, const HostPlace& place,
+                                         const std::string& leader, uint16_t port,
+                                         const std::string& own_address,
+                                         const std::vector<std::string>& members) {
   const Range ranks = ranks_on(job, place, place.index);
-  common.local_world_size = static_cast<int>(ranks.size());
-  common.world_size = static_cast<int>(job.distributed_run().processes());
-  common.host = place.index;
-  common.hosts = static_cast<int>(place.hosts.size());
-  std::vector<Identity> identities(static_cast<size_t>(common.local_world_size), common);
-  for (int local = 0; local < common.local_world_size; ++local) {
-    Identity& identity = identities[static_cast<size_t>(local)];
-    identity.local_rank = local;
-    identity.rank = static_cast<int>(ranks.begin) + local;
+  std::vector<Identity> identities(static_cast<size_t>(ranks.size()));
+  for (Identity& identity : identities) {
+    identity.local_rank = static_cast<int>(&identity - identities.data());
+    identity.rank = static_cast<int>(ranks.begin) + identity.local_rank;
+    identity.local_world_size = static_cast<int>(ranks.size());
+    identity.world_size = static_cast<int>(job.distributed_run().processes());
+    identity.host = place.index;
+    identity.hosts = static_cast<int>(place.hosts.size());
+    identity.master_address = leader;
+    identity.master_port = port;
+    identity.own_address = own_address;
+    identity.members = members;
   }
   return identities;
-}
-
-Identity common_identity(const std::string& leader, uint16_t port, const std::string& own_address,
-                         const std::vector<std::string>& members) {
-  Identity identity;
-  identity.master_address = leader;
-  identity.master_port = port;
-  identity.own_address = own_address;
-  identity.members = members;
-  return identity;
 }
 
 // What this host, one of `place`, says of itself.
@@ -117,15 +113,24 @@ LeadingHost::LeadingHost(const JobPlan& job, const JobHosts& hosts,
       numbers_(place_.hosts.size()),
       address_(leader_address(job.spec, place_.hosts.front(), has_others_elsewhere(place_))) {
   std::iota(numbers_.begin(), numbers_.end(), 0);
+  meet(rendezvous_options(job_.spec, hosts_.meeting), {}, make_folder);
+}
+
+// Nobody listens there in between: only who waits for others lets them in.
+void LeadingHost::meet(const RendezvousOptions& options, const std::optional<std::vector<Member>>& present,
+                       const std::function<std::string()>& make_folder) {
+  const auto welcome = [&](const std::vector<Member>& all) {
+    members_ = addresses_of(all);
+    json text = {{"address", address_}, {"members", members_}};
+    if (!folder_.empty()) text["again"] = true;
+    if (folder_.empty()) folder_ = make_folder();
+    text["folder"] = folder_;
+    return text;
+  };
   take_in(open_rendezvous(address_, place_.port, hosts_.meeting)
               .gather(
-                  own_member(job_, place_, hosts_, address_), rendezvous_options(job.spec, hosts.meeting),
-                  [&](int64_t rank) { return host_of_rank(job_, place_, rank); },
-                  [&](const std::vector<Member>& all) {
-                    members_ = addresses_of(all);
-                    folder_ = make_folder();
-                    return json{{"address", address_}, {"members", members_}, {"folder", folder_}};
-                  }));
+                  own_member(job_, place_, hosts_, address_), options,
+                  [&](int64_t rank) { return host_of_rank(job_, place_, rank); }, welcome, present));
 }
 
 void LeadingHost::take_in(std::vector<MemberLink> links) {
@@ -150,7 +155,7 @@ std::vector<Identity> LeadingHost::start(int64_t restart, bool resume) {
                     {"resume", resume},
                     {"members", members_},
                     {"hosts", numbers_}}));
-  return identities_on_host(job_, place_, common_identity(address_, store_.port, address_, members_));
+  return identities_on_host(job_, place_, address_, store_.port, address_, members_);
 }
 
 std::optional<SuperviseResult> LeadingHost::stopped() {
@@ -178,7 +183,6 @@ void LeadingHost::meet_again(int stop_signals_before) {
   if (others_.size() + 1 == numbers_.size()) return;
   hosts_.meeting.notice(fmt::format("waiting up to {} for the hosts that are gone; start dtrain there again",
                                     human_duration(job_.spec.network.rendezvous_timeout_seconds)));
-  const Member own = own_member(job_, place_, hosts_, address_);
   RendezvousOptions options = rendezvous_options(job_.spec, hosts_.meeting);
   options.stop_signals_before = stop_signals_before;
   std::vector<Member> present;
@@ -186,16 +190,7 @@ void LeadingHost::meet_again(int stop_signals_before) {
   try {
     if (numbers_.size() < hosts_.place.hosts.size())  // who comes back now comes with the plan of before
       throw Error(ExitCode::kPeerLost, "another host was lost after the job went on with fewer");
-    // Nobody listens there in between: only who waits for others lets them in.
-    take_in(open_rendezvous(address_, place_.port, hosts_.meeting)
-                .gather(
-                    own, options, [&](int64_t rank) { return host_of_rank(job_, place_, rank); },
-                    [&](const std::vector<Member>& all) {
-                      members_ = addresses_of(all);
-                      return json{
-                          {"address", address_}, {"members", members_}, {"folder", folder_}, {"again", true}};
-                    },
-                    present));
+    meet(options, present, {});
   } catch (const Error& error) {
     if (error.code() != ExitCode::kPeerLost) throw;
     go_on_with_those_here(error);
@@ -240,8 +235,7 @@ void LeadingHost::take_lines(OtherHost& host) {
   for (const std::string& text : host.member.link.receive()) {
     const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
     take_end(line, restart_, host.end);
-    LostReplica lost;
-    if (read_loss(line, lost)) losses_.push_back({lost, steady_seconds()});
+    if (const auto lost = loss_from(line)) losses_.push_back({*lost, steady_seconds()});
   }
   if (!host.end && host.member.link.closed())
     take_end_of_link(host, "is gone: its dtrain was killed, or the connection to it broke",
@@ -332,12 +326,11 @@ SuperviseResult LeadingHost::gather(const SuperviseResult& own) {
   return is_own || !failure ? own : *failure;
 }
 
-void LeadingHost::dismiss(const SuperviseResult& result) { tell_all(line_of({{"over", to_json(result)}})); }
+void LeadingHost::dismiss(const SuperviseResult& result) { tell_all(line_of({{"over", result}})); }
 
 FollowingHost::FollowingHost(const JobPlan& job, const JobHosts& hosts)
     : job_(job),
-      whole_(hosts.place),
-      own_name_(hosts.own_name()),
+      hosts_(hosts),
       place_(hosts.place),
       own_address_(job.spec.network.interface ? address_of_interface(*job.spec.network.interface) : ""),
       joined_(join_rendezvous(place_.hosts.front(), place_.port,
@@ -361,11 +354,12 @@ void FollowingHost::take_line(const std::string& text) {
   if (!over_) over_ = result_from(line, "over");
   if (!line.contains("start")) return;
   try {
-    start_ = {line.at("start").get<uint16_t>(), line.at("restart").get<int64_t>(),
-              line.at("resume").get<bool>()};
     members_ = line.at("members").get<std::vector<std::string>>();
-    restart_ = start_->restart;
+    restart_ = line.at("restart").get<int64_t>();
     go_on_with(line.at("hosts").get<std::vector<int>>());
+    start_ = {identities_on_host(job_, place_, leader_address_, line.at("start").get<uint16_t>(),
+                                 own_address_, members_),
+              *restart_, line.at("resume").get<bool>()};
   } catch (const json::exception& error) {
     throw Error(ExitCode::kPeerLost,
                 "the first host says what this version of dtrain does not understand: {}", error.what());
@@ -374,11 +368,11 @@ void FollowingHost::take_line(const std::string& text) {
 
 void FollowingHost::go_on_with(const std::vector<int>& numbers) {
   if (numbers.size() >= place_.hosts.size()) return;
-  HostPlace left = whole_;
+  HostPlace left = hosts_.place;
   left.hosts.clear();
   for (const int number : numbers) {
-    if (number == whole_.index) left.index = static_cast<int>(left.hosts.size());
-    left.hosts.push_back(whole_.hosts.at(static_cast<size_t>(number)));
+    if (number == hosts_.place.index) left.index = static_cast<int>(left.hosts.size());
+    left.hosts.push_back(hosts_.place.hosts.at(static_cast<size_t>(number)));
   }
   job_ = with_fewer_hosts(job_, left.hosts, place_.hosts.size());
   place_ = std::move(left);
@@ -403,11 +397,7 @@ std::optional<HostStart> FollowingHost::wait_for_start(int stop_signals_before) 
     }
   }
   if (!start_ || over_ || stopped_) return std::nullopt;
-  const StartLine start = *start_;
-  start_.reset();
-  return HostStart{
-      identities_on_host(job_, place_, common_identity(leader_address_, start.port, own_address_, members_)),
-      start.restart, start.resume};
+  return std::exchange(start_, std::nullopt);
 }
 
 std::optional<SuperviseResult> FollowingHost::interrupted() {
@@ -417,9 +407,7 @@ std::optional<SuperviseResult> FollowingHost::interrupted() {
   return lost(-1, fmt::format("host {} ended the job", place_.hosts.front()), Evidence::kBlamesPeers);
 }
 
-void FollowingHost::tell_loss(const LostReplica& lost) {
-  joined_.link.send(line_of({{"lost", to_json(lost)}}));
-}
+void FollowingHost::tell_loss(const LostReplica& lost) { joined_.link.send(line_of({{"lost", lost}})); }
 
 std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own) {
   const int stops = stop_signals_received();
@@ -438,7 +426,7 @@ std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own)
     return std::nullopt;
   }
   if (stop_signals_received() > stops) {
-    const SuperviseResult stopped = stopped_by_signal(last_stop_signal(), own_name_);
+    const SuperviseResult stopped = stopped_by_signal(last_stop_signal(), hosts_.own_name());
     joined_.link.send(line_of(end_line(stopped, restart_)));
     return stopped;
   }

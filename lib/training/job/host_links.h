@@ -33,7 +33,7 @@ class LeadingHost {
   LeadingHost(const JobPlan& job, const JobHosts& hosts, const std::function<std::string()>& make_folder);
 
   const std::string& own_name() const { return hosts_.own_name(); }
-  // The job on the hosts that are left (job/fewer_hosts.h).
+  // The job on the hosts that are left (with_fewer_hosts()).
   const JobPlan& job() const { return job_; }
 
   // Serves the store of the distributed run, tells the others to start, and returns the identities of the
@@ -77,6 +77,8 @@ class LeadingHost {
   void wait_for_lines() const;
   bool all_ended() const;
   void tell_all(const std::string& line);
+  void meet(const RendezvousOptions& options, const std::optional<std::vector<Member>>& present,
+            const std::function<std::string()>& make_folder);
   void take_in(std::vector<MemberLink> links);
   void go_on_with_those_here(const Error& why);
 
@@ -129,15 +131,8 @@ class FollowingHost {
   void go_on_with(const std::vector<int>& numbers);
   SuperviseResult leader_is_gone() const;
 
-  struct StartLine {
-    uint16_t port = 0;
-    int64_t restart = 0;
-    bool resume = false;
-  };
-
   JobPlan job_;
-  const HostPlace whole_;  // of all hosts
-  std::string own_name_;
+  const JobHosts& hosts_;
   HostPlace place_;  // of those that are left
   std::string own_address_;
   Joined joined_;
@@ -145,11 +140,17 @@ class FollowingHost {
   std::string leader_address_;
   std::vector<std::string> members_;
   bool comes_back_ = false;
-  std::optional<StartLine> start_;
+  std::optional<HostStart> start_;
   std::optional<int64_t> restart_;  // of what was started last
   bool stopped_ = false;            // the leader wants this host's replicas to end
   bool again_ = false;              // the run begins again
   std::optional<SuperviseResult> over_;
 };
+
+// Plans the job for `hosts`, a part of its own, with as many replicas on each as before. The global batch
+// stays the same: each replica accumulates over more micro-batches, so that no micro-batch is larger than
+// before. Throws Error(kUsage) if that is impossible, or if fewer replicas than restarts.min_replicas would
+// be left.
+JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hosts, size_t hosts_before);
 
 }  // namespace dtrain

@@ -8,12 +8,22 @@
 
 #include "core/error.h"
 #include "job/host_links.h"
-#include "job/run_job.h"
 #include "job/run_output.h"
 #include "launch/identity.h"
+#include "metrics/event.h"
 #include "plan/job_plan.h"
+#include "processes/supervisor.h"
 
 namespace dtrain {
+
+// How a job ended. If the code is not kDone, `message` says why in lines for people, and `reason` in one
+// line.
+struct JobResult {
+  ExitCode code = ExitCode::kDone;
+  std::string message;
+  std::string reason;
+  Event summary = {};  // what summary.json holds
+};
 
 // Supervises: finds what to resume from if the options ask for it, starts the replicas of each run as
 // processes of `program` (its hidden `replica` subcommand), relays their events, and returns how it ended.
@@ -36,5 +46,20 @@ ExitCode run_supervised_replica(const std::filesystem::path& plan, const std::st
 // in the distributed run; rank 0 also trains the baseline, writes the folder and prints.
 JobResult run_launched_replica(const JobPlan& job, Identity identity, const OutputOptions& options,
                                const MeetingOptions& meeting, std::ostream& out);
+
+// Makes the processes of a run take part in it: it starts them, or it is one of them.
+class RunLauncher {
+ public:
+  virtual ~RunLauncher() = default;
+  // Blocks until the run has ended, and returns how. Exceptions are failures of the run.
+  virtual SuperviseResult train(const RunPlan& run) = 0;
+  // The job has ended with `result`: tells the others that take part.
+  virtual void dismiss(const SuperviseResult& result) = 0;
+};
+
+// Trains every run of the job, without those that a resumed job does not repeat, until one does not complete.
+// Then `output` gets the end of the job, before the others are told. Processes without an output pass
+// nullptr.
+JobResult run_job(const JobPlan& job, bool resumes, RunLauncher& launcher, RunOutput* output);
 
 }  // namespace dtrain

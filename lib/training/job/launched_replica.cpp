@@ -61,9 +61,27 @@ class LaunchedReplica : public RunLauncher {
  public:
   // `output`: rank 0's, nullptr elsewhere. All parameters outlive this.
   LaunchedReplica(const JobPlan& job, Identity& identity, const MeetingOptions& meeting,
-                  const RunContext& context, RunOutput* output);
+                  const RunContext& context, RunOutput* output)
+      : job_(job),
+        identity_(identity),
+        meeting_(meeting),
+        context_(context),
+        output_(output),
+        board_(StatusBoard::create(identity.local_world_size)),
+        reporter_([this] { return describe_replica(identity_, *board_); }) {
+    if (leads()) listener_.emplace(*output);
+  }
 
-  SuperviseResult train(const RunPlan& run) override;
+  SuperviseResult train(const RunPlan& run) override {
+    try {
+      if (!store_) meet();
+      take_part(run);
+      return {};
+    } catch (...) {
+      return describe_failed_run(output_, leads() && !listener_->has_stopped_it());
+    }
+  }
+
   void dismiss(const SuperviseResult& result) override {
     if (leads() && result.code == ExitCode::kDone)
       announce_completion(store_, identity_.world_size, rendezvous_timeout(job_.spec));
@@ -71,8 +89,31 @@ class LaunchedReplica : public RunLauncher {
 
  private:
   bool leads() const { return output_ != nullptr; }
-  void meet();
-  void take_part(const RunPlan& run);
+
+  void meet() {
+    dataset_ = planned_dataset(job_);
+    try {
+      store_ = meet_replicas(job_, identity_, meeting_);
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::kPeerLost) throw;
+      throw Error(error.code(), "{}; {}", error.what(), advice_on_leftovers(identity_));
+    }
+  }
+
+  // Rank 0 alone trains a run of one process, while the others wait, however long that takes.
+  void take_part(const RunPlan& run) {
+    const bool alone = run.processes() == 1;
+    if (leads() && saves_checkpoints(job_, run)) listener_->let_it_end();
+    if (leads() || !alone) {
+      const Identity own = alone ? Identity{} : identity_;
+      EventSink& sink = leads() ? static_cast<EventSink&>(*listener_) : nobody_;
+      run_replica({job_, run, own, store_, context_, *board_, sink}, dataset_);
+    }
+    const std::string done = "done/" + run.name();
+    leads() ? set_key(store_, done) : wait_for_key(store_, done);
+    const bool is_last = &run == &job_.distributed_run();
+    if (!leads() && is_last) await_completion(store_, identity_.world_size);
+  }
 
   const JobPlan& job_;
   Identity& identity_;
@@ -86,53 +127,6 @@ class LaunchedReplica : public RunLauncher {
   Dataset dataset_;
   StorePtr store_;
 };
-
-LaunchedReplica::LaunchedReplica(const JobPlan& job, Identity& identity, const MeetingOptions& meeting,
-                                 const RunContext& context, RunOutput* output)
-    : job_(job),
-      identity_(identity),
-      meeting_(meeting),
-      context_(context),
-      output_(output),
-      board_(StatusBoard::create(identity.local_world_size)),
-      reporter_([this] { return describe_replica(identity_, *board_); }) {
-  if (leads()) listener_.emplace(*output);
-}
-
-SuperviseResult LaunchedReplica::train(const RunPlan& run) {
-  try {
-    if (!store_) meet();
-    take_part(run);
-    return {};
-  } catch (...) {
-    return describe_failed_run(output_, leads() && !listener_->has_stopped_it());
-  }
-}
-
-void LaunchedReplica::meet() {
-  dataset_ = planned_dataset(job_);
-  try {
-    store_ = meet_replicas(job_, identity_, meeting_);
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::kPeerLost) throw;
-    throw Error(error.code(), "{}; {}", error.what(), advice_on_leftovers(identity_));
-  }
-}
-
-// Rank 0 alone trains a run of one process, while the others wait, however long that takes.
-void LaunchedReplica::take_part(const RunPlan& run) {
-  const bool alone = run.processes() == 1;
-  if (leads() && saves_checkpoints(job_, run)) listener_->let_it_end();
-  if (leads() || !alone) {
-    const Identity own = alone ? Identity{} : identity_;
-    EventSink& sink = leads() ? static_cast<EventSink&>(*listener_) : nobody_;
-    run_replica({job_, run, own, store_, context_, *board_, sink}, dataset_);
-  }
-  const std::string done = "done/" + run.name();
-  leads() ? set_key(store_, done) : wait_for_key(store_, done);
-  const bool is_last = &run == &job_.distributed_run();
-  if (!leads() && is_last) await_completion(store_, identity_.world_size);
-}
 
 }  // namespace
 

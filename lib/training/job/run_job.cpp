@@ -1,24 +1,17 @@
-#include "job/run_job.h"
+#include "job/job.h"
+
+#include <functional>
 
 #include "job/supervise_run.h"
 
 namespace dtrain {
 namespace {
 
-SuperviseResult train(const JobPlan& job, const RunPlan& run, RunLauncher& launcher, RunOutput* output) {
+// What `work` throws is the end of the job, too: a full disk, for instance.
+SuperviseResult result_of(const std::function<SuperviseResult()>& work) {
   try {
-    if (output != nullptr) output->begin(job, run);
-    return launcher.train(run);
+    return work();
   } catch (...) {
-    return describe_supervising_failure();
-  }
-}
-
-SuperviseResult finish(const JobPlan& job, RunOutput& output) {
-  try {
-    output.finish(job);
-    return {};
-  } catch (...) {  // a full disk, for instance
     return describe_supervising_failure();
   }
 }
@@ -29,12 +22,19 @@ JobResult run_job(const JobPlan& job, bool resumes, RunLauncher& launcher, RunOu
   SuperviseResult result;
   for (const RunPlan& run : job.runs) {
     if (resumes && !run.traits().resumes) continue;  // it was made before
-    result = train(job, run, launcher, output);
+    result = result_of([&] {
+      if (output != nullptr) output->begin(job, run);
+      return launcher.train(run);
+    });
     if (result.code == ExitCode::kDone) continue;
     if (output != nullptr) output->fail(run, result.code, result.message);
     break;
   }
-  if (output != nullptr && result.code == ExitCode::kDone) result = finish(job, *output);
+  if (output != nullptr && result.code == ExitCode::kDone)
+    result = result_of([&] {
+      output->finish(job);
+      return SuperviseResult();
+    });
   launcher.dismiss(result);
   return {result.code, result.message, result.reason, output != nullptr ? output->summary() : Event()};
 }

@@ -180,19 +180,15 @@ void RunOutput::on_event(const Event& event) {
   }
   const auto end = decode<RunEndEvent>(event);
   if (end) run_.clear();
-  if (const auto start = decode<RunStartEvent>(event)) {
-    record_start(*start);
+  if (auto start = decode<RunStartEvent>(event)) {
+    start->folder = std::filesystem::absolute(directory_.path()).lexically_normal().string();
+    record(encode(*start));
   } else if (end && end->run == name_of(RunKind::kDistributed)) {
     record(encode(with_restarts(*end)));
   } else {
     record(event);
   }
   note_lost_output();
-}
-
-void RunOutput::record_start(RunStartEvent start) {
-  start.folder = std::filesystem::absolute(directory_.path()).lexically_normal().string();
-  record(encode(start));
 }
 
 std::string command_on(const std::string& command, const std::filesystem::path& run) {

@@ -87,7 +87,6 @@ class RunOutput : public EventSink {
   void rewind(const ResumePoint* from);
   // Writes again what somebody has removed from the run's folder, as far as it can be, and says so.
   void keep_files();
-  void record_start(RunStartEvent start);
   std::string next_commands() const;
   void go_on_from(const ResumePoint& from);
   RunEndEvent with_restarts(RunEndEvent end) const;

@@ -55,22 +55,140 @@ class SupervisingLauncher : public RunLauncher {
  public:
   // `from`: what the job resumes from, or nullptr. `others`: nullptr where the job has one host.
   SupervisingLauncher(const JobPlan& job, const std::string& program, const ResumePoint* from,
-                      RunOutput& output, LeadingHost* others, int signals_before);
+                      RunOutput& output, LeadingHost* others, int signals_before)
+      : job_(job),
+        program_(program),
+        from_(from),
+        output_(output),
+        others_(others),
+        signals_before_(signals_before) {
+    if (from != nullptr) point_ = *from;
+  }
 
-  SuperviseResult train(const RunPlan& run) override;
+  SuperviseResult train(const RunPlan& run) override {
+    RestartPolicy policy(most_restarts(job_, run), job_.spec.restarts.backoff_seconds);
+    while (true) {
+      SuperviseResult result = attempt(run);
+      if (result.code == ExitCode::kDone || result.code == ExitCode::kStopped) return result;
+      output_.look_for_checkpoints();
+      const FailedAttempt failed = failed_attempt(result, output_);
+      if (stop_signals_received() > signals_before_) return with_advice(result, policy);
+      const std::optional<double> wait = policy.on_failure(failed);
+      if (!wait) return with_advice(result, policy);
+      std::optional<SuperviseResult> stop;
+      try {
+        stop = restart(failed, *wait);
+      } catch (const Error& error) {
+        if (error.code() == ExitCode::kStopped) stop = stop_between();
+        if (!stop) {
+          result.message += std::string("\n") + error.what();
+          return with_advice(result, policy);
+        }
+      }
+      if (!stop) continue;
+      stop->message = stopped_message(stop->message, output_, /*saved=*/false);
+      return *stop;
+    }
+  }
+
   void dismiss(const SuperviseResult& result) override {
     if (others_ != nullptr) others_->dismiss(result);
   }
 
  private:
-  SuperviseResult attempt(const RunPlan& run);
-  SuperviseResult supervise_everywhere(const RunPlan& run, LocalReplicas replicas);
-  SuperviseResult supervise_here(const RunPlan& run, LocalReplicas replicas);
-  std::optional<SuperviseResult> restart(const FailedAttempt& failed, double wait_seconds);
-  std::optional<SuperviseResult> stop_between() const;
-  std::optional<SuperviseResult> wait_until(double end) const;
-  SuperviseResult with_advice(SuperviseResult failure, const RestartPolicy& policy) const;
-  LocalReplicas local_replicas(const RunPlan& run) const;
+  // One attempt, on the hosts that are left. Says what it saved when it was stopped.
+  SuperviseResult attempt(const RunPlan& run) {
+    bool saved = false;      // for a stop signal
+    std::string last_words;  // of rank 0, when it failed otherwise
+    LocalReplicas replicas = local_replicas(run);
+    replicas.on_failed = [&](const Event& event) {
+      saved = integer_at(event, "code") == static_cast<int>(ExitCode::kStopped);
+      // That its peers are gone is no news.
+      const bool news = !saved && integer_at(event, "code") != static_cast<int>(ExitCode::kPeerLost);
+      if (news) last_words = text_at(event, "message").value_or("");
+    };
+    replicas.watching.on_lost = [&](const LostReplica& lost) {
+      auto event = begin_event<WorkerLostEvent>(run.name());
+      event.worker = lost.rank;
+      event.reason = lost.reason;
+      if (lost.restart > 0) event.restart = lost.restart;
+      output_.on_event(encode(event));
+    };
+    SuperviseResult result = supervise_everywhere(run, replicas);
+    if (result.code != ExitCode::kStopped) return result;
+    if (output_.is_complete(run)) return {};  // it was about to end anyway
+    if (!last_words.empty()) result.message += " (" + last_words + ")";
+    if (!saved) output_.look_for_checkpoints();  // ended before it could tell of the last one
+    result.message = stopped_message(result.message, output_, saved);
+    return result;
+  }
+
+  SuperviseResult supervise_everywhere(const RunPlan& run, LocalReplicas replicas) {
+    if (others_ == nullptr) return supervise_here(run, std::move(replicas));
+    replicas.watching.interrupted = [this] { return others_->interrupted(); };
+    if (!run.traits().spans_hosts) return supervise_here(run, std::move(replicas));
+    others_->tell_losses_to(replicas.watching.on_lost);
+    replicas.identities = others_->start(replicas.restart, replicas.resumes);
+    const JobPlan& left = others_->job();
+    return others_->gather(
+        supervise_replicas(left, left.distributed_run(), output_.directory(), program_, replicas));
+  }
+
+  SuperviseResult supervise_here(const RunPlan& run, LocalReplicas replicas) {
+    const HostedLocalStore hosted = host_local_store(rendezvous_timeout(job_.spec));
+    for (int64_t rank = 0; rank < run.processes(); ++rank)
+      replicas.identities.push_back(local_identity(rank, run.processes(), hosted.name));
+    return supervise_replicas(job_, run, output_.directory(), program_, replicas);
+  }
+
+  // Takes the output back to where the run restarts. Returns what stopped the job meanwhile.
+  std::optional<SuperviseResult> restart(const FailedAttempt& failed, double wait_seconds) {
+    ++restart_;
+    if (others_ != nullptr) others_->announce_restart();
+    point_ = restart_point(output_, from_);
+    const double end = steady_seconds() + wait_seconds;
+    if (others_ != nullptr) others_->meet_again(signals_before_);
+    output_.restart(failed, wait_seconds, point_ ? &*point_ : nullptr);
+    return wait_until(end);
+  }
+
+  // What stopped the job while nothing runs: a signal here, or one that another host tells of.
+  std::optional<SuperviseResult> stop_between() const {
+    if (stop_signals_received() > signals_before_)
+      return stopped_by_signal(last_stop_signal(), others_ == nullptr ? "" : others_->own_name());
+    return others_ == nullptr ? std::nullopt : others_->stopped();
+  }
+
+  // Waits until `end`, steady_seconds(), or until the job is stopped.
+  std::optional<SuperviseResult> wait_until(double end) const {
+    while (true) {
+      if (const auto stop = stop_between()) return stop;
+      if (steady_seconds() >= end) return std::nullopt;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+
+  // A failure with why it was not tried again, and how a user resumes.
+  SuperviseResult with_advice(SuperviseResult failure, const RestartPolicy& policy) const {
+    if (!policy.why_not().empty()) failure.message += "\n" + policy.why_not();
+    if (may_end_otherwise(failure.code)) failure.message += resume_message(output_);
+    return failure;
+  }
+
+  LocalReplicas local_replicas(const RunPlan& run) const {
+    LocalReplicas replicas;
+    replicas.on_event = [this](const Event& event) { output_.on_event(event); };
+    SuperviseOptions& watching = replicas.watching;
+    watching.on_tick = [this] { output_.on_tick(); };
+    watching.on_status = [this](const std::string& text) { output_.say(text); };
+    watching.stop_signals_before = signals_before_;
+    if (others_ != nullptr) watching.host = others_->own_name();
+    if (saves_checkpoints(job_, run)) watching.stop_seconds = kSaveSeconds;
+    replicas.restart = restart_;
+    replicas.resumes = point_.has_value();
+    if (point_) replicas.checkpoint = point_->checkpoint;
+    return replicas;
+  }
 
   const JobPlan& job_;
   const std::string& program_;
@@ -81,139 +199,6 @@ class SupervisingLauncher : public RunLauncher {
   std::optional<ResumePoint> point_;  // what the next attempt resumes from
   int64_t restart_ = 0;               // how often the run was restarted
 };
-
-SupervisingLauncher::SupervisingLauncher(const JobPlan& job, const std::string& program,
-                                         const ResumePoint* from, RunOutput& output, LeadingHost* others,
-                                         int signals_before)
-    : job_(job),
-      program_(program),
-      from_(from),
-      output_(output),
-      others_(others),
-      signals_before_(signals_before) {
-  if (from != nullptr) point_ = *from;
-}
-
-SuperviseResult SupervisingLauncher::train(const RunPlan& run) {
-  RestartPolicy policy(most_restarts(job_, run), job_.spec.restarts.backoff_seconds);
-  while (true) {
-    SuperviseResult result = attempt(run);
-    if (result.code == ExitCode::kDone || result.code == ExitCode::kStopped) return result;
-    output_.look_for_checkpoints();
-    const FailedAttempt failed = failed_attempt(result, output_);
-    if (stop_signals_received() > signals_before_) return with_advice(result, policy);
-    const std::optional<double> wait = policy.on_failure(failed);
-    if (!wait) return with_advice(result, policy);
-    std::optional<SuperviseResult> stop;
-    try {
-      stop = restart(failed, *wait);
-    } catch (const Error& error) {
-      if (error.code() == ExitCode::kStopped) stop = stop_between();
-      if (!stop) {
-        result.message += std::string("\n") + error.what();
-        return with_advice(result, policy);
-      }
-    }
-    if (!stop) continue;
-    stop->message = stopped_message(stop->message, output_, /*saved=*/false);
-    return *stop;
-  }
-}
-
-// One attempt, on the hosts that are left. Says what it saved when it was stopped.
-SuperviseResult SupervisingLauncher::attempt(const RunPlan& run) {
-  bool saved = false;      // for a stop signal
-  std::string last_words;  // of rank 0, when it failed otherwise
-  LocalReplicas replicas = local_replicas(run);
-  replicas.on_failed = [&](const Event& event) {
-    saved = integer_at(event, "code") == static_cast<int>(ExitCode::kStopped);
-    // That its peers are gone is no news.
-    const bool news = !saved && integer_at(event, "code") != static_cast<int>(ExitCode::kPeerLost);
-    if (news) last_words = text_at(event, "message").value_or("");
-  };
-  replicas.watching.on_lost = [&](const LostReplica& lost) {
-    auto event = begin_event<WorkerLostEvent>(run.name());
-    event.worker = lost.rank;
-    event.reason = lost.reason;
-    if (lost.restart > 0) event.restart = lost.restart;
-    output_.on_event(encode(event));
-  };
-  SuperviseResult result = supervise_everywhere(run, replicas);
-  if (result.code != ExitCode::kStopped) return result;
-  if (output_.is_complete(run)) return {};  // it was about to end anyway
-  if (!last_words.empty()) result.message += " (" + last_words + ")";
-  if (!saved) output_.look_for_checkpoints();  // ended before it could tell of the last one
-  result.message = stopped_message(result.message, output_, saved);
-  return result;
-}
-
-SuperviseResult SupervisingLauncher::supervise_everywhere(const RunPlan& run, LocalReplicas replicas) {
-  if (others_ == nullptr) return supervise_here(run, std::move(replicas));
-  replicas.watching.interrupted = [this] { return others_->interrupted(); };
-  if (!run.traits().spans_hosts) return supervise_here(run, std::move(replicas));
-  others_->tell_losses_to(replicas.watching.on_lost);
-  replicas.identities = others_->start(replicas.restart, replicas.resumes);
-  const JobPlan& left = others_->job();
-  return others_->gather(
-      supervise_replicas(left, left.distributed_run(), output_.directory(), program_, replicas));
-}
-
-SuperviseResult SupervisingLauncher::supervise_here(const RunPlan& run, LocalReplicas replicas) {
-  const HostedLocalStore hosted = host_local_store(rendezvous_timeout(job_.spec));
-  for (int64_t rank = 0; rank < run.processes(); ++rank)
-    replicas.identities.push_back(local_identity(rank, run.processes(), hosted.name));
-  return supervise_replicas(job_, run, output_.directory(), program_, replicas);
-}
-
-// Takes the output back to where the run restarts. Returns what stopped the job meanwhile.
-std::optional<SuperviseResult> SupervisingLauncher::restart(const FailedAttempt& failed,
-                                                            double wait_seconds) {
-  ++restart_;
-  if (others_ != nullptr) others_->announce_restart();
-  point_ = restart_point(output_, from_);
-  const double end = steady_seconds() + wait_seconds;
-  if (others_ != nullptr) others_->meet_again(signals_before_);
-  output_.restart(failed, wait_seconds, point_ ? &*point_ : nullptr);
-  return wait_until(end);
-}
-
-// What stopped the job while nothing runs: a signal here, or one that another host tells of.
-std::optional<SuperviseResult> SupervisingLauncher::stop_between() const {
-  if (stop_signals_received() > signals_before_)
-    return stopped_by_signal(last_stop_signal(), others_ == nullptr ? "" : others_->own_name());
-  return others_ == nullptr ? std::nullopt : others_->stopped();
-}
-
-// Waits until `end`, steady_seconds(), or until the job is stopped.
-std::optional<SuperviseResult> SupervisingLauncher::wait_until(double end) const {
-  while (true) {
-    if (const auto stop = stop_between()) return stop;
-    if (steady_seconds() >= end) return std::nullopt;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-}
-
-// A failure with why it was not tried again, and how a user resumes.
-SuperviseResult SupervisingLauncher::with_advice(SuperviseResult failure, const RestartPolicy& policy) const {
-  if (!policy.why_not().empty()) failure.message += "\n" + policy.why_not();
-  if (may_end_otherwise(failure.code)) failure.message += resume_message(output_);
-  return failure;
-}
-
-LocalReplicas SupervisingLauncher::local_replicas(const RunPlan& run) const {
-  LocalReplicas replicas;
-  replicas.on_event = [this](const Event& event) { output_.on_event(event); };
-  SuperviseOptions& watching = replicas.watching;
-  watching.on_tick = [this] { output_.on_tick(); };
-  watching.on_status = [this](const std::string& text) { output_.say(text); };
-  watching.stop_signals_before = signals_before_;
-  if (others_ != nullptr) watching.host = others_->own_name();
-  if (saves_checkpoints(job_, run)) watching.stop_seconds = kSaveSeconds;
-  replicas.restart = restart_;
-  replicas.resumes = point_.has_value();
-  if (point_) replicas.checkpoint = point_->checkpoint;
-  return replicas;
-}
 
 }  // namespace
 

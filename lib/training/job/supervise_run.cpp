@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
+#include "core/files.h"
+#include "core/signals.h"
 #include "launch/identity.h"
 #include "plan/plan_file.h"
 #include "processes/status_board.h"
+#include "store/local_store.h"
 #include "train/describe_exception.h"
 
 namespace dtrain {
@@ -60,6 +64,24 @@ SuperviseResult describe_supervising_failure() {
   result.message = failure.message;
   result.reason = failure.message.substr(0, failure.message.find('\n'));
   result.evidence = Evidence::kFailedItself;
+  return result;
+}
+
+SuperviseResult supervise_subcommand(const Subcommand& subcommand) {
+  catch_stop_signals();
+  const HostedLocalStore hosted = host_local_store(std::chrono::seconds(60));
+  const auto board = StatusBoard::create(subcommand.replicas);
+  ScratchFolder logs("dtrain-logs");  // what nobody reads unless a process fails
+  std::vector<ReplicaProcess> processes;
+  for (int rank = 0; rank < subcommand.replicas; ++rank) {
+    const Identity identity = local_identity(rank, subcommand.replicas, hosted.name);
+    processes.push_back({subcommand.arguments, replica_environment(identity, subcommand.threads),
+                         logs.path() / fmt::format("rank{}.log", rank), kOwnProgram});
+  }
+  SuperviseOptions options;
+  options.on_report = subcommand.on_report;
+  const SuperviseResult result = supervise(processes, *board, options);
+  if (result.code != ExitCode::kDone && result.code != ExitCode::kStopped) logs.keep();
   return result;
 }
 

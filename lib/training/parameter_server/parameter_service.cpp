@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/clock.h"
@@ -113,7 +114,13 @@ void ParameterService::serve_worker(int worker, const Connect& connect) {
     Session session{worker, connect(worker), Message()};
     const OpenSession open(*this, session);
     if (!join(session)) return;
-    take_back(worker);
+    {
+      const std::lock_guard lock(mutex_);
+      if (ledger_.is_lost(worker)) {
+        ledger_.take_back(worker);
+        options_.on_return(worker, ledger_.done(worker));
+      }
+    }
     RequestHeader request;
     while (session.message.await_request(*session.channel, request) && answer(session, request)) {
     }
@@ -127,54 +134,24 @@ void ParameterService::serve_worker(int worker, const Connect& connect) {
 }
 
 bool ParameterService::answer(Session& session, const RequestHeader& request) {
+  using Handler = void (ParameterService::*)(Session&, const RequestHeader&);
+  // In the order of Request, from kAwait on.
+  static constexpr std::array<Handler, 10> kHandlers = {
+      &ParameterService::await_restored, &ParameterService::begin,        &ParameterService::read,
+      &ParameterService::update,         &ParameterService::skip,         &ParameterService::collect,
+      &ParameterService::restore,        &ParameterService::end_training, &ParameterService::report,
+      &ParameterService::leave};
   {
     const std::lock_guard lock(mutex_);
     session.last_request = Clock::now();
   }
-  switch (request.request) {
-    case Request::kAwait:
-      await_restored(session);
-      break;
-    case Request::kBegin:
-      begin(session, request.phase);
-      break;
-    case Request::kRead:
-      read(session, request);
-      break;
-    case Request::kUpdate:
-      update(session, request);
-      break;
-    case Request::kSkip:
-      skip(session, request);
-      break;
-    case Request::kCollect:
-      collect(session);
-      break;
-    case Request::kRestore:
-      restore(session, request);
-      break;
-    case Request::kEndTraining:
-      end_training(session);
-      break;
-    case Request::kReport:
-      report(session);
-      break;
-    case Request::kLeave:
-      leave(session);
-      return false;
-    default:
-      throw Error(ExitCode::kPeerLost, "it sent a request that does not exist");
-  }
+  const auto number = static_cast<size_t>(request.request) - static_cast<size_t>(Request::kAwait);
+  if (number >= kHandlers.size()) throw Error(ExitCode::kPeerLost, "it sent a request that does not exist");
+  (this->*kHandlers[number])(session, request);
+  if (request.request == Request::kLeave) return false;
   const std::lock_guard lock(mutex_);
   options_.on_request(ledger_.version());
   return true;
-}
-
-void ParameterService::take_back(int worker) {
-  const std::lock_guard lock(mutex_);
-  if (!ledger_.is_lost(worker)) return;
-  ledger_.take_back(worker);
-  options_.on_return(worker, ledger_.done(worker));
 }
 
 void ParameterService::send(Session& session, AnswerHeader header) {
@@ -195,7 +172,7 @@ bool ParameterService::join(Session& session) {
 }
 
 // Waits for worker 0 to restore. If worker 0 dies instead, the job ends.
-void ParameterService::await_restored(Session& session) {
+void ParameterService::await_restored(Session& session, const RequestHeader& /*request*/) {
   {
     std::unique_lock lock(mutex_);
     wait_for_others(
@@ -204,7 +181,8 @@ void ParameterService::await_restored(Session& session) {
   send(session, {});
 }
 
-void ParameterService::begin(Session& session, int64_t phase) {
+void ParameterService::begin(Session& session, const RequestHeader& request) {
+  const int64_t phase = request.phase;
   if (phase < 0 || phase >= std::ssize(options_.phases))
     throw Error(ExitCode::kPeerLost, "it asked for a phase that does not exist");
   AnswerHeader header;
@@ -249,19 +227,17 @@ bool ParameterService::phase_has_begun(int64_t phase) {
 }
 
 void ParameterService::read(Session& session, const RequestHeader& request) {
-  AnswerHeader header;
   {
     const std::lock_guard lock(mutex_);
     require_present(session.worker);
     values_.copy_trained(session.message.values());
-    if (request.computes != 0) {
+    if (request.computes != 0)
       ledger_.read(session.worker);
-    } else {
+    else
       ledger_.forget_read(session.worker);
-    }
   }
   changed_.notify_all();
-  send(session, header);
+  send(session, {});
 }
 
 void ParameterService::update(Session& session, const RequestHeader& request) {
@@ -274,7 +250,11 @@ void ParameterService::update(Session& session, const RequestHeader& request) {
       wait_for_others(
           lock, session, [&] { return ledger_.may_update(session.worker); },
           [this](int worker) { return ledger_.is_computing(worker); });
-      make_update(session, request, done);
+      require_present(session.worker);
+      const auto examples = session.message.sums()[kExamplesSum].item<int64_t>();
+      done.staleness = ledger_.update(session.worker, request.sequence, examples, steady_seconds());
+      const double divisor = options_.divide_by_staleness ? 1.0 + static_cast<double>(done.staleness) : 1.0;
+      values_.update(session.message.values(), request.learning_rate / divisor, ledger_.version());
     }
     ledger_.forget_read(session.worker);
     add_sums(session, is_new);
@@ -290,16 +270,7 @@ void ParameterService::update(Session& session, const RequestHeader& request) {
   send(session, done);
 }
 
-void ParameterService::make_update(Session& session, const RequestHeader& request, AnswerHeader& done) {
-  require_present(session.worker);
-  const auto examples = session.message.sums()[kExamplesSum].item<int64_t>();
-  done.staleness = ledger_.update(session.worker, request.sequence, examples, steady_seconds());
-  const double divisor = options_.divide_by_staleness ? 1.0 + static_cast<double>(done.staleness) : 1.0;
-  values_.update(session.message.values(), request.learning_rate / divisor, ledger_.version());
-}
-
 void ParameterService::skip(Session& session, const RequestHeader& request) {
-  AnswerHeader done;
   {
     const std::lock_guard lock(mutex_);
     require_present(session.worker);
@@ -307,7 +278,7 @@ void ParameterService::skip(Session& session, const RequestHeader& request) {
     add_sums(session, /*has_sums=*/false);
   }
   changed_.notify_all();
-  send(session, done);
+  send(session, {});
 }
 
 void ParameterService::add_sums(Session& session, bool has_sums) {
@@ -328,7 +299,7 @@ ServerState ParameterService::copy_state() const {
   return copy;
 }
 
-void ParameterService::collect(Session& session) {
+void ParameterService::collect(Session& session, const RequestHeader& /*request*/) {
   AnswerHeader header;
   at::Tensor values;
   std::optional<ServerState> state;
@@ -378,7 +349,7 @@ void ParameterService::restore(Session& session, const RequestHeader& request) {
   send(session, {});
 }
 
-void ParameterService::end_training(Session& session) {
+void ParameterService::end_training(Session& session, const RequestHeader& /*request*/) {
   {
     std::unique_lock lock(mutex_);
     ledger_.end_training(session.worker);
@@ -392,7 +363,7 @@ void ParameterService::end_training(Session& session) {
   send(session, {});
 }
 
-void ParameterService::leave(Session& session) {
+void ParameterService::leave(Session& session, const RequestHeader& /*request*/) {
   {
     const std::lock_guard lock(mutex_);
     if (ledger_.is_training(session.worker)) stopping_ = true;
@@ -402,7 +373,7 @@ void ParameterService::leave(Session& session) {
   send(session, {});
 }
 
-void ParameterService::report(Session& session) {
+void ParameterService::report(Session& session, const RequestHeader& /*request*/) {
   std::vector<double> values;
   {
     const std::lock_guard lock(mutex_);

@@ -90,23 +90,22 @@ class ParameterService {
   // Answers one request; false if it was the last one.
   bool answer(Session& session, const RequestHeader& request);
   void send(Session& session, AnswerHeader header);
-  void take_back(int worker);
   // The first exchange; false if it did not take place.
   bool join(Session& session);
-  void await_restored(Session& session);
-  void begin(Session& session, int64_t phase);
-  bool phase_has_begun(int64_t phase);
+  // Each answers the request of its name.
+  void await_restored(Session& session, const RequestHeader& request);
+  void begin(Session& session, const RequestHeader& request);
   void read(Session& session, const RequestHeader& request);
-  void leave(Session& session);
   void update(Session& session, const RequestHeader& request);
   void skip(Session& session, const RequestHeader& request);
-  void make_update(Session& session, const RequestHeader& request, AnswerHeader& done);
+  void collect(Session& session, const RequestHeader& request);
+  void restore(Session& session, const RequestHeader& request);
+  void end_training(Session& session, const RequestHeader& request);
+  void report(Session& session, const RequestHeader& request);
+  void leave(Session& session, const RequestHeader& request);
+  bool phase_has_begun(int64_t phase);
   // Adds those of the request, and puts the answer in their place.
   void add_sums(Session& session, bool has_sums);
-  void collect(Session& session);
-  void restore(Session& session, const RequestHeader& request);
-  void end_training(Session& session);
-  void report(Session& session);
   // Waits until `condition` holds; the workers for which `awaited` is true have to make it hold. Meanwhile
   // tells this session's worker to wait, and gives up awaited workers that are silent for too long.
   void wait_for_others(std::unique_lock<std::mutex>& lock, Session& session,

@@ -2,19 +2,8 @@
 
 #include <ATen/ATen.h>
 
-#include <cstring>
-#include <type_traits>
-
 namespace dtrain {
 namespace {
-
-constexpr int64_t kHeaderBytes = 40;
-
-template <class Header>
-void write(at::Tensor& tensor, const Header& header) {
-  static_assert(std::is_trivially_copyable_v<Header> && sizeof(Header) == kHeaderBytes);
-  std::memcpy(tensor.mutable_data_ptr(), &header, sizeof header);
-}
 
 template <class Header>
 Header read(const at::Tensor& tensor) {
@@ -30,16 +19,6 @@ Message::Message(int64_t elements, at::ScalarType dtype, int64_t sums) {
   bytes_ = at::zeros({values + elements * static_cast<int64_t>(at::elementSize(dtype))}, at::kByte);
   sums_ = bytes_.slice(0, kHeaderBytes, values).view(at::kDouble);
   values_ = bytes_.slice(0, values).view(dtype);
-}
-
-void Message::send(PairChannel& channel, const RequestHeader& header) {
-  write(bytes_, header);
-  channel.send(bytes_);
-}
-
-void Message::send(PairChannel& channel, const AnswerHeader& header) {
-  write(bytes_, header);
-  channel.send(bytes_);
 }
 
 AnswerHeader Message::receive_answer(PairChannel& channel) {

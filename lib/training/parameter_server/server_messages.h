@@ -4,6 +4,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "comm/pair_channel.h"
@@ -63,13 +65,19 @@ class Message {
   // of all workers since the last such answer to worker 0.
   at::Tensor& sums() { return sums_; }
 
-  void send(PairChannel& channel, const RequestHeader& header);
-  void send(PairChannel& channel, const AnswerHeader& header);
+  template <class Header>
+  void send(PairChannel& channel, const Header& header) {
+    static_assert(std::is_trivially_copyable_v<Header> && sizeof(Header) == kHeaderBytes);
+    std::memcpy(bytes_.mutable_data_ptr(), &header, sizeof header);
+    channel.send(bytes_);
+  }
   AnswerHeader receive_answer(PairChannel& channel);
   // Waits without a timeout; false if interrupted.
   bool await_request(PairChannel& channel, RequestHeader& header);
 
  private:
+  static constexpr int64_t kHeaderBytes = 40;
+
   at::Tensor bytes_;
   at::Tensor sums_;    // the part of bytes_ after the header
   at::Tensor values_;  // the rest

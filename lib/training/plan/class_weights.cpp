@@ -25,7 +25,7 @@ std::vector<std::string> names_of_classes(const DatasetInfo& data) {
 ClassWeights resolve_class_weights(LoadedSpec& loaded, const DatasetInfo& data) {
   const ClassWeights& asked = loaded.spec.train.loss.class_weights;
   const auto refuse = [&](const std::string& path, const std::string& text) {
-    loaded.problems.push_back(loaded.problem_at(path, text));
+    loaded.refuse(path, text);
     return asked;
   };
   if (data.classes == 0 && (asked.balanced || !asked.names.empty()))

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -13,8 +14,8 @@
 #include "job_file/rules.h"
 #include "models/model.h"
 #include "plan/class_weights.h"
-#include "plan/device_programs.h"
 #include "plan/devices.h"
+#include "plan/planned_step.h"
 #include "spec/augment_kinds.h"
 #include "spec/fields.h"
 #include "spec/schedule_kinds.h"
@@ -28,39 +29,42 @@ namespace {
 
 constexpr int64_t kMostAutomaticReplicas = 8;
 
+// In the order of RunKind.
+const std::array<RunTraits, 3> kRuns = {{
+    {.name = "baseline"},
+    {.name = "overhead", .trains = false},
+    {.name = "distributed", .saves = true, .resumes = true, .is_observed = true, .spans_hosts = true},
+}};
+
 // Checks the spec's number of replicas against the number that was started.
 void check_started(LoadedSpec& loaded, const Launched& launched) {
   const int64_t started = *launched.replicas;
   const StrategySpec& strategy = loaded.spec.strategy;
-  const auto add = [&](const std::string& path, const std::string& text) {
-    const std::string advice = launched.advice.empty() ? "" : "; " + launched.advice;
-    loaded.problems.push_back(loaded.problem_at(path, text + advice));
-  };
+  const std::string advice = launched.advice.empty() ? "" : "; " + launched.advice;
   const StrategyTraits& traits = strategy_traits(strategy.kind);
   if (loaded.spec.uses_plugin()) {
-    if (started == 1) return;
     const bool xla = loaded.spec.uses_xla();
-    add(xla ? "train.step" : "strategy.kind",
-        fmt::format("{} drives all devices of a host from one process, but {} started {}; use no "
-                    "launcher",
-                    xla ? "xla" : strategy.kind, launched.by, started));
+    if (started > 1)
+      loaded.refuse(xla ? "train.step" : "strategy.kind",
+                    "{} drives all devices of a host from one process, but {} started {}; use no launcher{}",
+                    xla ? "xla" : strategy.kind, launched.by, started, advice);
   } else if (!traits.is_synchronous) {
-    if (started == strategy.workers + strategy.servers) return;
-    add("strategy.workers",
-        fmt::format("{} workers and {} servers are {} processes, but {} started {}; start as many",
+    if (started != strategy.workers + strategy.servers)
+      loaded.refuse("strategy.workers",
+                    "{} workers and {} servers are {} processes, but {} started {}; start as many{}",
                     strategy.workers, strategy.servers, strategy.workers + strategy.servers, launched.by,
-                    started));
+                    started, advice);
   } else if (traits.has_one_replica) {
-    if (started == 1) return;
-    add("strategy.kind",
-        fmt::format("{} trains in one process, but {} started {}; use mirrored, or no launcher",
-                    strategy.kind, launched.by, started));
+    if (started > 1)
+      loaded.refuse("strategy.kind",
+                    "{} trains in one process, but {} started {}; use mirrored, or no launcher{}",
+                    strategy.kind, launched.by, started, advice);
   } else if (strategy.replicas && *strategy.replicas != started) {
     const bool listed = loaded.positions.contains("strategy.devices[0]");
-    add(listed ? "strategy.devices" : "strategy.replicas",
-        fmt::format("the spec asks for {}, but {} started {}; start as many, or set {}: auto",
-                    counted(*strategy.replicas, "replica"), launched.by, started,
-                    listed ? "devices" : "replicas"));
+    loaded.refuse(listed ? "strategy.devices" : "strategy.replicas",
+                  "the spec asks for {}, but {} started {}; start as many, or set {}: auto{}",
+                  counted(*strategy.replicas, "replica"), launched.by, started,
+                  listed ? "devices" : "replicas", advice);
   }
 }
 
@@ -69,18 +73,15 @@ void check_roles(LoadedSpec& loaded, const Launched& launched) {
   const StrategySpec& strategy = loaded.spec.strategy;
   if (launched.servers == 0) return;
   if (strategy_traits(strategy.kind).is_synchronous) {
-    loaded.problems.push_back(loaded.problem_at(
-        "strategy.kind", fmt::format("{} has no servers, but {} lists {} (ps); use parameter_server",
-                                     strategy.kind, launched.by, launched.servers)));
-    return;
+    return loaded.refuse("strategy.kind", "{} has no servers, but {} lists {} (ps); use parameter_server",
+                         strategy.kind, launched.by, launched.servers);
   }
   const int64_t workers = *launched.hosts - launched.servers;
   if (strategy.workers == workers && strategy.servers == launched.servers) return;
-  loaded.problems.push_back(loaded.problem_at(
-      "strategy.workers",
-      fmt::format("the spec asks for {} workers and {} servers, but {} lists {} (chief and worker) and {} "
-                  "(ps)",
-                  strategy.workers, strategy.servers, launched.by, workers, launched.servers)));
+  loaded.refuse("strategy.workers",
+                "the spec asks for {} workers and {} servers, but {} lists {} (chief and worker) and {} "
+                "(ps)",
+                strategy.workers, strategy.servers, launched.by, workers, launched.servers);
 }
 
 struct ReplicaCount {
@@ -129,10 +130,8 @@ std::string resolve_communication(LoadedSpec& loaded, const std::vector<std::str
   const std::string automatic = automatic_communication(devices);
   if (asked == "auto") return automatic;
   if (asked == "nccl" && automatic != "nccl")
-    loaded.problems.push_back(loaded.problem_at(
-        "strategy.communication",
-        fmt::format("nccl joins replicas that have a GPU each, and these are on {}; use auto",
-                    join(devices))));
+    loaded.refuse("strategy.communication",
+                  "nccl joins replicas that have a GPU each, and these are on {}; use auto", join(devices));
   return asked;
 }
 
@@ -144,24 +143,21 @@ std::string losses_for(Targets targets) {
   return names.empty() ? last : join(names) + " or " + last;
 }
 
-// Checks that the loss is one for the targets of the data.
 void check_targets(LoadedSpec& loaded, const DatasetInfo& data) {
   const LossSpec& loss = loaded.spec.train.loss;
   const Targets targets = objective_info(loss.kind).targets;
-  const auto add = [&](const std::string& text) {
-    loaded.problems.push_back(loaded.problem_at("train.loss.kind", text));
-  };
+  const char* const field = "train.loss.kind";
   if (data.targets > 0 && targets == Targets::kClass)
-    add(
-        fmt::format("{} is a loss of classes, and the targets of {} are numbers; use {}, or for targets of 0 "
-                    "and 1 {}",
-                    loss.kind, data.name, losses_for(Targets::kNumbers), losses_for(Targets::kEither)));
+    loaded.refuse(field,
+                  "{} is a loss of classes, and the targets of {} are numbers; use {}, or for targets of 0 "
+                  "and 1 {}",
+                  loss.kind, data.name, losses_for(Targets::kNumbers), losses_for(Targets::kEither));
   if (data.targets == 0 && targets == Targets::kNumbers)
-    add(fmt::format("{} is a loss of numbers, and the targets of {} are classes; use {}", loss.kind,
-                    data.name, losses_for(Targets::kClass)));
+    loaded.refuse(field, "{} is a loss of numbers, and the targets of {} are classes; use {}", loss.kind,
+                  data.name, losses_for(Targets::kClass));
   if (data.targets == 0 && targets == Targets::kEither && data.classes != 2)
-    add(fmt::format("{} tells two classes apart, and {} has {}; use {}", loss.kind, data.name, data.classes,
-                    losses_for(Targets::kClass)));
+    loaded.refuse(field, "{} tells two classes apart, and {} has {}; use {}", loss.kind, data.name,
+                  data.classes, losses_for(Targets::kClass));
 }
 
 // A metric to go by has to tell evaluations apart.
@@ -170,17 +166,16 @@ void check_top(LoadedSpec& loaded, const DatasetInfo& data) {
   for (const char* path :
        {"checkpoint.best.metric", "callbacks.early_stopping.metric", "train.schedule.metric"}) {
     if (to_json(*find_field(job_fields(), path), loaded.spec) == "top_5_accuracy")
-      loaded.problems.push_back(loaded.problem_at(
-          path, fmt::format("top_5_accuracy is always 1 with {} classes; use accuracy", data.classes)));
+      loaded.refuse(path, "top_5_accuracy is always 1 with {} classes; use accuracy", data.classes);
   }
 }
 
 void check_sampling(LoadedSpec& loaded, const DatasetInfo& data) {
   if (loaded.spec.data.sampling != "balanced" || data.classes > 0) return;
-  loaded.problems.push_back(loaded.problem_at(
-      "data.sampling", fmt::format("balanced draws every class as often as another, and the targets of {} "
-                                   "are numbers; leave it out",
-                                   data.name)));
+  loaded.refuse("data.sampling",
+                "balanced draws every class as often as another, and the targets of {} "
+                "are numbers; leave it out",
+                data.name);
 }
 
 bool are_pictures(const DatasetInfo& data) { return data.has_pixels && data.example_shape.size() == 3; }
@@ -188,44 +183,36 @@ bool are_pictures(const DatasetInfo& data) { return data.has_pixels && data.exam
 void check_views(LoadedSpec& loaded, const DatasetInfo& data) {
   if (are_pictures(data)) return;
   const auto add = [&](const char* path, const char* does) {
-    loaded.problems.push_back(loaded.problem_at(
-        path, fmt::format("{} pictures, and the examples of {} are numbers; leave it out", does, data.name)));
+    loaded.refuse(path, "{} pictures, and the examples of {} are numbers; leave it out", does, data.name);
   };
   if (loaded.spec.evaluate.flip) add("evaluate.flip", "flips");
   if (loaded.spec.evaluate.zoom < 1) add("evaluate.zoom", "scales");
 }
 
-// Checks that the operations of data.augment can be done to the examples.
 void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
   const std::vector<AugmentSpec>& operations = loaded.spec.data.augment;
-  const auto add = [&](size_t index, const std::string& name, const std::string& text) {
-    const std::string path = fmt::format("data.augment[{}].{}", index, name);
-    loaded.problems.push_back(loaded.problem_at(path, text));
-  };
-  if (!operations.empty() && !are_pictures(data)) {
-    loaded.problems.push_back(loaded.problem_at(
-        "data.augment",
-        fmt::format("changes pictures, and the examples of {} are numbers; leave it out", data.name)));
-    return;
-  }
+  if (!operations.empty() && !are_pictures(data))
+    return loaded.refuse("data.augment", "changes pictures, and the examples of {} are numbers; leave it out",
+                         data.name);
   for (size_t i = 0; i < operations.size(); ++i) {
     const AugmentSpec& operation = operations[i];
+    const std::string path = fmt::format("data.augment[{}].", i);
     const auto* const shift = operation.kind == "random_crop" ? &operation.own.get<ShiftFields>() : nullptr;
     const int64_t side = std::min(data.example_shape[1], data.example_shape[2]);
     if (shift != nullptr && shift->padding_mode == "reflect" && shift->padding >= side)
-      add(i, "padding",
-          fmt::format("{} is more than a picture with a side of {} has to reflect; at most {}",
-                      shift->padding, counted(side, "pixel"), side - 1));
+      loaded.refuse(path + "padding",
+                    "{} is more than a picture with a side of {} has to reflect; at most {}", shift->padding,
+                    counted(side, "pixel"), side - 1);
     const int64_t channels = data.example_shape[0];
     if (operation.kind == "color_jitter" && channels != 1 && channels != 3)
-      add(i, "kind",
-          fmt::format("color_jitter changes colours or grey, and the pictures of {} have {} channels; leave "
-                      "it out",
-                      data.name, channels));
+      loaded.refuse(path + "kind",
+                    "color_jitter changes colours or grey, and the pictures of {} have {} channels; leave it "
+                    "out",
+                    data.name, channels);
     if (operation.mixes() && data.targets > 0)
-      add(i, "kind",
-          fmt::format("{} mixes the classes of two pictures, and the targets of {} are numbers; leave it out",
-                      operation.kind, data.name));
+      loaded.refuse(path + "kind",
+                    "{} mixes the classes of two pictures, and the targets of {} are numbers; leave it out",
+                    operation.kind, data.name);
   }
 }
 
@@ -239,10 +226,9 @@ LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
                              : problem.layer >= head ? fmt::format("model.head[{}]", problem.layer - head)
                                                      : "model";
     const bool is_of_network = path == "model" && model_traits(model.kind).is_published;
-    loaded.problems.push_back(
-        loaded.problem_at(path, is_of_network ? fmt::format("{} does not take inputs of {}: {}", model.kind,
-                                                            to_string(data.example_shape), problem.text)
-                                              : problem.text));
+    loaded.refuse(path, is_of_network ? fmt::format("{} does not take inputs of {}: {}", model.kind,
+                                                    to_string(data.example_shape), problem.text)
+                                      : problem.text);
   }
   return plan;
 }
@@ -259,17 +245,15 @@ void fall_back(StrategySpec& strategy) {
 void check_lowering(LoadedSpec& loaded, const JobPlan& plan) {
   if (!plan.model.problems.empty()) return;
   const std::string reason = reason_not_to_lower(plan.model, plan.spec.train);
-  if (!reason.empty())
-    loaded.problems.push_back(
-        loaded.spec.uses_xla()
-            ? loaded.problem_at("train.step", fmt::format("xla has no program for {}; leave it out", reason))
-            : loaded.problem_at("strategy.kind",
-                                fmt::format("tpu has no program for {}; use mirrored", reason)));
+  if (!reason.empty() && loaded.spec.uses_xla())
+    loaded.refuse("train.step", "xla has no program for {}; leave it out", reason);
+  else if (!reason.empty())
+    loaded.refuse("strategy.kind", "tpu has no program for {}; use mirrored", reason);
   if (plan.spec.strategy.steps_per_execution.value_or(1) > 1 && resident_examples(plan) == 0)
-    loaded.problems.push_back(loaded.problem_at("strategy.steps_per_execution",
-                                                "several steps in a call take their examples of those that "
-                                                "stay on the devices, and here each step is "
-                                                "sent its own (cuda.data); leave it out"));
+    loaded.refuse("strategy.steps_per_execution",
+                  "several steps in a call take their examples of those that "
+                  "stay on the devices, and here each step is "
+                  "sent its own (cuda.data); leave it out");
 }
 
 // `placed` has the devices of the replicas and the model.
@@ -287,59 +271,54 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const JobPlan& 
   try {
     plan.batch = resolve_batch(spec, replicas);
   } catch (const FieldError& error) {
-    loaded.problems.push_back(loaded.problem_at(error.field(), error.text()));
+    loaded.refuse(error.field(), error.text());
     return plan;
   }
   if (plan.one_process && plan.batch.accumulate_steps > 1)
-    loaded.problems.push_back(loaded.problem_at(
+    loaded.refuse(
         "batch.per_replica",
-        fmt::format(
-            "{} computes a device's share of a batch in one pass, and the {} run would make {} with {}; "
-            "leave it out",
-            spec.uses_xla() ? "xla" : strategy, plan.name(), plan.batch.accumulate_steps,
-            counted(replicas, "device"))));
+        "{} computes a device's share of a batch in one pass, and the {} run would make {} with {}; "
+        "leave it out",
+        spec.uses_xla() ? "xla" : strategy, plan.name(), plan.batch.accumulate_steps,
+        counted(replicas, "device"));
   if (!strategy_traits(strategy).is_synchronous) {
     plan.servers = spec.strategy.servers;
     plan.worker_restarts = spec.strategy.restart_workers;
   }
   plan.steps_per_epoch = plan.batch.steps_per_epoch(data.train_examples);
   if (plan.steps_per_epoch == 0) {
-    loaded.problems.push_back(loaded.problem_at(
-        "data.drop_remainder",
-        fmt::format("a global batch of {} never fills from {} examples; use a smaller batch or "
-                    "drop_remainder: false",
-                    plan.batch.global, data.train_examples)));
+    loaded.refuse("data.drop_remainder",
+                  "a global batch of {} never fills from {} examples; use a smaller batch or "
+                  "drop_remainder: false",
+                  plan.batch.global, data.train_examples);
     return plan;
   }
   plan.total_steps = steps_of(spec, plan.steps_per_epoch);
   if (spec.train.max_steps) plan.total_steps = std::min(plan.total_steps, *spec.train.max_steps);
   if (!traits_of(kind).trains) plan.total_steps = kOverheadSteps;
-  const bool observed = traits_of(kind).is_observed;
-  if (observed && spec.metrics.inspect_step.value_or(0) > plan.total_steps) {
-    loaded.problems.push_back(loaded.problem_at(
-        "metrics.inspect_step", fmt::format("is {}, but the job has {}", *spec.metrics.inspect_step,
-                                            counted(plan.total_steps, "step"))));
-  }
-  if (observed && spec.callbacks.profile.start_step.value_or(0) > plan.total_steps) {
-    loaded.problems.push_back(
-        loaded.problem_at("callbacks.profile.start_step",
-                          fmt::format("is {}, but the job has {}", *spec.callbacks.profile.start_step,
-                                      counted(plan.total_steps, "step"))));
+  for (const auto& [field, step] : {std::pair("metrics.inspect_step", spec.metrics.inspect_step),
+                                    {"callbacks.profile.start_step", spec.callbacks.profile.start_step}}) {
+    if (traits_of(kind).is_observed && step.value_or(0) > plan.total_steps)
+      loaded.refuse(field, "is {}, but the job has {}", *step, counted(plan.total_steps, "step"));
   }
   plan.phases = phases_of(spec, data, placed.model, length_of(plan));
   for (size_t i = 0; i < plan.phases.size(); ++i) {
     const std::string& schedule = plan.phases[i].learning_rate.curve.spec().kind;
     if (!schedule_uses(schedule, "metric") || data.evaluated_examples() > 0) continue;
-    loaded.problems.push_back(loaded.problem_at(
-        spec.phases.empty() ? "train.schedule.kind" : fmt::format("phases[{}].schedule", i),
-        schedule + " goes by evaluations, and there are no test examples; use another schedule, or "
-                   "data.split.validation"));
+    loaded.refuse(spec.phases.empty() ? "train.schedule.kind" : fmt::format("phases[{}].schedule", i),
+                  schedule +
+                      " goes by evaluations, and there are no test examples; use another schedule, or "
+                      "data.split.validation");
   }
   plan.epochs = (plan.total_steps + plan.steps_per_epoch - 1) / plan.steps_per_epoch;
   return plan;
 }
 
 }  // namespace
+
+const RunTraits& traits_of(RunKind kind) { return kRuns[static_cast<size_t>(kind)]; }
+
+const std::string& name_of(RunKind kind) { return traits_of(kind).name; }
 
 LayerPlan layers_of(const JobSpec& spec, const DatasetInfo& data) {
   // A yes or no takes one number.
@@ -417,10 +396,10 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   plan.communication = loaded.spec.uses_plugin() ? "auto" : resolve_communication(loaded, plan.devices);
   plan.spans_hosts = count.spans_hosts;
   if (plan.spec.train.step == "compiled" && !plan.devices.empty() && plan.device_of(0) != "cpu")
-    loaded.problems.push_back(loaded.problem_at(
-        "train.step", fmt::format("compiled steps run on processors, and these replicas are on {}; leave it "
-                                  "out: cuda.graphs records the steps of a GPU",
-                                  join(plan.devices))));
+    loaded.refuse("train.step",
+                  "compiled steps run on processors, and these replicas are on {}; leave it "
+                  "out: cuda.graphs records the steps of a GPU",
+                  join(plan.devices));
   const StrategyTraits& traits = strategy_traits(strategy.kind);
   const bool in_one_process = plan.spec.uses_plugin();
   if (by_plugin) check_lowering(loaded, plan);

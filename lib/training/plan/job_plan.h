@@ -10,13 +10,30 @@
 #include "job_file/load.h"
 #include "models/layers.h"
 #include "plan/phases.h"
-#include "plan/run_kind.h"
 #include "spec/batch_plan.h"
 #include "traits/strategies.h"
 
 namespace dtrain {
 
 constexpr int64_t kOverheadSteps = 200;  // for each of the two measurements of the overhead
+
+// The kinds of runs in a job, and their traits.
+enum class RunKind { kBaseline, kOverhead, kDistributed };
+
+struct RunTraits {
+  std::string name;  // in events, file names and messages
+  // Whether the run is a training with a result. The overhead run only measures what the strategy costs one
+  // replica.
+  bool trains = true;
+  // These are true for the distributed run only; the other runs serve for comparison.
+  bool saves = false;        // saves checkpoints as the spec says
+  bool resumes = false;      // by --resume or a restart, from a checkpoint; the other runs are not repeated
+  bool is_observed = false;  // by callbacks, the profile and the inspection of a step
+  bool spans_hosts = false;  // the others run on the first host while the rest wait
+};
+
+const RunTraits& traits_of(RunKind kind);
+const std::string& name_of(RunKind kind);
 
 // One training run of the job.
 struct RunPlan {

@@ -1,5 +1,6 @@
 #include "plan/memory_estimate.h"
 
+#include <c10/util/accumulate.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,12 +17,6 @@ namespace dtrain {
 namespace {
 
 constexpr int64_t kProgramBytes = int64_t{150} << 20;
-
-int64_t values_in(const Shape& shape) {
-  int64_t values = 1;
-  for (const int64_t size : shape) values *= size;
-  return values;
-}
 
 // How many numbers the optimizer stores per parameter.
 int64_t remembered(const TrainSpec& train) {
@@ -62,7 +57,7 @@ int64_t feature_bytes(const JobPlan& job, const RunPlan& run) {
 }
 
 int64_t per_example(const JobPlan& job, const RunPlan& run) {
-  const int64_t input = values_in(job.data.example_shape) * job.bytes_per_parameter;
+  const int64_t input = c10::multiply_integers(job.data.example_shape) * job.bytes_per_parameter;
   if (planned_step(job, run).execution == "compiled") {
     const auto first = static_cast<size_t>(run.phases.front().layers.first);
     // What an example needs changes little from there on, and products of sizes stay far from overflowing.
@@ -76,8 +71,8 @@ int64_t per_example(const JobPlan& job, const RunPlan& run) {
   int64_t largest = 0;
   for (const PlacedLayer& layer : job.model.layers) {
     if (kind_of(layer).is_view) continue;
-    kept += values_in(layer.output_shape) * bytes;
-    largest = std::max(largest, values_in(layer.output_shape) * bytes);
+    kept += c10::multiply_integers(layer.output_shape) * bytes;
+    largest = std::max(largest, c10::multiply_integers(layer.output_shape) * bytes);
   }
   return kept + 2 * largest + input;
 }

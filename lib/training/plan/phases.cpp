@@ -1,11 +1,10 @@
 #include "plan/phases.h"
 
+#include <c10/util/accumulate.h>
 #include <fmt/format.h>
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
 #include "architectures/architectures.h"
 #include "core/text.h"
@@ -128,7 +127,7 @@ FeaturePlan features_of(const JobSpec& spec, const PhaseSpec& phase, const Datas
   const int64_t layers = feature_layers(trained, model);
   if (layers == 0 || !computes(model, layers)) return features;
   const Shape& shape = model.layers[static_cast<size_t>(layers - 1)].output_shape;
-  features.numbers = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  features.numbers = c10::multiply_integers(shape);
   const int64_t examples = data.train_examples + data.validation_examples + data.test_examples;
   const int64_t width = spec.model.dtype == "float64" ? 8 : 4;
   features.bytes = examples * features.numbers * width;
@@ -175,17 +174,16 @@ void check_phases(LoadedSpec& loaded, const LayerPlan& model) {
   for (size_t i = 0; i < loaded.spec.phases.size(); ++i) {
     const TrainableSpec& trainable = loaded.spec.phases[i].trainable;
     const std::string path = fmt::format("phases[{}].trainable", i);
-    const auto add = [&](const std::string& text) {
-      loaded.problems.push_back(loaded.problem_at(path, text));
-    };
     bool all_known = true;
     for (const std::string& name : trainable.layers) {
       if (trainable.last_layers || is_known(name, phased)) continue;
-      add(fmt::format("no layer is named '{}'{}", printable(name), layer_suggestion(name, model)));
+      loaded.refuse(path, "no layer is named '{}'{}", printable(name), layer_suggestion(name, model));
       all_known = false;
     }
     if (all_known && parameters_of(trained_layers(trainable, phased), model) == 0)
-      add("these layers have no parameters to train; dtrain plan lists the layers and their parameters");
+      loaded.refuse(path,
+                    "these layers have no parameters to train; dtrain plan lists the layers and their "
+                    "parameters");
   }
 }
 

@@ -97,24 +97,6 @@ RunPlan run_from(const json& document, const JobPlan& job) {
   return run;
 }
 
-JobPlan parse_plan(const json& document) {
-  if (document.at("version") != kVersionOfPlans)
-    throw Error(ExitCode::kUsage, "version {}, and this is dtrain {}, which reads version {}",
-                document.at("version").dump(), kVersion, kVersionOfPlans);
-  JobPlan job;
-  const LoadedSpec loaded = parse_spec(document.at("spec").get<std::string>(), "spec");
-  if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
-  job.spec = loaded.spec;
-  each_of_data(job.data, reading_from(document.at("data")));
-  job.model = layers_of(job.spec, job.data);
-  job.bytes_per_parameter = bytes_per_parameter(job.spec.model);
-  each_of_job(job, reading_from(document));
-  for (const json& run : document.at("runs")) job.runs.push_back(run_from(run, job));
-  if (job.devices.empty() || job.runs.empty() || !job.model.problems.empty())
-    throw Error(ExitCode::kUsage, "it has no devices, no runs or no model that can be built");
-  return job;
-}
-
 }  // namespace
 
 ordered_json to_json(const JobPlan& job) {
@@ -134,7 +116,21 @@ ordered_json to_json(const JobPlan& job) {
 
 JobPlan plan_from(const json& document) {
   try {
-    return parse_plan(document);
+    if (document.at("version") != kVersionOfPlans)
+      throw Error(ExitCode::kUsage, "version {}, and this is dtrain {}, which reads version {}",
+                  document.at("version").dump(), kVersion, kVersionOfPlans);
+    JobPlan job;
+    const LoadedSpec loaded = parse_spec(document.at("spec").get<std::string>(), "spec");
+    if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
+    job.spec = loaded.spec;
+    each_of_data(job.data, reading_from(document.at("data")));
+    job.model = layers_of(job.spec, job.data);
+    job.bytes_per_parameter = bytes_per_parameter(job.spec.model);
+    each_of_job(job, reading_from(document));
+    for (const json& run : document.at("runs")) job.runs.push_back(run_from(run, job));
+    if (job.devices.empty() || job.runs.empty() || !job.model.problems.empty())
+      throw Error(ExitCode::kUsage, "it has no devices, no runs or no model that can be built");
+    return job;
   } catch (const json::exception& error) {
     throw Error(ExitCode::kUsage, "no plan of a job: {}", error.what());
   } catch (const Error& error) {

@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "compiled/eligibility.h"
+#include "core/error.h"
+#include "data/picture_dataset.h"
 #include "kernels/products.h"
-#include "plan/device_programs.h"
+#include "models/layer_kinds.h"
+#include "models/model.h"
 
 namespace dtrain {
 
@@ -41,6 +46,108 @@ std::string arithmetic_of(const JobPlan& job, const RunPlan& run, const PhasePla
   std::string execution = planned_step(job, run, phase).execution;
   if (phase.features.layers > 0) execution += " from kept features";
   return job.device_of(0) == "cpu" ? execution + ", " + products_in_use() : execution;
+}
+
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json tensors_json(const std::vector<TensorType>& tensors) {
+  ordered_json json = ordered_json::array();
+  for (const TensorType& tensor : tensors)
+    json.push_back({{"name", tensor.name}, {"type", c10::toString(tensor.type)}, {"shape", tensor.shape}});
+  return json;
+}
+
+ordered_json signature(const DeviceProgram& program) {
+  return {{"arguments", tensors_json(program.arguments)}, {"results", tensors_json(program.results)}};
+}
+
+// What a device is assumed to have whose plugin does not tell.
+constexpr int64_t kUnknownMemory = int64_t{4} << 30;
+
+// So many steps hide what a call costs the host, and are soon made.
+constexpr int64_t kStepsPerExecution = 32;
+
+[[noreturn]] void refuse(const std::string& why) { throw Error(ExitCode::kUsage, "StableHLO: " + why); }
+
+// Without what the devices keep, and of one step in a call.
+ProgramForm program_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
+  const DataSpec& data = job.spec.data;
+  if (data.image.mean.measured || data.image.standard_deviation.measured)
+    refuse("data.image: the mean and standard deviation have to be measured first; write them as numbers");
+  return {.devices = run.replicas,
+          .rows = run.batch.per_replica,
+          .type = dtype_from_name(job.spec.model.dtype),
+          .pixels = job.data.has_pixels,
+          .normalisation = normalisation_of(data),
+          .targets = job.data.targets,
+          .mixed = std::any_of(data.augment.begin(), data.augment.end(), std::mem_fn(&AugmentSpec::mixes)),
+          .trained = phase.layers.each};
+}
+
+}  // namespace
+
+ProgramForm executed_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
+  ProgramForm form = program_form(job, run, phase);
+  form.resident = resident_examples(job);
+  form.steps = steps_per_execution(job);
+  form.on_gpus = job.spec.uses_xla();
+  form.rounds_products = job.spec.cuda.tf32;
+  return form;
+}
+
+int64_t steps_per_execution(const JobPlan& job) {
+  const JobSpec& spec = job.spec;
+  const auto slow_in_loops = [](const PlacedLayer& layer) { return kind_of(layer).slow_in_loops; };
+  const bool is_slower =
+      job.platform == "cpu" && std::any_of(job.model.layers.begin(), job.model.layers.end(), slow_in_loops);
+  // Else a queue of steps would have as many batches.
+  if (resident_examples(job) == 0 || spec.callbacks.terminate_on_nan) return 1;
+  const int64_t window = spec.metrics.every_steps;  // the sums are read then
+  if (spec.strategy.steps_per_execution || is_slower)
+    return std::min(spec.strategy.steps_per_execution.value_or(1), window);
+  // As many in each call of a window, if that is not far fewer.
+  for (int64_t steps = kStepsPerExecution; steps > kStepsPerExecution / 2; --steps) {
+    if (window % steps == 0) return steps;
+  }
+  return std::min(kStepsPerExecution, window);
+}
+
+int64_t resident_examples(const JobPlan& job) {
+  const std::string& place = job.spec.cuda.data;
+  const bool in_memory = !is_picture_dataset(job.data.name) || job.spec.data.cache_in_use() != "none";
+  if (!in_memory || !job.spec.data.augment.empty()) return 0;
+  const int64_t memory = job.device_memory > 0 ? job.device_memory : kUnknownMemory;
+  const bool fits = job.data.stored_bytes() <= memory / 4;
+  return place == "resident" || (place == "auto" && fits) ? job.data.train_examples : 0;
+}
+
+std::vector<std::pair<std::string, std::string>> device_program_files(const JobPlan& job) {
+  const RunPlan& run = job.distributed_run();
+  const TrainSpec& train = job.spec.train;
+  if (const std::string reason = reason_not_to_lower(job.model, train); !reason.empty())
+    refuse(reason + " cannot be written as StableHLO");
+  if (train.loss.class_weights.balanced && train.loss.class_weights.weights.empty())
+    refuse("train.loss.class_weights: the classes have to be counted first; write the weights as numbers");
+  if (run.batch.accumulate_steps > 1)
+    refuse("batch.accumulate_steps: a program makes one pass; use larger batches or more replicas");
+  std::vector<std::pair<std::string, std::string>> files;
+  ordered_json signatures = ordered_json::object();
+  const auto add = [&](const std::string& name, const DeviceProgram& program) {
+    files.emplace_back(name + ".mlir", program.text);
+    signatures[name] = signature(program);
+  };
+  for (size_t i = 0; i < run.phases.size(); ++i) {
+    const std::string number = run.phases.size() == 1 ? "" : fmt::format("_{}", i + 1);
+    add("training_step" + number,
+        lower_training_step(job.model, train, program_form(job, run, run.phases[i])));
+  }
+  ProgramForm form = program_form(job, run, run.phases.back());
+  form.rows = job.spec.evaluate.batch_per_replica;
+  add("forward", lower_forward(job.model, form));
+  files.emplace_back("signatures.json", signatures.dump(2) + "\n");
+  return files;
 }
 
 }  // namespace dtrain

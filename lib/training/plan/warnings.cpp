@@ -1,10 +1,9 @@
 #include "plan/warnings.h"
 
+#include <c10/util/accumulate.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
 #include "core/text.h"
 #include "host/cores.h"
@@ -23,7 +22,7 @@ std::string constant_norm(const JobPlan& job, const RunPlan& run) {
   if (run.batch.per_replica > 1 || !alone) return "";
   for (const PlacedLayer& layer : job.model.layers) {
     const Shape& shape = layer.output_shape;
-    const int64_t values = std::accumulate(shape.begin() + 1, shape.end(), int64_t{1}, std::multiplies<>());
+    const int64_t values = c10::multiply_integers(shape.begin() + 1, shape.end());
     if (kind_of(layer).mixes_examples && values == 1) return layer.name;
   }
   return "";

@@ -4,11 +4,12 @@
 #include <ATen/Context.h>
 #include <c10/util/Exception.h>
 
-#include <map>
+#include <cstring>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
-#include "step/gather_rows.h"
 
 namespace dtrain {
 namespace {
@@ -245,6 +246,45 @@ bool restore(const Replica& replica, const CollectedVariables& variables) {
   }
   replica.group.barrier();  // from here on, variables shared by replicas are written
   return !own_buffers;
+}
+
+at::Tensor gather_rows(ProcessGroup& group, const at::Tensor& own) {
+  std::vector<int64_t> shape = own.sizes().vec();
+  shape.insert(shape.begin(), group.size());
+  at::Tensor rows = at::zeros(shape, own.options());
+  rows.select(0, group.rank()).copy_(own);
+  if (group.size() == 1 || rows.numel() == 0) return rows;
+  // Each element is zero on all ranks but one, and the sum is over bytes, so that every value arrives as it
+  // is, including negative zeros and NaN.
+  at::Tensor bytes = rows.view({-1}).view(at::kByte);
+  group.all_reduce_sum(bytes);
+  return rows;
+}
+
+at::Tensor host_memory_like(const at::Tensor& tensor) {
+  return at::empty_like(tensor, tensor.options().device(at::kCPU).requires_grad(false));
+}
+
+at::Tensor CopyMemory::take(const std::string& name, const at::Tensor& tensor) {
+  if (touched_.valid()) touched_.get();
+  at::Tensor& kept = kept_[name];
+  const bool fits = kept.defined() && kept.sizes() == tensor.sizes() && kept.strides() == tensor.strides() &&
+                    kept.scalar_type() == tensor.scalar_type();
+  if (!fits || kept.use_count() > 1) kept = host_memory_like(tensor);
+  return kept;
+}
+
+void CopyMemory::prepare(const Variables& all) {
+  if (touched_.valid()) touched_.get();
+  kept_.clear();
+  std::vector<std::pair<void*, size_t>> places;
+  for (const auto& [name, tensor] : all) {
+    const at::Tensor& kept = kept_[name] = host_memory_like(tensor);
+    places.emplace_back(kept.mutable_data_ptr(), kept.nbytes());
+  }
+  touched_ = std::async(std::launch::async, [places = std::move(places)] {
+    for (const auto& [place, bytes] : places) std::memset(place, 0, bytes);
+  });
 }
 
 }  // namespace dtrain

@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "compiled/compiled_program.h"
-#include "objective/evaluated_outputs.h"
-#include "step/eager_execution.h"
+#include "step/step_execution.h"
 
 namespace dtrain {
 namespace {
@@ -13,7 +12,7 @@ namespace {
 class CompiledExecution : public StepExecution {
  public:
   explicit CompiledExecution(const StepParts& parts)
-      : parts_(parts), gradients_(parts.reducer.places_for_gradients()) {
+      : StepExecution(parts), gradients_(parts.reducer.places_for_gradients()) {
     if (gradients_.empty()) gradients_ = allocate_gradients(parts.model);
   }
 
@@ -47,22 +46,6 @@ class CompiledExecution : public StepExecution {
     return sums;
   }
 
-  MetricSums evaluate(const Share& share) override {
-    const at::NoGradGuard no_grad;
-    MetricSums sums;
-    for (const MicroBatch& micro_batch : share.micro_batches) {
-      const Batch batch = micro_batch.assemble();
-      std::unique_ptr<Program>& program = evaluations_[batch.size()];
-      if (!program) program = std::make_unique<Program>(parts_.model, batch.size());
-      const at::Tensor outputs =
-          evaluated_outputs(parts_.objective, parts_.evaluate, batch.inputs, [&](const at::Tensor& inputs) {
-            return program->forward(inputs.contiguous()).clone();  // its memory is that of the next pass
-          });
-      sums.add_evaluated(parts_.objective, outputs, batch.targets);
-    }
-    return sums;
-  }
-
  private:
   // For the few sizes that occur: whole micro-batches, and the last ones of an epoch.
   Program& program_for(int64_t examples) {
@@ -88,7 +71,12 @@ class CompiledExecution : public StepExecution {
     sums.add_batch(parts_.objective, leaf, batch.targets, loss_sum);
   }
 
-  StepParts parts_;
+  at::Tensor evaluated(const at::Tensor& inputs) override {
+    std::unique_ptr<Program>& program = evaluations_[inputs.size(0)];
+    if (!program) program = std::make_unique<Program>(parts_.model, inputs.size(0));
+    return program->forward(inputs.contiguous()).clone();  // its memory is that of the next pass
+  }
+
   std::vector<at::Tensor> gradients_;  // of each parameter
   // By the number of examples.
   std::map<int64_t, std::unique_ptr<Program>> programs_;

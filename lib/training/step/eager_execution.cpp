@@ -1,9 +1,9 @@
-#include "step/eager_execution.h"
-
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 
+#include "compiled/eligibility.h"
 #include "objective/evaluated_outputs.h"
+#include "step/step_execution.h"
 #include "store/store.h"
 
 namespace dtrain {
@@ -58,7 +58,7 @@ at::Tensor training_outputs(Model& model, const TrainSpec& train, const Batch& b
 
 class EagerExecution : public StepExecution {
  public:
-  explicit EagerExecution(const StepParts& parts) : parts_(parts) {}
+  using StepExecution::StepExecution;
 
   MetricSums gradients(const Share& share, const PartsSummed& summed) override {
     parts_.clock.enter(StepTime::kCompute);
@@ -74,20 +74,6 @@ class EagerExecution : public StepExecution {
     }
     parts_.clock.enter(StepTime::kCommunicate);
     parts_.reducer.finish(summed);
-    return sums;
-  }
-
-  MetricSums evaluate(const Share& share) override {
-    const at::NoGradGuard no_grad;
-    MetricSums sums;
-    parts_.model.eval();
-    for (const MicroBatch& micro_batch : share.micro_batches) {
-      const Batch batch = micro_batch.assemble();
-      const at::Tensor outputs =
-          evaluated_outputs(parts_.objective, parts_.evaluate, batch.inputs,
-                            [this](const at::Tensor& inputs) { return parts_.model.forward(inputs); });
-      sums.add_evaluated(parts_.objective, outputs, batch.targets);
-    }
     return sums;
   }
 
@@ -108,10 +94,26 @@ class EagerExecution : public StepExecution {
     sums.add_batch(parts_.objective, outputs, batch.targets, loss_sum);
   }
 
-  StepParts parts_;
+  at::Tensor evaluated(const at::Tensor& inputs) override {
+    parts_.model.eval();
+    return parts_.model.forward(inputs);
+  }
 };
 
 }  // namespace
+
+MetricSums StepExecution::evaluate(const Share& share) {
+  const at::NoGradGuard no_grad;
+  MetricSums sums;
+  for (const MicroBatch& micro_batch : share.micro_batches) {
+    const Batch batch = micro_batch.assemble();
+    const at::Tensor outputs =
+        evaluated_outputs(parts_.objective, parts_.evaluate, batch.inputs,
+                          [this](const at::Tensor& inputs) { return evaluated(inputs); });
+    sums.add_evaluated(parts_.objective, outputs, batch.targets);
+  }
+  return sums;
+}
 
 at::Tensor loss_of_batch(const Objective& objective, const at::Tensor& outputs, const Batch& batch) {
   if (!batch.is_mixed()) return objective.training_loss(outputs, batch.targets);
@@ -127,6 +129,16 @@ ForwardPass training_pass(Model& model, const TrainSpec& train, const Objective&
 
 std::unique_ptr<StepExecution> make_eager_execution(const StepParts& parts) {
   return std::make_unique<EagerExecution>(parts);
+}
+
+std::unique_ptr<StepExecution> make_step_execution(const StepParts& parts) {
+  const std::vector<at::Tensor> parameters = parts.model.parameters();
+  const bool is_double = !parameters.empty() && parameters.front().scalar_type() == at::kDouble;
+  const bool compiles =
+      parts.on_processor && reason_not_to_compile(parts.model.layers(), is_double ? "float64" : "float32",
+                                                  parts.train, static_cast<size_t>(parts.model.first_layer()))
+                                .empty();
+  return compiles ? make_compiled_execution(parts) : make_eager_execution(parts);
 }
 
 }  // namespace dtrain

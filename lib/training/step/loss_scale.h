@@ -16,15 +16,32 @@ class LossScale {
   double value() const { return scale_; }
   // Call after each backward pass. `finite`: whether the gradient computed with value() is finite; if so, the
   // update is made.
-  void update(bool finite);
+  void update(bool finite) {
+    if (!finite) {
+      scale_ /= 2;
+      good_ = 0;
+      ++skipped_;
+    } else if (++good_ == kGrowthInterval) {
+      scale_ *= 2;
+      good_ = 0;
+    }
+  }
   // The number of skipped updates.
   int64_t skipped() const { return skipped_; }
 
   // The whole state, to be saved: three numbers.
-  std::vector<double> state() const;
-  void restore(const std::vector<double>& state);
+  std::vector<double> state() const {
+    return {scale_, static_cast<double>(good_), static_cast<double>(skipped_)};
+  }
+  void restore(const std::vector<double>& state) {
+    scale_ = state.at(0);
+    good_ = static_cast<int64_t>(state.at(1));
+    skipped_ = static_cast<int64_t>(state.at(2));
+  }
 
  private:
+  static constexpr int64_t kGrowthInterval = 2000;  // updates
+
   double scale_ = 65536;
   int64_t good_ = 0;  // updates since the scale changed
   int64_t skipped_ = 0;

@@ -17,7 +17,7 @@
 #include "core/text.h"
 #include "host/machine.h"
 #include "models/variables.h"
-#include "step/gather_rows.h"
+#include "step/collect.h"
 
 namespace dtrain {
 

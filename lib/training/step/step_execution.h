@@ -9,6 +9,8 @@
 #include "loader/batches.h"
 #include "models/model.h"
 #include "objective/metric_sums.h"
+#include "objective/objective.h"
+#include "spec/spec.h"
 #include "step/loss_scale.h"
 
 namespace dtrain {
@@ -28,6 +30,8 @@ struct StepParts {
 
 class StepExecution {
  public:
+  // `parts` must outlive this.
+  explicit StepExecution(const StepParts& parts) : parts_(parts) {}
   virtual ~StepExecution() = default;
 
   // The part of a step before the update: forward, backward, gradients combined over the replicas. Every
@@ -38,10 +42,16 @@ class StepExecution {
 
   // Forward pass in evaluation mode without gradients. Returns the sums of the share, with the evaluation
   // loss.
-  virtual MetricSums evaluate(const Share& share) = 0;
+  MetricSums evaluate(const Share& share);
+
+ protected:
+  // The outputs of such a pass, in memory of their own.
+  virtual at::Tensor evaluated(const at::Tensor& inputs) = 0;
+
+  StepParts parts_;
 };
 
-// Computes steps on `parts`, which must outlive it: compiled if the variables are on the processor and
+// Computes steps on `parts`: compiled if the variables are on the processor and
 // reason_not_to_compile() has none, else with autograd, operation by operation.
 std::unique_ptr<StepExecution> make_step_execution(const StepParts& parts);
 // With LibTorch's autograd, operation by operation.
@@ -50,5 +60,20 @@ std::unique_ptr<StepExecution> make_eager_execution(const StepParts& parts);
 // Such steps differ from those of autograd by rounding only: losses, metrics, what dropout draws and
 // everything around them is the same. Evaluations are computed by programs, too.
 std::unique_ptr<StepExecution> make_compiled_execution(const StepParts& parts);
+
+// The forward pass of one micro-batch.
+struct ForwardPass {
+  at::Tensor outputs;   // [n, ...]
+  at::Tensor loss_sum;  // a scalar: the sum of the examples' losses
+};
+
+// The forward pass of training: in train.precision, with the training loss of `objective`. A step minimises
+// loss_sum / share.global_examples, summed over micro-batches and replicas.
+ForwardPass training_pass(Model& model, const TrainSpec& train, const Objective& objective,
+                          const Batch& batch);
+
+// The training loss of outputs [n, ...], a scalar: the sum of the losses; of a mixed example, of those of its
+// two targets, each as much as its share.
+at::Tensor loss_of_batch(const Objective& objective, const at::Tensor& outputs, const Batch& batch);
 
 }  // namespace dtrain

@@ -4,9 +4,18 @@
 
 #include <cmath>
 
-#include "step/clipping.h"
-
 namespace dtrain {
+namespace {
+
+// Multiplies this rank's part of the gradient by `factor` [1].
+void scale_gradient(const GradientReducer& reducer, const at::Tensor& factor) {
+  const at::NoGradGuard no_grad;
+  const std::vector<at::Tensor> gradients = gradients_of(reducer);
+  // In the gradients' type, so that their device scales them all in one operation.
+  if (!gradients.empty()) at::_foreach_mul_(gradients, factor.squeeze().to(gradients.front().scalar_type()));
+}
+
+}  // namespace
 
 std::vector<GradientLook> looks_at(int64_t step, const std::vector<GradientObserver>& observers) {
   std::vector<GradientLook> looks;
@@ -32,7 +41,7 @@ bool unscale_gradient(const StepParts& parts) {
 void clip_gradient(const StepParts& parts) {
   if (parts.train.clip_norm == 0) return;
   const at::Tensor norm = gradient_norm(parts.reducer, parts.group);
-  scale_gradient(parts.reducer, clipping_factor(norm, parts.train.clip_norm));
+  scale_gradient(parts.reducer, (parts.train.clip_norm / (norm + 1e-6)).clamp_max_(1));
 }
 
 MetricSums train_step(const StepParts& parts, StepExecution& execution, Optimizer& optimizer,
@@ -57,6 +66,22 @@ MetricSums train_step(const StepParts& parts, StepExecution& execution, Optimize
   parts.reducer.share_update();
   parts.clock.enter(StepTime::kUpdate);
   return sums;
+}
+
+std::vector<at::Tensor> gradients_of(const GradientReducer& reducer) {
+  std::vector<at::Tensor> gradients;
+  for (const ParameterPart& part : reducer.parts()) gradients.push_back(part.values.grad());
+  return gradients;
+}
+
+at::Tensor gradient_norm(const GradientReducer& reducer, ProcessGroup& group) {
+  const at::NoGradGuard no_grad;
+  const std::vector<at::Tensor> gradients = gradients_of(reducer);
+  at::Tensor squares = at::zeros({1}, at::kDouble);
+  if (!gradients.empty())
+    squares = at::stack(at::_foreach_norm(gradients, 2, at::kDouble)).square_().sum().view({1});
+  if (reducer.is_divided()) group.all_reduce_sum(squares);
+  return squares.sqrt_();
 }
 
 }  // namespace dtrain

@@ -2,10 +2,14 @@
 // replicas hold variables.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <functional>
 #include <vector>
 
+#include "comm/gradient_reducer.h"
+#include "comm/process_group.h"
 #include "optim/optimizer.h"
 #include "step/step_execution.h"
 
@@ -32,7 +36,8 @@ std::vector<GradientLook> looks_at(int64_t step, const std::vector<GradientObser
 bool unscale_gradient(const StepParts& parts);
 
 // Call after unscale_gradient() and before the update. Clips the norm of the combined gradient if the spec
-// asks for it. Collective.
+// asks for it, as PyTorch's clip_grad_norm_ (Pascanu et al. 2013, On the difficulty of training recurrent
+// neural networks, algorithm 1). Collective.
 void clip_gradient(const StepParts& parts);
 
 // One optimizer step, after Optimizer::begin_step. Every example's loss is divided by the number of examples
@@ -43,5 +48,12 @@ void clip_gradient(const StepParts& parts);
 // gradient first.
 MetricSums train_step(const StepParts& parts, StepExecution& execution, Optimizer& optimizer,
                       const std::vector<GradientLook>& looks, const Share& share);
+
+// Of the reducer's parts, in their order.
+std::vector<at::Tensor> gradients_of(const GradientReducer& reducer);
+
+// The Euclidean norm, over all parameters, of the gradient that finish() made: float64 [1], bit-identical on
+// every rank. Collective if the gradient is divided among the ranks. Not finite if any element is not.
+at::Tensor gradient_norm(const GradientReducer& reducer, ProcessGroup& group);
 
 }  // namespace dtrain

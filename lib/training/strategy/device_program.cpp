@@ -16,7 +16,7 @@
 #include "spec/batch_plan.h"
 #include "strategy/device_variables.h"
 #include "strategy/step_queue.h"
-#include "strategy/strategy_kinds.h"
+#include "strategy/strategy.h"
 
 namespace dtrain {
 namespace {
@@ -29,13 +29,8 @@ constexpr double kLongestCall = 0.25;  // seconds
 class DeviceProgramStrategy : public Strategy {
  public:
   explicit DeviceProgramStrategy(StrategyParts parts)
-      : model_(std::move(parts.model)),
-        group_(std::move(parts.group)),
-        clock_(std::move(parts.clock)),
-        train_(std::move(parts.train)),
-        objective_(make_objective(train_)),
-        evaluate_(parts.evaluate),
-        programs_(std::move(parts.programs)),
+      : parts_(std::move(parts)),
+        objective_(make_objective(parts_.train)),
         runner_(program_module().open(programs_.plugin, programs_.gpus)),
         variables_(runner_, static_cast<size_t>(programs_.form.devices)),
         last_sent_(variables_.devices()),
@@ -57,7 +52,7 @@ class DeviceProgramStrategy : public Strategy {
 
   bool begin_phase(int64_t /*number*/, const TrainedLayers& layers) override {
     fetch_variables();
-    model_->train_layers(layers);
+    parts_.model->train_layers(layers);
     programs_.form.trained = layers.each;
     prepare_steps();
     place_variables();
@@ -65,7 +60,7 @@ class DeviceProgramStrategy : public Strategy {
   }
 
   MetricSums train_step(const Share& share, const StepContext& context) override {
-    clock_->enter(StepTime::kCompute);
+    parts_.clock->enter(StepTime::kCompute);
     evaluated_.clear();
     ++updates_;
     const MicroBatch& batch = share.micro_batches.at(0);
@@ -73,7 +68,7 @@ class DeviceProgramStrategy : public Strategy {
     MetricSums sums;
     sums.add_pending(objective_->info(), with_target_sums(queue_.add(step_of(share, context)), batch));
     if (queue_.full()) make_steps();
-    clock_->enter(StepTime::kUpdate);
+    parts_.clock->enter(StepTime::kUpdate);
     return sums;
   }
 
@@ -82,17 +77,18 @@ class DeviceProgramStrategy : public Strategy {
     MetricSums sums;
     for (const MicroBatch& micro_batch : share.micro_batches) {
       const Batch& batch = micro_batch.stored();
-      const at::Tensor outputs = evaluated_outputs(
-          *objective_, evaluate_, batch.inputs, [this](const at::Tensor& inputs) { return forward(inputs); });
+      const at::Tensor outputs =
+          evaluated_outputs(*objective_, parts_.evaluate, batch.inputs,
+                            [this](const at::Tensor& inputs) { return forward(inputs); });
       sums.add_evaluated(*objective_, outputs, batch.targets);
     }
     return sums;
   }
 
   MetricSums sum_over_replicas(MetricSums sums) override {
-    clock_->enter(StepTime::kCompute);  // what the devices have not done yet
+    parts_.clock->enter(StepTime::kCompute);  // what the devices have not done yet
     finish_steps();
-    sums.add(MetricSums(objective_->info(), model_->outputs()));  // there may have been no batches
+    sums.add(MetricSums(objective_->info(), parts_.model->outputs()));  // there may have been no batches
     return sums;
   }
 
@@ -124,7 +120,7 @@ class DeviceProgramStrategy : public Strategy {
     CollectedVariables all = collect(replica(), /*buffers_agree=*/true);
     exchange_average();
     if (buffers_agree()) return all;
-    for (const auto& [name, buffer] : moving_buffers(*model_))
+    for (const auto& [name, buffer] : moving_buffers(*parts_.model))
       all.training.emplace_back(kReplicaBuffer + name, at::stack(variables_.of_each_device(name, buffer)));
     return all;
   }
@@ -159,7 +155,7 @@ class DeviceProgramStrategy : public Strategy {
   // The sums of a step whose program has made all but those of the targets alone.
   std::shared_future<std::vector<double>> with_target_sums(std::shared_future<std::vector<double>> made,
                                                            const MicroBatch& batch) const {
-    const int64_t count = objective_->info().target_sum_count(model_->outputs());
+    const int64_t count = objective_->info().target_sum_count(parts_.model->outputs());
     if (count == 0) return made;
     const at::Tensor& stored = batch.stored().targets;
     const at::Tensor sums = at::empty({count}, at::kDouble);
@@ -218,22 +214,23 @@ class DeviceProgramStrategy : public Strategy {
     for (Program* const program : {&step_, &whole_, &forward_}) *program = {};
     average_ = nullptr;
     optimizer_.reset();
-    reducer_ = group_->make_gradient_reducer(tensors_of(trained_parameters(*model_)), {}, *clock_);
+    reducer_ =
+        parts_.group->make_gradient_reducer(tensors_of(trained_parameters(*parts_.model)), {}, *parts_.clock);
     std::vector<at::Tensor> values;
     std::vector<bool> decayed;
-    for (const auto& [name, parameter] : trained_parameters(*model_)) {
+    for (const auto& [name, parameter] : trained_parameters(*parts_.model)) {
       values.push_back(parameter.detach());
-      decayed.push_back(decays(train_.optimizer, parameter));
+      decayed.push_back(decays(parts_.train.optimizer, parameter));
     }
-    TrainingOptimizer made = make_training_optimizer(train_, values, decayed);
+    TrainingOptimizer made = make_training_optimizer(parts_.train, values, decayed);
     average_ = made.average;
     optimizer_ = std::move(made.optimizer);
     updates_ = optimizer_->steps();
-    step_ = compile(lower_training_step(programs_.model, train_, programs_.form));
+    step_ = compile(lower_training_step(programs_.model, parts_.train, programs_.form));
     if (!has_whole_calls(programs_.form)) return;
     ProgramForm whole = programs_.form;
     whole.whole_calls = true;
-    whole_ = compile(lower_training_step(programs_.model, train_, whole));
+    whole_ = compile(lower_training_step(programs_.model, parts_.train, whole));
   }
 
   Program compile(DeviceProgram text) const {
@@ -261,11 +258,11 @@ class DeviceProgramStrategy : public Strategy {
     evaluated_ = variables_.states();
     for (DeviceState& state : evaluated_) {
       if (average_ == nullptr) break;
-      for (const auto& [name, parameter] : trained_parameters(*model_))
+      for (const auto& [name, parameter] : trained_parameters(*parts_.model))
         state[name] = state.at(memory_name(WeightAverage::kMemory, name));
     }
     if (buffers_agree()) return;
-    for (const auto& [name, buffer] : moving_buffers(*model_)) {
+    for (const auto& [name, buffer] : moving_buffers(*parts_.model)) {
       const at::Tensor mean = variables_.mean(name, buffer);
       for (size_t device = 0; device < evaluated_.size(); ++device)
         evaluated_[device][name] = send(*runner_, mean, device);
@@ -344,8 +341,8 @@ class DeviceProgramStrategy : public Strategy {
   // The variables and what the optimizer remembers, by the names that programs and checkpoints give them.
   Variables state_on_host() const {
     Variables all;
-    for (const auto& [name, tensor] : named_variables(*model_)) all.emplace_back(name, tensor.detach());
-    const Variables trained = trained_parameters(*model_);
+    for (const auto& [name, tensor] : named_variables(*parts_.model)) all.emplace_back(name, tensor.detach());
+    const Variables trained = trained_parameters(*parts_.model);
     for (const OptimizerMemory& memory : optimizer_->memory()) {
       for (size_t i = 0; i < trained.size(); ++i)
         all.emplace_back(memory_name(memory.name, trained[i].first), memory.tensors[i]);
@@ -365,28 +362,24 @@ class DeviceProgramStrategy : public Strategy {
     optimizer_->set_steps(updates_);
     for (const auto& [name, tensor] : state_on_host()) variables_.read(name, 0, tensor);
     if (buffers_agree()) return;
-    for (auto& [name, buffer] : moving_buffers(*model_)) buffer.copy_(variables_.mean(name, buffer));
+    for (auto& [name, buffer] : moving_buffers(*parts_.model)) buffer.copy_(variables_.mean(name, buffer));
   }
 
   // With sync_batch_norm all devices have the same moving statistics.
-  bool buffers_agree() const { return train_.sync_batch_norm || variables_.devices() == 1; }
+  bool buffers_agree() const { return parts_.train.sync_batch_norm || variables_.devices() == 1; }
 
   bool moves(const std::string& name) const {
     if (buffers_agree()) return false;
-    const Variables moving = moving_buffers(*model_);
+    const Variables moving = moving_buffers(*parts_.model);
     return std::any_of(moving.begin(), moving.end(), [&](const auto& each) { return each.first == name; });
   }
 
-  Replica replica() { return {*model_, *group_, *reducer_, *optimizer_}; }
+  Replica replica() { return {*parts_.model, *parts_.group, *reducer_, *optimizer_}; }
 
   // The model and the optimizer hold the values of the last fetch; programs compute on the devices.
-  std::shared_ptr<Model> model_;
-  std::unique_ptr<ProcessGroup> group_;  // of this process alone
-  std::shared_ptr<StepClock> clock_;
-  TrainSpec train_;
+  StrategyParts parts_;
+  ProgramParts& programs_ = parts_.programs;
   std::unique_ptr<Objective> objective_;
-  EvaluateSpec evaluate_;
-  ProgramParts programs_;
   std::shared_ptr<ProgramRunner> runner_;
   std::unique_ptr<GradientReducer> reducer_;  // names the parts of the optimizer; sums nothing
   std::unique_ptr<Optimizer> optimizer_;

@@ -5,13 +5,11 @@
 #include "models/variables.h"
 #include "optim/decay_groups.h"
 #include "optim/training_optimizer.h"
-#include "step/clipping.h"
 #include "step/collect.h"
+#include "step/device_steps.h"
 #include "step/sentinel.h"
-#include "step/step_pacer.h"
-#include "step/step_recorder.h"
 #include "step/train_step.h"
-#include "strategy/strategy_kinds.h"
+#include "strategy/strategy.h"
 
 namespace dtrain {
 namespace {
@@ -35,31 +33,22 @@ void synchronise_statistics(Model& model, ProcessGroup& group, StepClock& clock)
 class Mirrored : public Strategy {
  public:
   explicit Mirrored(StrategyParts parts)
-      : model_(std::move(parts.model)),
-        group_(std::move(parts.group)),
-        clock_(std::move(parts.clock)),
-        train_(std::move(parts.train)),
-        objective_(make_objective(train_)),
-        loss_scale_(std::move(parts.loss_scale)),
-        observers_(std::move(parts.observers)),
-        check_every_(parts.check_every),
-        keeps_copies_(parts.collects_often && group_->rank() == 0),
-        on_processor_(parts.accelerator == nullptr),
-        evaluate_(parts.evaluate),
-        device_(parts.accelerator ? parts.accelerator->device() : at::Device(at::kCPU)),
-        records_(parts.record_steps && !loss_scale_ && parts.accelerator != nullptr),
-        recorder_(records_ ? parts.accelerator : nullptr),
-        pacer_(device_, parts.timeout),
-        reducer_options_(parts.reducer) {
-    if (train_.sync_batch_norm) synchronise_statistics(*model_, *group_, *clock_);
+      : parts_(std::move(parts)),
+        objective_(make_objective(parts_.train)),
+        keeps_copies_(parts_.collects_often && parts_.group->rank() == 0),
+        device_(parts_.accelerator ? parts_.accelerator->device() : at::Device(at::kCPU)),
+        records_(parts_.record_steps && !parts_.loss_scale && parts_.accelerator != nullptr),
+        recorder_(records_ ? parts_.accelerator : nullptr),
+        pacer_(device_, parts_.timeout) {
+    if (parts_.train.sync_batch_norm) synchronise_statistics(*parts_.model, *parts_.group, *parts_.clock);
     prepare_steps();
   }
 
   int64_t place_variables() override {
     const at::NoGradGuard no_grad;
     std::vector<at::Tensor> all;
-    for (const auto& [name, tensor] : named_variables(*model_)) all.push_back(tensor.detach());
-    group_->broadcast(all, /*root=*/0);
+    for (const auto& [name, tensor] : named_variables(*parts_.model)) all.push_back(tensor.detach());
+    parts_.group->broadcast(all, /*root=*/0);
     begin_optimizer();
     return 0;
   }
@@ -69,10 +58,10 @@ class Mirrored : public Strategy {
     show_average(false);
     agree_on_buffers();
     own_buffers_.clear();
-    group_->barrier();  // no replica reads memory any more that this one is about to leave
+    parts_.group->barrier();  // no replica reads memory any more that this one is about to leave
     recorder_.forget();
     recorded_gradients_.clear();
-    model_->train_layers(layers);
+    parts_.model->train_layers(layers);
     prepare_steps();
     begin_optimizer();
     return true;
@@ -81,14 +70,14 @@ class Mirrored : public Strategy {
   MetricSums train_step(const Share& share, const StepContext& context) override {
     show_average(false);
     take_back_buffers();
-    buffers_agree_ = train_.sync_batch_norm || group_->size() == 1;
+    buffers_agree_ = parts_.train.sync_batch_norm || parts_.group->size() == 1;
     optimizer_->begin_step(context.learning_rate);
-    clock_->enter(StepTime::kCompute);
-    const std::vector<GradientLook> looks = looks_at(context.step, observers_);
+    parts_.clock->enter(StepTime::kCompute);
+    const std::vector<GradientLook> looks = looks_at(context.step, parts_.observers);
     MetricSums sums = interrupts_recorded(context.step) ? make_step(share, looks) : recorded(share, looks);
     pacer_.after_step();
     sentinel_->after_step();
-    clock_->enter(StepTime::kUpdate);
+    parts_.clock->enter(StepTime::kUpdate);
     return sums;
   }
 
@@ -100,11 +89,11 @@ class Mirrored : public Strategy {
 
   MetricSums sum_over_replicas(MetricSums sums) override {
     show_average(false);
-    sums.add(
-        MetricSums(objective_->info(), model_->outputs(), device_));  // this replica may have had no batches
-    group_->all_reduce_sum(sums.values());
+    // This replica may have had no batches.
+    sums.add(MetricSums(objective_->info(), parts_.model->outputs(), device_));
+    parts_.group->all_reduce_sum(sums.values());
     const bool counted = sums.counts().defined();  // on every replica, or on none
-    if (counted) group_->all_reduce_sum(sums.counts());
+    if (counted) parts_.group->all_reduce_sum(sums.counts());
     pacer_.wait_for_all();
     sums.values() = sums.values().cpu();  // one copy from the device, not one per number
     if (counted) sums.counts() = sums.counts().cpu();
@@ -113,12 +102,12 @@ class Mirrored : public Strategy {
 
   Decision agree(const Decision& own) override {
     show_average(false);
-    const bool leads = group_->rank() == 0;
+    const bool leads = parts_.group->rank() == 0;
     at::Tensor words = at::tensor({own.save ? 1.0 : 0.0, own.leave ? 1.0 : 0.0, leads && own.end ? 1.0 : 0.0,
                                    leads ? static_cast<double>(own.steps_until) : 0.0},
                                   at::kDouble)
                            .to(device_);
-    group_->all_reduce_sum(words);
+    parts_.group->all_reduce_sum(words);
     pacer_.wait_for_all();
     words = words.cpu();
     const double* const sums = words.const_data_ptr<double>();
@@ -158,19 +147,18 @@ class Mirrored : public Strategy {
 
   void finish() override {
     pacer_.wait_for_all();
-    group_->barrier();
+    parts_.group->barrier();
   }
 
  private:
-  // Makes what a step needs for the parameters that are trained.
   void prepare_steps() {
     sentinel_.reset();
     average_ = nullptr;
     optimizer_.reset();
     execution_.reset();
     reducer_.reset();
-    reducer_ =
-        group_->make_gradient_reducer(tensors_of(trained_parameters(*model_)), reducer_options_, *clock_);
+    reducer_ = parts_.group->make_gradient_reducer(tensors_of(trained_parameters(*parts_.model)),
+                                                   parts_.reducer, *parts_.clock);
     execution_ = make_step_execution(step_parts());
     make_optimizer_of_parts();
     if (keeps_copies_) prepare_to_collect(replica());
@@ -182,8 +170,15 @@ class Mirrored : public Strategy {
   }
 
   StepParts step_parts() {
-    return {*model_,     *group_,           *reducer_,     *clock_,  train_,
-            *objective_, loss_scale_.get(), on_processor_, evaluate_};
+    return {.model = *parts_.model,
+            .group = *parts_.group,
+            .reducer = *reducer_,
+            .clock = *parts_.clock,
+            .train = parts_.train,
+            .objective = *objective_,
+            .loss_scale = parts_.loss_scale.get(),
+            .on_processor = parts_.accelerator == nullptr,
+            .evaluate = parts_.evaluate};
   }
 
   MetricSums make_step(const Share& share, const std::vector<GradientLook>& looks) {
@@ -192,10 +187,11 @@ class Mirrored : public Strategy {
 
   // Whether a look at step `step` needs the gradients as they are before the update.
   bool interrupts_recorded(int64_t step) const {
-    return std::any_of(observers_.begin(), observers_.end(), [&](const GradientObserver& observer) {
-      const bool can_wait = observer.can_follow_update && records_ && train_.clip_norm == 0;
-      return !can_wait && observer.wants(step);
-    });
+    return std::any_of(
+        parts_.observers.begin(), parts_.observers.end(), [&](const GradientObserver& observer) {
+          const bool can_wait = observer.can_follow_update && records_ && parts_.train.clip_norm == 0;
+          return !can_wait && observer.wants(step);
+        });
   }
 
   // A step that the recorder makes, and `looks` at what gradients it has left.
@@ -207,39 +203,40 @@ class Mirrored : public Strategy {
     // An unrecorded step may have been made since, with gradients of its own.
     for (size_t i = 0; recorder_.replayed() && i < recorded_gradients_.size(); ++i)
       reducer_->parts()[i].values.mutable_grad() = recorded_gradients_[i];
-    for (const GradientLook& look : looks) look(*reducer_, *group_);
+    for (const GradientLook& look : looks) look(*reducer_, *parts_.group);
     return sums;
   }
 
   Replica replica() {
-    return {*model_,
-            *group_,
+    return {*parts_.model,
+            *parts_.group,
             *reducer_,
             *optimizer_,
             device_,
-            loss_scale_.get(),
+            parts_.loss_scale.get(),
             keeps_copies_ ? &copies_ : nullptr};
   }
 
   void make_optimizer_of_parts() {
     std::vector<at::Tensor> values;
     std::vector<bool> decayed;
-    const Variables parameters = trained_parameters(*model_);
+    const Variables parameters = trained_parameters(*parts_.model);
     for (const ParameterPart& part : reducer_->parts()) {
       values.push_back(part.values);
-      decayed.push_back(decays(train_.optimizer, parameters[part.parameter].second));
+      decayed.push_back(decays(parts_.train.optimizer, parameters[part.parameter].second));
     }
-    TrainingOptimizer made = make_training_optimizer(train_, values, decayed);
+    TrainingOptimizer made = make_training_optimizer(parts_.train, values, decayed);
     average_ = made.average;
-    optimizer_ = std::make_unique<WatchedOptimizer>(std::move(made.optimizer), values,
-                                                    GrowthBound(train_.optimizer, train_.clip_norm));
-    sentinel_ = std::make_unique<Sentinel>(*model_, *group_, *reducer_, *optimizer_, check_every_);
+    optimizer_ = std::make_unique<WatchedOptimizer>(
+        std::move(made.optimizer), values, GrowthBound(parts_.train.optimizer, parts_.train.clip_norm));
+    sentinel_ =
+        std::make_unique<Sentinel>(*parts_.model, *parts_.group, *reducer_, *optimizer_, parts_.check_every);
   }
 
   // Swaps the model's weights between the trained ones and, if `shown`, their average. Collective.
   void show_average(bool shown) {
     if (average_ == nullptr || shown == shows_average_) return;
-    group_->barrier();  // until no replica reads variables or the last update, which may be shared
+    parts_.group->barrier();  // until no replica reads variables or the last update, which may be shared
     average_->exchange();
     reducer_->share_update();
     shows_average_ = shown;
@@ -251,10 +248,10 @@ class Mirrored : public Strategy {
   void agree_on_buffers() {
     if (buffers_agree_) return;
     const at::NoGradGuard no_grad;
-    for (auto& [name, buffer] : moving_buffers(*model_)) {
+    for (auto& [name, buffer] : moving_buffers(*parts_.model)) {
       own_buffers_.push_back(buffer.clone());
-      group_->all_reduce_sum(buffer);
-      buffer.div_(group_->size());
+      parts_.group->all_reduce_sum(buffer);
+      buffer.div_(parts_.group->size());
     }
     buffers_agree_ = true;
   }
@@ -262,30 +259,21 @@ class Mirrored : public Strategy {
   void take_back_buffers() {
     if (own_buffers_.empty()) return;
     const at::NoGradGuard no_grad;
-    const Variables buffers = moving_buffers(*model_);
+    const Variables buffers = moving_buffers(*parts_.model);
     for (size_t i = 0; i < buffers.size(); ++i) buffers[i].second.copy_(own_buffers_[i]);
     own_buffers_.clear();
     buffers_agree_ = false;
   }
 
-  std::shared_ptr<Model> model_;
-  std::unique_ptr<ProcessGroup> group_;
-  std::shared_ptr<StepClock> clock_;
-  TrainSpec train_;
+  StrategyParts parts_;
   std::unique_ptr<Objective> objective_;
-  std::shared_ptr<LossScale> loss_scale_;
-  std::vector<GradientObserver> observers_;
-  std::optional<int64_t> check_every_;
   bool keeps_copies_;
   CopyMemory copies_;
-  bool on_processor_;
-  EvaluateSpec evaluate_;
   at::Device device_;
   bool records_;
   StepRecorder recorder_;
   std::vector<at::Tensor> recorded_gradients_;  // of parts, in the recording's memory
   StepPacer pacer_;
-  ReducerOptions reducer_options_;
   std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
   std::unique_ptr<StepExecution> execution_;
   std::unique_ptr<WatchedOptimizer> optimizer_;  // updates the reducer's parts

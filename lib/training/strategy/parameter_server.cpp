@@ -12,7 +12,7 @@
 #include "step/collect.h"
 #include "step/sentinel.h"
 #include "step/train_step.h"
-#include "strategy/strategy_kinds.h"
+#include "strategy/strategy.h"
 
 namespace dtrain {
 namespace {
@@ -62,14 +62,12 @@ class ServerLink {
     return values;
   }
 
-  // Receives the rest of the answer to kCollect.
   ServerState receive_state(int64_t memories, int workers) {
     ServerState state(memories, trained_.elements, dtype_, workers);
     state.receive(*channel_);
     return state;
   }
 
-  // Receives what follows the state.
   Growth receive_growth() {
     const std::vector<double> numbers = receive_numbers(2);
     return {numbers[0], numbers[1]};
@@ -123,22 +121,16 @@ int64_t examples_in(const Share& share) {
 class ParameterServer : public Strategy {
  public:
   explicit ParameterServer(StrategyParts parts)
-      : model_(std::move(parts.model)),
-        trained_(tensors_of(trained_parameters(*model_))),
-        group_(std::move(parts.group)),
-        clock_(std::move(parts.clock)),
-        train_(std::move(parts.train)),
-        objective_(make_objective(train_)),
-        worker_(parts.servers.worker),
-        workers_(parts.servers.workers),
-        phase_(parts.servers.phase),
-        on_wait_(std::move(parts.servers.on_wait)),
-        evaluate_(parts.evaluate),
-        reducer_options_(parts.reducer) {
+      : parts_(std::move(parts)),
+        trained_(tensors_of(trained_parameters(*parts_.model))),
+        objective_(make_objective(parts_.train)),
+        worker_(parts_.servers.worker),
+        workers_(parts_.servers.workers),
+        phase_(parts_.servers.phase) {
     prepare_steps();
-    auto& channels = parts.servers.channels;
+    auto& channels = parts_.servers.channels;
     const auto divided =
-        partition_model(*model_, static_cast<int>(channels.size()), parts.servers.min_shard_bytes);
+        partition_model(*parts_.model, static_cast<int>(channels.size()), parts_.servers.min_shard_bytes);
     for (size_t i = 0; i < channels.size(); ++i)
       servers_.emplace_back(std::move(channels[i]), divided[i], trained_.front().scalar_type());
   }
@@ -146,7 +138,7 @@ class ParameterServer : public Strategy {
   bool is_asynchronous() const override { return true; }
 
   bool begin_phase(int64_t number, const TrainedLayers& layers) override {
-    clock_->enter(StepTime::kCommunicate);
+    parts_.clock->enter(StepTime::kCommunicate);
     const std::vector<AnswerHeader> answers = ask_to_begin(static_cast<int32_t>(number));
     const auto has_begun = [&](const AnswerHeader& answer) { return answer.phase == number; };
     if (std::none_of(answers.begin(), answers.end(), has_begun)) return false;
@@ -154,7 +146,7 @@ class ParameterServer : public Strategy {
       throw Error(ExitCode::kPeerLost,
                   "the job stops at a moment when only some servers have begun the phase");
     phase_ = static_cast<int32_t>(number);
-    model_->train_layers(layers);
+    parts_.model->train_layers(layers);
     prepare_steps();
     for (ServerLink& server : servers_) server.carry(trained_part_of(server), sum_count());
     return true;
@@ -240,7 +232,7 @@ class ParameterServer : public Strategy {
 
  private:
   void join_servers() {
-    on_wait_();
+    parts_.servers.on_wait();
     for (ServerLink& server : servers_) server.join();
   }
 
@@ -249,13 +241,13 @@ class ParameterServer : public Strategy {
   // answers must be read even while another server waits; otherwise workers could wait for each other in a
   // circle.
   std::vector<AnswerHeader> ask_all(const RequestHeader& request) {
-    on_wait_();  // a worker that waits for a server must not look like a hung one
+    parts_.servers.on_wait();  // a worker that waits for a server must not look like a hung one
     std::vector<AnswerHeader> answers(servers_.size());
     std::vector<std::future<void>> others;
     for (size_t i = 1; i < servers_.size(); ++i) {
       others.push_back(std::async(std::launch::async, [&, i] { answers[i] = servers_[i].ask(request); }));
     }
-    answers[0] = servers_[0].ask(request, [this] { clock_->enter(StepTime::kWaitForPeers); });
+    answers[0] = servers_[0].ask(request, [this] { parts_.clock->enter(StepTime::kWaitForPeers); });
     for (std::future<void>& other : others) other.get();
     others_leave_ = others_leave_ || answers[0].stopping != 0;
     return answers;
@@ -288,30 +280,30 @@ class ParameterServer : public Strategy {
     return answers;
   }
 
-  // Makes what a step needs for the parameters that are trained.
   void prepare_steps() {
     execution_.reset();
     reducer_.reset();
-    trained_ = tensors_of(trained_parameters(*model_));
-    reducer_ = group_->make_gradient_reducer(trained_, reducer_options_, *clock_);
+    trained_ = tensors_of(trained_parameters(*parts_.model));
+    reducer_ = parts_.group->make_gradient_reducer(trained_, parts_.reducer, *parts_.clock);
     execution_ = make_step_execution(step_parts());
   }
 
   StepParts step_parts() {
-    return {.model = *model_,
-            .group = *group_,
+    return {.model = *parts_.model,
+            .group = *parts_.group,
             .reducer = *reducer_,
-            .clock = *clock_,
-            .train = train_,
+            .clock = *parts_.clock,
+            .train = parts_.train,
             .objective = *objective_,
-            .evaluate = evaluate_};
+            .evaluate = parts_.evaluate};
   }
 
-  int64_t sum_count() const { return objective_->info().sum_count(model_->outputs()); }
+  int64_t sum_count() const { return objective_->info().sum_count(parts_.model->outputs()); }
 
   ServerPart trained_part_of(const ServerLink& server) const {
     std::vector<bool> trained;
-    for (const at::Tensor& parameter : model_->parameters()) trained.push_back(parameter.requires_grad());
+    for (const at::Tensor& parameter : parts_.model->parameters())
+      trained.push_back(parameter.requires_grad());
     return trained_part(server.part(), trained);
   }
 
@@ -320,10 +312,10 @@ class ParameterServer : public Strategy {
   std::unique_ptr<Optimizer> whole_optimizer() const {
     std::vector<at::Tensor> values;
     for (const ParameterPart& part : reducer_->parts()) values.push_back(part.values);
-    return make_optimizer(train_.optimizer, values);
+    return make_optimizer(parts_.train.optimizer, values);
   }
 
-  Replica as_replica(Optimizer& optimizer) { return {*model_, *group_, *reducer_, optimizer}; }
+  Replica as_replica(Optimizer& optimizer) { return {*parts_.model, *parts_.group, *reducer_, optimizer}; }
 
   static void copy_memories(const Optimizer& whole, const ServerPart& part, ServerState& state,
                             bool to_servers) {
@@ -346,7 +338,7 @@ class ParameterServer : public Strategy {
       ServerLink& server = servers_[i];
       const ServerPart trained = trained_part_of(server);
       at::Tensor values = server.new_values(server.part());
-      gather_pieces(server.part(), model_->parameters(), values);
+      gather_pieces(server.part(), parts_.model->parameters(), values);
       ServerState state(trained.elements > 0 ? memories : 0, trained.elements, values.scalar_type(),
                         workers_);
       copy_memories(*optimizer, trained, state, /*to_servers=*/true);
@@ -372,7 +364,7 @@ class ParameterServer : public Strategy {
   }
 
   void receive_all() {
-    const std::vector<at::Tensor> parameters = model_->parameters();
+    const std::vector<at::Tensor> parameters = parts_.model->parameters();
     for (ServerLink& server : servers_) scatter_pieces(server.part(), server.receive_all(), parameters);
     up_to_date_ = true;
   }
@@ -384,14 +376,14 @@ class ParameterServer : public Strategy {
 
   // Fetches the variables. `computes`: an update computed from them will follow.
   void read(bool computes) {
-    clock_->enter(StepTime::kCommunicate);
+    parts_.clock->enter(StepTime::kCommunicate);
     ask_all({.request = Request::kRead, .computes = computes ? 1 : 0});
     take_trained();
     computes_ = computes;
   }
 
   MetricSums send_update(MetricSums& sums, double learning_rate) {
-    clock_->enter(StepTime::kCommunicate);
+    parts_.clock->enter(StepTime::kCommunicate);
     const std::vector<at::Tensor> gradients = gradients_of(trained_);
     for (ServerLink& server : servers_) {
       gather_pieces(server.trained(), gradients, server.values());
@@ -402,37 +394,31 @@ class ParameterServer : public Strategy {
     computes_ = answers.front().computes != 0;  // from the variables in the answers
     up_to_date_ = false;
     if (computes_) take_trained();
-    clock_->enter(StepTime::kUpdate);
+    parts_.clock->enter(StepTime::kUpdate);
     return sums_to_tell(sums);
   }
 
   MetricSums send_skip() {
-    clock_->enter(StepTime::kCommunicate);
+    parts_.clock->enter(StepTime::kCommunicate);
     ask_all({.request = Request::kSkip, .sequence = steps_});
     computes_ = up_to_date_ = false;
-    return sums_to_tell(MetricSums(objective_->info(), model_->outputs()));
+    return sums_to_tell(MetricSums(objective_->info(), parts_.model->outputs()));
   }
 
   // Worker 0 reports the sums of all workers, which the first server has added up and answered with.
   MetricSums sums_to_tell(const MetricSums& own) {
     if (worker_ != 0) return own;
-    MetricSums all(objective_->info(), model_->outputs());
+    MetricSums all(objective_->info(), parts_.model->outputs());
     all.values().copy_(servers_.front().sums());
     return all;
   }
 
-  std::shared_ptr<Model> model_;
+  StrategyParts parts_;
   std::vector<at::Tensor> trained_;  // the parameters of the phase
-  std::unique_ptr<ProcessGroup> group_;
-  std::shared_ptr<StepClock> clock_;
-  TrainSpec train_;
   std::unique_ptr<Objective> objective_;
   int worker_;
   int workers_;
   int32_t phase_;
-  std::function<void()> on_wait_;
-  EvaluateSpec evaluate_;
-  ReducerOptions reducer_options_;
   std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
   std::unique_ptr<StepExecution> execution_;
   std::vector<ServerLink> servers_;

@@ -3,7 +3,6 @@
 
 #include "core/error.h"
 #include "core/named.h"
-#include "strategy/strategy_kinds.h"
 
 namespace dtrain {
 namespace {

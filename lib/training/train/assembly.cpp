@@ -15,7 +15,6 @@
 #include "models/model.h"
 #include "models/variables.h"
 #include "plan/class_weights.h"
-#include "plan/device_programs.h"
 #include "plan/devices.h"
 #include "plan/planned_step.h"
 
@@ -106,25 +105,17 @@ namespace {
 
 constexpr int64_t kUploadedAhead = 4;  // batches: the processor collects some while the device computes
 
-bool fits(const DatasetInfo& data, const DeviceMemory& memory) {
-  return data.stored_bytes() <= memory.free / 4;
-}
-
-// The numbers that pixels of a byte each are converted to.
-bool numbers_fit(const DatasetInfo& data, const PixelFormat& format, const DeviceMemory& memory) {
-  const auto bytes = static_cast<int64_t>(at::elementSize(format.dtype));
-  return data.stored_bytes() * bytes <= memory.free / 16;
-}
-
 // Where batches are put together for a replica on a device.
 void assemble_on(const Accelerator& accelerator, const JobPlan& job, LoaderOptions& options) {
-  const CudaSpec& cuda = job.spec.cuda;
-  const bool resident =
-      !decodes_while_reading(job) && options.augment.empty() &&
-      (cuda.data == "resident" || (cuda.data == "auto" && fits(job.data, accelerator.memory())));
+  const std::string& where = job.spec.cuda.data;
+  const int64_t bytes = job.data.stored_bytes(), room = accelerator.memory().free;
+  const bool resident = !decodes_while_reading(job) && options.augment.empty() &&
+                        (where == "resident" || (where == "auto" && bytes <= room / 4));
   options.device = accelerator.device();
   options.assembly = resident ? Assembly::kResident : Assembly::kUploaded;
-  options.holds_numbers = job.data.has_pixels && numbers_fit(job.data, options.format, accelerator.memory());
+  // The numbers that pixels of a byte each are converted to.
+  const int64_t bytes_of_numbers = bytes * static_cast<int64_t>(at::elementSize(options.format.dtype));
+  options.holds_numbers = job.data.has_pixels && bytes_of_numbers <= room / 16;
   if (resident) options.prefetch = 0;  // there is nothing to prepare
   if (!resident && options.prefetch == 0) options.prefetch = kUploadedAhead;
 }

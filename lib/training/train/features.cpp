@@ -1,4 +1,4 @@
-#include "train/features.h"
+#include "train/replica.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <system_error>
 #include <vector>
 
-#include "callbacks/callback.h"
+#include "callbacks/callbacks.h"
 #include "comm/shared_barrier.h"
 #include "comm/shared_segment.h"
 #include "core/checksum.h"
@@ -68,25 +68,6 @@ class HostMemory {
   SharedBarrier barrier_;
 };
 
-// Takes tensors out of that memory, one after the other.
-class Places {
- public:
-  explicit Places(std::shared_ptr<HostMemory> memory) : memory_(std::move(memory)) {}
-
-  // Lives as long as the tensor.
-  at::Tensor next(const std::vector<int64_t>& shape, at::ScalarType dtype) {
-    std::byte* const place = memory_->data() + used_;
-    const at::Tensor tensor = at::from_blob(
-        place, shape, [memory = memory_](void*) {}, at::TensorOptions(dtype));
-    used_ += tensor.nbytes();
-    return tensor;
-  }
-
- private:
-  std::shared_ptr<HostMemory> memory_;
-  size_t used_ = 0;
-};
-
 // How this replica reads its part of the examples of this host.
 LoaderOptions part_options(const ReplicaContext& context) {
   LoaderOptions options = evaluation_options(context.job, context.run, /*rank=*/0);
@@ -118,16 +99,15 @@ class FeatureMaker {
         dtype_(dtype_from_name(context.job.spec.model.dtype)),
         shape_(context.job.model.layers[static_cast<size_t>(phase.features.layers - 1)].output_shape),
         options_(part_options(context)),
-        memory_(std::move(memory)),
-        places_(memory_) {}
+        memory_(std::move(memory)) {}
 
   // Where the features of `source` lie, or will lie when they are computed.
   StoredExamples place(const ExampleSourcePtr& source) {
     if (source == nullptr) return {};
     std::vector<int64_t> shape = shape_;
     shape.insert(shape.begin(), source->size());
-    StoredExamples placed{places_.next(shape, dtype_), source->classes()};
-    if (source->targets() > 0) placed.targets = places_.next({source->size(), source->targets()}, dtype_);
+    StoredExamples placed{next(shape), source->classes()};
+    if (source->targets() > 0) placed.targets = next({source->size(), source->targets()});
     return placed;
   }
 
@@ -144,6 +124,14 @@ class FeatureMaker {
   }
 
  private:
+  // A tensor in the memory, after the last one; the memory lives as long as the tensor.
+  at::Tensor next(const std::vector<int64_t>& shape) {
+    const at::Tensor tensor = at::from_blob(
+        memory_->data() + used_, shape, [memory = memory_](void*) {}, at::TensorOptions(dtype_));
+    used_ += tensor.nbytes();
+    return tensor;
+  }
+
   void fill(const Share& share, const StoredExamples& made) {
     int64_t row = share.indices.empty() ? 0 : share.indices.front();  // they are consecutive
     for (const MicroBatch& part : share.micro_batches) {
@@ -161,7 +149,7 @@ class FeatureMaker {
   Shape shape_;
   LoaderOptions options_;
   std::shared_ptr<HostMemory> memory_;
-  Places places_;
+  size_t used_ = 0;  // bytes of it
 };
 
 // The file of a phase's features. The first replica of the host reads and writes it, while the others wait

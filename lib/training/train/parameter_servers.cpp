@@ -1,4 +1,4 @@
-#include "train/parameter_servers.h"
+#include "train/replica.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -17,10 +17,9 @@
 #include "initial_state/warm_start.h"
 #include "parameter_server/parameter_service.h"
 #include "store/store.h"
-#include "strategy/strategy_kinds.h"
+#include "strategy/strategy.h"
 #include "train/assembly.h"
 #include "train/meeting.h"
-#include "train/replica_groups.h"
 #include "train/run_checkpoints.h"
 
 namespace dtrain {
@@ -56,10 +55,6 @@ std::unique_ptr<PairChannel> meet(const ReplicaContext& context, const Pair& pai
 // Where a worker tells a server, just before the two meet, how often it was started again.
 std::string arrival_key(const ReplicaContext& context, int64_t server, int64_t worker) {
   return fmt::format("{}/server {}/arrival of worker {}", context.run.name(), server, worker);
-}
-
-void announce(const ReplicaContext& context, const Pair& pair) {
-  context.store->set(arrival_key(context, pair.server, pair.worker), std::to_string(pair.restart));
 }
 
 // How a server meets workers: only those that are there. Waiting for one that has died before would take as
@@ -139,15 +134,6 @@ ServiceOptions service_options(const JobPlan& job, const RunPlan& run, int local
   return options;
 }
 
-// Of a server's part; the rest of the model is dropped.
-at::Tensor initial_values(const JobPlan& job, const Model& model, const ServerPart& own) {
-  spdlog::info("holds {} of {} parameters in {} pieces", own.elements, job.model.parameters(),
-               own.pieces.size());
-  at::Tensor values = at::zeros({own.elements}, dtype_from_name(job.spec.model.dtype));
-  gather_pieces(own, model.parameters(), values);
-  return values;
-}
-
 // The variables that worker 0 sees at the beginning are the servers': they read model.weights, not the
 // workers.
 std::unique_ptr<ParameterService> make_service(const ReplicaContext& context, int64_t server,
@@ -163,7 +149,11 @@ std::unique_ptr<ParameterService> make_service(const ReplicaContext& context, in
     model->train_layers(phase.layers);
     options.phases.push_back({phase.first_step, trained_ranges(optimizer, *model, own)});
   }
-  return std::make_unique<ParameterService>(initial_values(job, *model, own), optimizer, std::move(options));
+  spdlog::info("holds {} of {} parameters in {} pieces", own.elements, job.model.parameters(),
+               own.pieces.size());
+  at::Tensor values = at::zeros({own.elements}, dtype_from_name(job.spec.model.dtype));
+  gather_pieces(own, model->parameters(), values);
+  return std::make_unique<ParameterService>(std::move(values), optimizer, std::move(options));
 }
 
 }  // namespace
@@ -181,7 +171,7 @@ ServerConnections connect_to_servers(const ReplicaContext& context) {
   servers.workers = static_cast<int>(run.replicas);
   servers.min_shard_bytes = context.job.spec.strategy.min_shard_kib << 10;
   for (int64_t server = 0; server < run.servers; ++server) {
-    announce(context, {server, worker, restart});
+    context.store->set(arrival_key(context, server, worker), std::to_string(restart));
     servers.channels.push_back(meet(context, {server, worker, restart}, kWorkerSide));
   }
   spdlog::info("connected to every server");

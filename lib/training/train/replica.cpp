@@ -1,34 +1,36 @@
 #include "train/replica.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 #include <malloc.h>
 
 #include <algorithm>
-#include <memory>
+#include <cstdlib>
 #include <optional>
 #include <string>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "callbacks/callbacks.h"
 #include "callbacks/inspection.h"
 #include "callbacks/profile.h"
 #include "callbacks/weight_histograms.h"
+#include "core/clock.h"
 #include "core/random.h"
 #include "core/signals.h"
 #include "host/cores.h"
 #include "host/host_memory.h"
+#include "host/hosts.h"
 #include "initial_state/warm_start.h"
 #include "launch/identity.h"
 #include "parallel/parallel_blocks.h"
 #include "plan/class_weights.h"
 #include "plan/devices.h"
 #include "plan/memory_estimate.h"
-#include "step/clipping.h"
+#include "step/train_step.h"
 #include "train/assembly.h"
 #include "train/describe_exception.h"
-#include "train/features.h"
+#include "train/meeting.h"
 #include "train/overhead.h"
-#include "train/parameter_servers.h"
-#include "train/replica_groups.h"
 #include "train/run_checkpoints.h"
 #include "train/trainer.h"
 
@@ -221,6 +223,33 @@ void run_replica(const ReplicaContext& context, const Dataset& dataset) {
                 failure.message + "\n" +
                     memory_advice(context.job, context.run, at_start, context.identity.local_world_size));
   }
+}
+
+GroupNetwork network_of(const Identity& identity) {
+  GroupNetwork network{identity.own_address, identity.members,    identity.host,
+                       identity.hosts,       identity.local_rank, identity.local_world_size};
+  // Ranks in no order (mpirun --map-by node) form a group as if each had a host of its own.
+  if (!identity.host_by_host) network.local_rank = 0, network.local_size = 1;
+  return network;
+}
+
+std::unique_ptr<ProcessGroup> ReplicaGroups::make_group() {
+  const JobSpec& spec = context_.job.spec;
+  const GroupNetwork network = network_of(context_.identity);
+  const auto keys = c10::make_intrusive<c10d::PrefixStore>(
+      fmt::format("{}/generation {}", context_.run.name(), ++generation_), context_.store);
+  const auto replicas = static_cast<int>(context_.run.training_processes());
+  const int rank = context_.identity.rank;
+  const std::string& communication = context_.job.communication;
+  if (communication == "nccl" && replicas > 1) {
+    // It would listen on any interface; a choice that the user has made stays.
+    const std::string interface = interface_of_address(network.address);
+    if (!interface.empty()) ::setenv("NCCL_SOCKET_IFNAME", ("=" + interface).c_str(), /*overwrite=*/0);
+  }
+  if (network.spans_hosts() && replicas > 1)  // some may load data from a slower disk
+    wait_for_ranks(keys, rank, replicas, rendezvous_timeout(spec));
+  return dtrain::make_group(communication, keys, rank, replicas,
+                            to_milliseconds(spec.strategy.timeout_seconds), network, accelerator_.get());
 }
 
 }  // namespace dtrain

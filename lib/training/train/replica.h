@@ -1,13 +1,22 @@
 // The work of one process in a run: it trains as a replica or serves variables.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "comm/process_group.h"
 #include "data/dataset.h"
+#include "device/accelerator.h"
 #include "initial_state/resume.h"
 #include "launch/identity.h"
 #include "metrics/event.h"
+#include "models/model.h"
 #include "plan/job_plan.h"
+#include "plan/phases.h"
 #include "processes/status_board.h"
 #include "store/store.h"
+#include "strategy/strategy.h"
 
 namespace dtrain {
 
@@ -27,5 +36,40 @@ struct ReplicaContext {
 // Takes part in the run as process `context.identity.rank`, whose role (launch/identity.h) follows from the
 // rank; collective over the processes of the run. One that serves variables needs no data.
 void run_replica(const ReplicaContext& context, const Dataset& dataset);
+
+// Connects this worker of the run to every server.
+ServerConnections connect_to_servers(const ReplicaContext& context);
+
+// Serves the run's workers as its server `server`, until all have ended. The sink hears of a worker that was
+// given up ("worker_given_up", processes/diagnosis.h).
+void serve_parameters(const ReplicaContext& context, int64_t server);
+
+// The dataset with the outputs of the first phase.features.layers layers of `model` in place of the inputs,
+// in memory that the replicas of this host share. They compute it together, each a part; collective over
+// them. Throws Error(kPeerLost) when one of them is gone.
+Dataset with_features(const ReplicaContext& context, const PhasePlan& phase, Model& model,
+                      const Dataset& dataset);
+
+// Where this process stands among the hosts, and where its sockets are bound.
+GroupNetwork network_of(const Identity& identity);
+
+// The replicas of one synchronous run. They can form a group again: each group belongs to a generation, whose
+// keys at the store no other generation reads. Each process counts generations from 1, so every attempt of a
+// run needs a store of its own, as its supervisor or rank 0 serves it.
+class ReplicaGroups {
+ public:
+  // `accelerator`: what this replica computes on; null: the CPU. `context` outlives the groups.
+  ReplicaGroups(const ReplicaContext& context, std::shared_ptr<Accelerator> accelerator)
+      : context_(context), accelerator_(std::move(accelerator)) {}
+
+  // The group of the next generation. Collective: all replicas call it equally often. Throws Error(kPeerLost)
+  // if one does not come in time.
+  std::unique_ptr<ProcessGroup> make_group();
+
+ private:
+  const ReplicaContext& context_;
+  std::shared_ptr<Accelerator> accelerator_;
+  int64_t generation_ = 0;  // of the last group; 0: there was none yet
+};
 
 }  // namespace dtrain

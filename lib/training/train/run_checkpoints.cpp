@@ -8,7 +8,6 @@
 #include <system_error>
 #include <vector>
 
-#include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
 #include "core/clock.h"
 
@@ -56,14 +55,6 @@ RunCheckpoints::RunCheckpoints(const JobPlan& job, const RunPlan& run, const std
   make_checkpoint_folder(folder_);
   // A run that resumes from a checkpoint reads the metrics up to there: they are in their file before it is.
   writer_ = std::make_unique<CheckpointWriter>(folder_, spec_, [this] { sink_.settle(); });
-}
-
-bool RunCheckpoints::are_due_after_step(int64_t step) const {
-  return saves_ && spec_.every_steps && step % *spec_.every_steps == 0;
-}
-
-bool RunCheckpoints::are_due_after_epoch(int64_t epoch) const {
-  return saves_ && spec_.every_epochs && epoch % *spec_.every_epochs == 0;
 }
 
 bool RunCheckpoints::are_due_by_time() const {

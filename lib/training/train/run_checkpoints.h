@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "checkpoint/writer.h"
+#include "checkpoint/checkpoint.h"
 #include "metrics/events.h"
 #include "plan/job_plan.h"
 #include "store/store.h"
@@ -39,8 +39,12 @@ class RunCheckpoints {
                  EventSink& sink, StorePtr store);
 
   bool are_saved() const { return saves_; }
-  bool are_due_after_step(int64_t step) const;
-  bool are_due_after_epoch(int64_t epoch) const;  // `epoch`: how many are complete
+  bool are_due_after_step(int64_t step) const {
+    return saves_ && spec_.every_steps && step % *spec_.every_steps == 0;
+  }
+  bool are_due_after_epoch(int64_t epoch) const {  // `epoch`: how many are complete
+    return saves_ && spec_.every_epochs && epoch % *spec_.every_epochs == 0;
+  }
   // Whether every_minutes have passed; always false on replicas other than rank 0.
   bool are_due_by_time() const;
 

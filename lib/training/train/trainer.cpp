@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <cmath>
 
-#include "core/clock.h"
 #include "core/error.h"
 #include "core/signals.h"
 #include "core/text.h"

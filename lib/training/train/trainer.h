@@ -1,21 +1,23 @@
 // The training loop. It never asks which strategy or device it runs on.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "callbacks/callbacks.h"
 #include "callbacks/run_reporter.h"
+#include "core/clock.h"
 #include "core/step_clock.h"
 #include "loader/batches.h"
 #include "plan/job_plan.h"
 #include "processes/status_board.h"
 #include "strategy/strategy.h"
-#include "train/decisions.h"
 #include "train/run_checkpoints.h"
 
 namespace dtrain {
@@ -57,6 +59,38 @@ struct RunRecords {
   RunCheckpoints& checkpoints;
   CallbackList& callbacks;
   ActivityLog& activity;
+};
+
+// Decides when the replicas agree on what to do (Strategy::agree): about four times a second, or after every
+// step if steps take longer. If replicas train asynchronously, each asks after every step.
+class Decisions {
+ public:
+  explicit Decisions(Strategy& strategy) : strategy_(strategy) {}
+
+  // Whether the replicas call agree() after step `step`; the same on all replicas.
+  bool are_due(int64_t step) const { return step >= next_; }
+  // Calls Strategy::agree(): when it is due, or at another moment that all replicas know.
+  Decision agree(Decision own, int64_t step) {
+    own.steps_until = interval(steady_seconds());
+    const Decision decision = strategy_.agree(own);
+    next_ = step + decision.steps_until;
+    return decision;
+  }
+
+ private:
+  // Doubles or halves towards kSeconds: a single slow step must not move it far.
+  int64_t interval(double now) {
+    constexpr double kSeconds = 0.25;
+    const double passed = now - std::exchange(shared_, now);
+    if (passed < kSeconds / 2) interval_ *= 2;
+    if (passed > kSeconds) interval_ = std::max<int64_t>(1, interval_ / 2);
+    return interval_;
+  }
+
+  Strategy& strategy_;
+  int64_t next_ = 1;      // step
+  int64_t interval_ = 1;  // steps
+  double shared_ = 0;     // when
 };
 
 class Trainer {

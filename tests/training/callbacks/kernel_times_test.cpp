@@ -1,4 +1,4 @@
-#include "callbacks/kernel_times.h"
+#include "callbacks/step_trace.h"
 
 #include "catch.h"
 

@@ -1,5 +1,5 @@
 // Advice about steps that have become slow.
-#include "callbacks/slow_steps.h"
+#include "callbacks/run_reporter.h"
 
 #include "catch.h"
 

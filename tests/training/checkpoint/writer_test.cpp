@@ -1,4 +1,4 @@
-#include "checkpoint/writer.h"
+#include "checkpoint/checkpoint.h"
 
 #include <ATen/ATen.h>
 #include <fcntl.h>

@@ -65,9 +65,9 @@ TEST_CASE("features are read as they were written, and only those of the key and
   REQUIRE(kept.size() == 2);
   CHECK(kept[0].file == one.path());
   CHECK(kept[0].bytes == 104'096);
-  CHECK(kept[0].examples == 5);
-  CHECK(kept[0].shape == std::vector<int64_t>{5'000});
-  CHECK(kept[0].source == "here");
+  CHECK(kept[0].block.examples == 5);
+  CHECK(kept[0].block.shape == std::vector<int64_t>{5'000});
+  CHECK(kept[0].block.source == "here");
   remove_features(kept[0]);
   CHECK_FALSE(one.read());
 }

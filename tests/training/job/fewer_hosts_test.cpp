@@ -1,4 +1,4 @@
-#include "job/fewer_hosts.h"
+#include "job/host_links.h"
 
 #include "catch.h"
 #include "core/error.h"

@@ -1,4 +1,4 @@
-#include "plan/device_programs.h"
+#include "plan/planned_step.h"
 
 #include "catch.h"
 #include "train/small_jobs.h"

@@ -1,4 +1,4 @@
-#include "step/copy_memory.h"
+#include "step/collect.h"
 
 #include <ATen/ATen.h>
 

@@ -12,7 +12,7 @@
 #include "comm/fake_accelerator.h"
 #include "data/memory_source.h"
 #include "loader/batches.h"
-#include "step/step_recorder.h"
+#include "step/device_steps.h"
 #include "strategy/strategy.h"
 
 namespace dtrain {

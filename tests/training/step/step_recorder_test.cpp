@@ -1,4 +1,4 @@
-#include "step/step_recorder.h"
+#include "step/device_steps.h"
 
 #include <ATen/ATen.h>
 #include <c10/util/Exception.h>

@@ -11,9 +11,8 @@
 #include "comm/fake_accelerator.h"
 #include "models/layer_specs.h"
 #include "spec/layers/dropout.h"
-#include "step/clipping.h"
-#include "step/eager_execution.h"
-#include "step/step_recorder.h"
+#include "step/device_steps.h"
+#include "step/step_execution.h"
 #include "strategy/replicas.h"
 #include "strategy/strategy.h"
 

@@ -1,5 +1,5 @@
 // Workers that train, against one device.
-#include "strategy/strategy_kinds.h"
+#include "strategy/strategy.h"
 
 #include <ATen/ATen.h>
 

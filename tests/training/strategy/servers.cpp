@@ -10,7 +10,7 @@
 #include "catch.h"
 #include "optim/learning_rate.h"
 #include "strategy/replicas.h"
-#include "strategy/strategy_kinds.h"
+#include "strategy/strategy.h"
 
 namespace dtrain {
 namespace {

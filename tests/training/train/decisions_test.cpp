@@ -1,4 +1,4 @@
-#include "train/decisions.h"
+#include "train/trainer.h"
 
 #include "catch.h"
 

@@ -1,5 +1,5 @@
 // The groups that the replicas of a run form, one generation after the other.
-#include "train/replica_groups.h"
+#include "train/replica.h"
 
 #include <ATen/ATen.h>
 
@@ -51,11 +51,10 @@ TEST_CASE("replicas form a group again, and each generation has its own") {
       first.reset();
       const auto third = groups.make_group();
       add(*third, 100);
-      own.push_back(static_cast<double>(groups.generation()));
     });
   }
   ranks.clear();
-  for (const std::vector<double>& own : sums) CHECK(own == std::vector<double>{3, 33, 6, 300, 3});
+  for (const std::vector<double>& own : sums) CHECK(own == std::vector<double>{3, 33, 6, 300});
 }
 
 }  // namespace

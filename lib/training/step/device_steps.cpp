@@ -1,7 +1,10 @@
-#include "step/step_recorder.h"
+#include "step/device_steps.h"
 
 #include <ATen/ATen.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
+
+#include <thread>
 
 #include "core/error.h"
 
@@ -14,6 +17,9 @@ std::vector<int64_t> shape_of(const Share& share) {
   for (const MicroBatch& batch : share.micro_batches) shape.push_back(batch.size());
   return shape;
 }
+
+constexpr auto kSpin = std::chrono::milliseconds(2);  // how long to ask without a pause
+constexpr auto kPause = std::chrono::microseconds(200);
 
 }  // namespace
 
@@ -50,6 +56,38 @@ void StepRecorder::record(const Share& share, const Step& step, const std::funct
   } catch (const c10::AcceleratorError& error) {
     throw Error(ExitCode::kBug, "the step cannot be recorded, which cuda.graphs: false leaves out: {}",
                 error.what_without_backtrace());
+  }
+}
+
+void StepPacer::after_step() {
+  if (device_.is_cpu()) return;
+  marks_.push_back(mark());
+  if (marks_.size() <= kAhead) return;
+  wait_for(marks_.front());
+  marks_.pop_front();
+}
+
+void StepPacer::wait_for_all() {
+  if (device_.is_cpu()) return;
+  wait_for(mark());
+  marks_.clear();
+}
+
+c10::Event StepPacer::mark() const {
+  c10::Event event(device_.type());
+  event.record(c10::impl::VirtualGuardImpl(device_.type()).getStream(device_));
+  return event;
+}
+
+void StepPacer::wait_for(const c10::Event& event) const {
+  const auto start = std::chrono::steady_clock::now();
+  while (!event.query()) {
+    const auto waited = std::chrono::steady_clock::now() - start;
+    if (waited > timeout_)
+      throw Error(ExitCode::kPeerLost,
+                  "{} has not finished a step within {} s: it waits for another replica, or it hangs",
+                  device_.str(), timeout_.count() / 1000);
+    if (waited > kSpin) std::this_thread::sleep_for(kPause);
   }
 }
 

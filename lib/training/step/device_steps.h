@@ -1,8 +1,11 @@
-// Training steps that a device records once and then replays. For a small model, the CPU's part of a step
-// takes longer than the device's; a replay reduces it to one call (CUDA graphs; Gray 2019, Getting Started
-// with CUDA Graphs).
+// Steps on a device: recorded once and then replayed, and not too far behind the CPU.
 #pragma once
 
+#include <c10/core/Device.h>
+#include <c10/core/Event.h>
+
+#include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,9 +18,10 @@
 
 namespace dtrain {
 
-// Runs steps, and replays those of the first shape that has occurred often. A step of another shape (the
-// last, partial batch of an epoch) runs unrecorded: a second recording would hold the memory of all
-// activations a second time.
+// For a small model, the CPU's part of a step takes longer than the device's; a replay reduces it to one call
+// (CUDA graphs; Gray 2019, Getting Started with CUDA Graphs). Runs steps, and replays those of the first
+// shape that has occurred often. A step of another shape (the last, partial batch of an epoch) runs
+// unrecorded: a second recording would hold the memory of all activations a second time.
 class StepRecorder {
  public:
   using Step = std::function<MetricSums(const Share&)>;
@@ -57,6 +61,31 @@ class StepRecorder {
   Shape recorded_;              // the shape that was recorded
   std::optional<Recording> recording_;
   bool replayed_ = false;
+};
+
+// A device executes queued work while the CPU continues. StepPacer limits how far ahead the CPU may run, so
+// that step times are those of the device. It also limits every wait for the device, because a device that
+// waits for a dead peer waits forever. On the CPU it does nothing.
+class StepPacer {
+ public:
+  // How many steps the CPU may be ahead: enough that the device never idles.
+  static constexpr size_t kAhead = 2;
+
+  StepPacer(at::Device device, std::chrono::milliseconds timeout) : device_(device), timeout_(timeout) {}
+
+  // Call after a step was queued on the device. Waits until the device has completed all but the last kAhead
+  // steps. Throws Error(kPeerLost) if that takes longer than the timeout.
+  void after_step();
+  // Waits until the device has completed all steps. Throws like after_step().
+  void wait_for_all();
+
+ private:
+  c10::Event mark() const;
+  void wait_for(const c10::Event& event) const;
+
+  at::Device device_;
+  std::chrono::milliseconds timeout_;
+  std::deque<c10::Event> marks_;  // the ends of steps
 };
 
 }  // namespace dtrain

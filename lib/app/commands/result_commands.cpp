@@ -1,0 +1,112 @@
+// compare, inspect and report: commands about what runs have left.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/retention.h"
+#include "commands/commands.h"
+#include "commands/shared.h"
+#include "core/files.h"
+#include "core/terminal.h"
+#include "core/text.h"
+#include "inference/find_checkpoint.h"
+#include "inference/model_description.h"
+#include "inference/output.h"
+#include "report/report.h"
+#include "runs/finished_run.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The checkpoint at `path`, or all checkpoints in it if it is the folder of a run or the run's folder of
+// checkpoints.
+std::vector<fs::path> checkpoints_at(const fs::path& path) {
+  require_folder(path, ExitCode::kCheckpoint);
+  for (const fs::path& folder : {path, path / "checkpoints"}) {
+    std::vector<fs::path> found;
+    for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) found.push_back(checkpoint.path);
+    if (!found.empty()) return found;
+  }
+  return {path};
+}
+
+// The page of runs, or of the sweep or tune in the only folder.
+std::string page_of(const ReportOptions& options) {
+  const fs::path sweep = fs::path(options.runs.front()) / "sweep.json";
+  if (options.runs.size() == 1 && fs::exists(sweep)) return sweep_page(read_sweep(sweep));
+  const fs::path tune = fs::path(options.runs.front()) / "tune.json";
+  if (options.runs.size() == 1 && fs::exists(tune)) return tune_page(read_tune(tune));
+  std::vector<RunHistory> runs;
+  std::vector<ModelReport> models;
+  for (const std::string& folder : options.runs) {
+    require_folder(folder, ExitCode::kUsage);
+    runs.push_back(read_run_history(folder));
+    models.push_back(model_report_of(folder, !options.without_mistakes && options.runs.size() == 1));
+    if (!models.back().problem.empty())
+      report_warnings({"the page has no confusion matrix and no mistakes: " + models.back().problem});
+  }
+  return report_page(runs, models);
+}
+
+}  // namespace
+
+ExitCode compare_command(const CompareOptions& options) {
+  std::vector<FinishedRun> runs;
+  for (const std::string& folder : options.runs) {
+    require_folder(folder, ExitCode::kUsage);
+    runs.push_back(read_finished_run(folder));
+  }
+  const RunsComparison comparison = compare_finished_runs(std::move(runs));
+  Event regressions = Event::array();
+  std::string text;
+  for (size_t i = 1; options.max_regression && i < comparison.runs.size(); ++i) {
+    for (const std::string& worse : comparison.regressions(i, *options.max_regression / 100)) {
+      regressions.push_back({{"run", comparison.runs[i].path}, {"worse", worse}});
+      text += fmt::format("WORSE: {}: {}\n", printable(comparison.runs[i].path, 1000), worse);
+    }
+  }
+  if (options.json) {
+    Event document = runs_document(comparison);
+    document["regressions"] = regressions;
+    std::cout << event_text(document, 2) << '\n';
+  } else {
+    std::cout << runs_table(comparison, width_limit(STDOUT_FILENO)) << (text.empty() ? "" : "\n") << text;
+  }
+  return regressions.empty() ? ExitCode::kDone : ExitCode::kRegression;
+}
+
+ExitCode inspect_command(const std::string& checkpoint, bool json) {
+  ExitCode code = ExitCode::kDone;
+  const std::vector<fs::path> paths = checkpoints_at(checkpoint);
+  const auto best = best_of_run(fs::canonical(paths.front()).parent_path());
+  Event all = Event::array();
+  for (const fs::path& path : paths) {
+    const std::string best_by = best && fs::equivalent(best->saved.path, path) ? best->metric : "";
+    const CheckpointReport report = inspect_checkpoint(path);
+    if (!report.problems.empty()) code = ExitCode::kCheckpoint;
+    if (json) {
+      all.push_back(checkpoint_document(path, report, best_by));
+    } else if (paths.size() == 1) {
+      std::cout << checkpoint_text(path, report);
+    } else {
+      std::cout << checkpoint_line(path, report, best_by);
+    }
+  }
+  if (json) std::cout << event_text(Event{{"checkpoints", all}}, 2) << '\n';
+  return code;
+}
+
+ExitCode report_command(const ReportOptions& options) {
+  const fs::path file = options.out.value_or("report.html");
+  require_own_page(file, options.overwrite, "dtrain report");
+  write_file_atomically(file, page_of(options), "--out");
+  std::cout << printable(file.string(), 1000) << '\n';
+  return ExitCode::kDone;
+}
+
+}  // namespace dtrain
