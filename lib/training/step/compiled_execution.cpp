@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "compiled/compiled_program.h"
-#include "objective/evaluated_outputs.h"
+#include "objective/objective.h"
 #include "step/eager_execution.h"
 
 namespace dtrain {

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 
-#include "objective/evaluated_outputs.h"
+#include "objective/objective.h"
 #include "store/peer_errors.h"
 
 namespace dtrain {

@@ -10,7 +10,7 @@
 #include "core/random.h"
 #include "device/plugins.h"
 #include "models/variables.h"
-#include "objective/evaluated_outputs.h"
+#include "objective/objective.h"
 #include "optim/decay_groups.h"
 #include "optim/training_optimizer.h"
 #include "spec/batch_plan.h"
