@@ -5,6 +5,7 @@
 #include "architectures/networks.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "spec/fields.h"
 
 namespace dtrain {
 namespace {
@@ -72,7 +73,7 @@ const ModelKind& find_model_kind(const std::string& name) {
   for (const ModelKind& kind : model_kind_table()) {
     if (kind.name == name) return kind;
   }
-  const auto& known = model_kinds_built();
+  const auto& known = model_kinds().built;
   throw Error(ExitCode::kUsage, fmt::format("unknown model kind '{}'; known: {}{}", printable(name),
                                             join(known), did_you_mean(name, known)));
 }
@@ -86,15 +87,6 @@ size_t last_weighted(const std::vector<LayerSpec>& layers) {
 }
 
 }  // namespace
-
-const std::vector<std::string>& model_kinds_built() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> list;
-    for (const ModelKind& kind : model_kind_table()) list.push_back(kind.name);
-    return list;
-  }();
-  return names;
-}
 
 Architecture architecture_of(const ModelSpec& spec, int64_t outputs) {
   const ModelKind& kind = find_model_kind(spec.kind);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "spec/fields.h"
 
 namespace dtrain {
 
@@ -14,7 +15,7 @@ std::string range_problem(const char* field, int64_t value) {
 }
 
 std::string initializer_problem(const std::string& name) {
-  const auto& known = initializers_built();
+  const auto& known = initializer_kinds().built;
   if (std::find(known.begin(), known.end(), name) != known.end()) return "";
   return fmt::format("unknown initializer '{}'; known: {}{}", printable(name), join(known),
                      did_you_mean(name, known));

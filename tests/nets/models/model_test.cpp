@@ -6,6 +6,7 @@
 #include "architectures/architectures.h"
 #include "core/error.h"
 #include "models/tensors.h"
+#include "spec/fields.h"
 #include "spec/layers/norm.h"
 
 namespace dtrain {
@@ -13,7 +14,7 @@ namespace {
 
 // Those that are made within a second and take small images.
 std::vector<std::string> small_kinds() {
-  std::vector<std::string> kinds = model_kinds_built();
+  std::vector<std::string> kinds = model_kinds().built;
   std::erase_if(kinds, [](const std::string& kind) { return kind == "vgg" || kind == "wide_resnet"; });
   return kinds;
 }
