@@ -14,7 +14,7 @@
 #include "layers/pools.h"
 #include "layers/windows.h"
 #include "models/convolution.h"
-#include "spec/layers/conv.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {

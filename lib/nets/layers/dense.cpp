@@ -2,7 +2,7 @@
 #include "kernels/dense.h"
 #include "layers/faces.h"
 #include "models/dense_product.h"
-#include "spec/layers/dense.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {

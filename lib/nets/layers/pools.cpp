@@ -10,7 +10,7 @@
 #include "layers/windows.h"
 #include "models/convolution.h"
 #include "models/pooling.h"
-#include "spec/layers/pool.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {

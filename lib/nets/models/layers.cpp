@@ -8,7 +8,7 @@
 
 #include "core/text.h"
 #include "models/layer_kinds.h"
-#include "spec/layers/pair.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {

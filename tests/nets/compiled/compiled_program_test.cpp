@@ -14,7 +14,7 @@
 #include "models/layer_kinds.h"
 #include "models/layer_specs.h"
 #include "models/variables.h"
-#include "spec/layers/dropout.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {

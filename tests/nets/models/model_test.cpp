@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "models/tensors.h"
 #include "spec/fields.h"
-#include "spec/layers/norm.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {
