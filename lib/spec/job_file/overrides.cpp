@@ -9,7 +9,6 @@
 #include "core/patterns.h"
 #include "core/text.h"
 #include "spec/fields.h"
-#include "yaml/word_sections.h"
 
 namespace dtrain {
 
@@ -179,10 +178,6 @@ void remove_at(YamlNode& map, const std::string& path) {
   remove_entries(map, name);
 }
 
-bool is_word_list(const std::string& path) {
-  return std::find(word_lists().begin(), word_lists().end(), path) != word_lists().end();
-}
-
 bool decides_about_others(const std::string& path) {
   const EntryList<PhaseSpec>& phases = entry_list<PhaseSpec>();
   if (may_be_word(path) || path == phases.path) return true;
@@ -193,7 +188,27 @@ bool decides_about_others(const std::string& path) {
   });
 }
 
+// `word` becomes `{kind: word}`.
+void write_word_out(YamlNode& word) {
+  YamlEntry kind{word, word};
+  kind.key.text = "kind";
+  kind.key.plain = true;
+  kind.key.complaint.clear();
+  word.kind = YamlNode::Kind::kMap;
+  word.text.clear();
+  word.complaint.clear();
+  word.entries = {std::move(kind)};
+}
+
 }  // namespace
+
+void write_words_out(YamlNode& value, const std::string& path) {
+  if (may_be_word(path) && value.kind == YamlNode::Kind::kScalar) write_word_out(value);
+  for (YamlEntry& entry : value.entries) write_words_out(entry.value, path_in(path, entry.key.text));
+  for (YamlNode& item : value.items) {
+    if (items_may_be_words(path) && item.kind == YamlNode::Kind::kScalar) write_word_out(item);
+  }
+}
 
 std::string remove_field(YamlNode& root, const std::string& path) {
   if (const auto of_entry = entry_field_path(path)) {
@@ -231,8 +246,8 @@ std::vector<Problem> apply_overrides(YamlNode& root, const Overrides& overrides)
     try {
       YamlNode value = parse_yaml(text.substr(equals + 1));
       mark_as_override(value);
-      if (is_word_list(path)) write_items_out(value);
       const bool is_word = may_be_word(path) && value.kind == YamlNode::Kind::kScalar;
+      if (!is_word) write_words_out(value, path);
       problem = set_at(root, is_word ? path + ".kind" : path, std::move(value));
     } catch (const YamlError& error) {
       problem = fmt::format("{} (in '{}')", error.what(), printable(text, 60));

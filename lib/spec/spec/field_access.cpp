@@ -225,17 +225,8 @@ std::vector<std::string> names_in_section(const std::string& section) {
   return names;
 }
 
-const std::vector<std::string>& word_sections() {
-  static const std::vector<std::string> sections = {"train.loss"};
-  return sections;
-}
-
-bool may_be_word(const std::string& section) { return contains(word_sections(), section); }
-
-const std::vector<std::string>& word_lists() {
-  static const std::vector<std::string> lists = {entry_list<AugmentSpec>().path};
-  return lists;
-}
+bool may_be_word(const std::string& section) { return section == "train.loss"; }
+bool items_may_be_words(const std::string& list) { return list == entry_list<AugmentSpec>().path; }
 
 std::string suggest_field(const std::string& path) {
   const size_t dot = path.rfind('.');
