@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void refuse_array(const std::string& where, const std::string& what, int error = 0) {
-  throw Error(file_failure_code(error, ExitCode::kData), fmt::format("{}: {}", printable(where, 1000), what));
+  throw Error(file_failure_code(error, ExitCode::kData), "{}: {}", printable(where, 1000), what);
 }
 
 // Calls `make`, and puts the file before the message of an error.

@@ -31,8 +31,7 @@ const char* kFetchAgain = "the file is incomplete or damaged; fetch it again";
 PackedFile::PackedFile(const std::filesystem::path& path) : path_(path) {
   const auto refuse = [this](const std::string& what, int error = 0) -> void {
     if (descriptor_ >= 0) ::close(descriptor_);
-    throw Error(file_failure_code(error, ExitCode::kData),
-                fmt::format("{}: {}", printable(path_.string(), 1000), what));
+    throw Error(file_failure_code(error, ExitCode::kData), "{}: {}", printable(path_.string(), 1000), what);
   };
   // O_NONBLOCK: opening a FIFO that nobody writes to must not hang.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -60,9 +59,8 @@ PackedFile::~PackedFile() {
 }
 
 void PackedFile::fail(int64_t offset, const std::string& what, int error) const {
-  throw Error(file_failure_code(error, ExitCode::kData),
-              fmt::format("{}: byte {}{}: {}", printable(path_.string(), 1000), offset,
-                          is_gzip_ ? " of the unpacked content" : "", what));
+  throw Error(file_failure_code(error, ExitCode::kData), "{}: byte {}{}: {}", printable(path_.string(), 1000),
+              offset, is_gzip_ ? " of the unpacked content" : "", what);
 }
 
 void PackedFile::read(void* out, int64_t bytes) {

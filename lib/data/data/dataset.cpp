@@ -154,8 +154,8 @@ std::vector<fs::path> usual_places(const Entry& entry) {
 
 int64_t limited(const char* field, std::optional<int64_t> limit, int64_t available, const DatasetInfo& info) {
   if (limit && *limit > available) {
-    throw FieldError(field, fmt::format("{} is more than the {} examples of {}{}{}", *limit, available,
-                                        info.name, info.source.empty() ? "" : " in ", info.source));
+    throw FieldError(field, "{} is more than the {} examples of {}{}{}", *limit, available, info.name,
+                     info.source.empty() ? "" : " in ", info.source);
   }
   return limit.value_or(available);
 }
@@ -182,11 +182,10 @@ std::vector<std::string> names_of(const DatasetInfo& info, const Entry& entry, c
 
 void require_channels(const char* field, const ChannelNumbers& numbers, const DatasetInfo& info) {
   if (numbers.measured && !info.has_pixels)
-    throw FieldError(
-        field, fmt::format("measures pixels, and the examples of {} are numbers; leave it out", info.name));
+    throw FieldError(field, "measures pixels, and the examples of {} are numbers; leave it out", info.name);
   if (numbers.values.size() <= 1 || std::ssize(numbers.values) == info.example_shape[0]) return;
-  throw FieldError(field, fmt::format("has {} numbers, and the images of {} have {}", numbers.values.size(),
-                                      info.name, counted(info.example_shape[0], "channel")));
+  throw FieldError(field, "has {} numbers, and the images of {} have {}", numbers.values.size(), info.name,
+                   counted(info.example_shape[0], "channel"));
 }
 
 // What the spec says of classes and channels has to be true of the data.
@@ -194,8 +193,8 @@ DatasetInfo checked(const DatasetInfo& info, const DataSpec& spec) {
   require_channels("data.image.mean", spec.image.mean, info);
   require_channels("data.image.standard_deviation", spec.image.standard_deviation, info);
   if (!spec.class_names.empty() && !info.is_fallback() && std::ssize(spec.class_names) != info.classes)
-    throw FieldError("data.class_names", fmt::format("names {}, and {} has {}", spec.class_names.size(),
-                                                     info.name, counted(info.classes, "class")));
+    throw FieldError("data.class_names", "names {}, and {} has {}", spec.class_names.size(), info.name,
+                     counted(info.classes, "class"));
   return info;
 }
 

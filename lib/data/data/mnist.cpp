@@ -34,8 +34,8 @@ bool is_there(const fs::path& path) {
   std::error_code code;
   const bool found = fs::exists(path, code);
   if (code)
-    throw Error(file_failure_code(code.value(), ExitCode::kData),
-                fmt::format("{}: {}", printable(path.string(), 1000), code.message()));
+    throw Error(file_failure_code(code.value(), ExitCode::kData), "{}: {}", printable(path.string(), 1000),
+                code.message());
   return found;
 }
 

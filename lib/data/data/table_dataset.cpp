@@ -56,7 +56,7 @@ std::vector<int64_t> first_rows(int64_t count) {
 void limit_rows(const char* field, std::optional<int64_t> limit, std::vector<int64_t>& rows) {
   if (!limit) return;
   if (*limit > std::ssize(rows))
-    throw FieldError(field, fmt::format("{} is more than the {} there are", *limit, rows.size()));
+    throw FieldError(field, "{} is more than the {} there are", *limit, rows.size());
   rows.resize(static_cast<size_t>(*limit));
 }
 
@@ -66,8 +66,8 @@ std::vector<int64_t> take_test_part(const SplitSpec& split, std::vector<int64_t>
   const auto count =
       std::max<int64_t>(1, static_cast<int64_t>(std::floor(*split.test * static_cast<double>(all) + 1e-6)));
   if (count >= all)
-    throw FieldError("data.split.test", fmt::format("takes {} of the {} and leaves none to train on", count,
-                                                    counted(all, "example")));
+    throw FieldError("data.split.test", "takes {} of the {} and leaves none to train on", count,
+                     counted(all, "example"));
   const std::vector<int64_t> order =
       random_permutation(all, derive_seed(static_cast<uint64_t>(split.seed), SeedPurpose::kSplit, kTestPart));
   std::vector<int64_t> test(order.begin(), order.begin() + count);
@@ -84,11 +84,10 @@ ExampleRows divide_rows(const DataSpec& spec, int64_t train_rows, bool has_test)
   if (has_test && spec.split.test)
     throw FieldError("data.split.test", "there is a test part already, in a file of its own; leave this out");
   if (!has_test && !spec.split.test)
-    throw FieldError(
-        "data.split.test",
-        fmt::format("missing; {} has no test part of its own: give a part of the examples, such as "
-                    "data.split: {{test: 0.2}}",
-                    printable(location_of(spec), 1000)));
+    throw FieldError("data.split.test",
+                     "missing; {} has no test part of its own: give a part of the examples, such as "
+                     "data.split: {{test: 0.2}}",
+                     printable(location_of(spec), 1000));
   if (!has_test) rows.test = take_test_part(spec.split, rows.train);
   if (!has_test) limit_rows("data.test_examples", spec.test_examples, rows.test);
   limit_rows("data.train_examples", spec.train_examples, rows.train);
@@ -284,8 +283,8 @@ Dataset load_csv(const DataSpec& spec) {
   if (format.classes.empty()) info.target_names = format.targets;
   if (info.classes == 1) refuse_data(files.train.string(), "all training examples are of the same class");
   if (spec.classes && info.classes > 0 && *spec.classes != info.classes)
-    throw FieldError("data.classes", fmt::format("{}, but column '{}' has {}", *spec.classes,
-                                                 printable(format.targets.front(), 100), info.classes));
+    throw FieldError("data.classes", "{}, but column '{}' has {}", *spec.classes,
+                     printable(format.targets.front(), 100), info.classes);
   info.reading = reading_of(format);
   info.warnings = table.warnings;
   ExampleRows rows = divide_rows(spec, table.train.size(), table.test.has_value());

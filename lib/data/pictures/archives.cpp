@@ -254,8 +254,8 @@ std::vector<std::string> archives_in(const fs::path& folder) {
     if (!is_left_out(name) && is_archive_name(name)) names.push_back(name);
   }
   if (code)
-    throw Error(file_failure_code(code.value(), ExitCode::kData),
-                fmt::format("{}: cannot be read: {}", printable(folder.string(), 1000), code.message()));
+    throw Error(file_failure_code(code.value(), ExitCode::kData), "{}: cannot be read: {}",
+                printable(folder.string(), 1000), code.message());
   if (names.empty()) refuse_path(folder, "has no archives (*.tar, *.tar.gz, *.tgz, *.tar.zst, ...)");
   std::sort(names.begin(), names.end());
   std::map<std::string, std::string> seen;  // by the name without its packing

@@ -26,8 +26,8 @@ std::vector<NamedEntry> entries_in(const fs::path& folder) {
   std::error_code code;
   const auto check = [&code](const fs::path& path) {
     if (!code) return;
-    throw Error(file_failure_code(code.value(), ExitCode::kData),
-                fmt::format("{}: cannot be read: {}", printable(path.string(), 1000), code.message()));
+    throw Error(file_failure_code(code.value(), ExitCode::kData), "{}: cannot be read: {}",
+                printable(path.string(), 1000), code.message());
   };
   std::vector<NamedEntry> found;
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {

@@ -93,8 +93,8 @@ void unpack(const fs::path& path, int64_t packed, const OpenFile& file, double m
 struct stat status_of(const fs::path& archive) {
   struct stat status {};
   if (::stat(archive.c_str(), &status) == 0) return status;
-  throw Error(file_failure_code(errno, ExitCode::kData),
-              fmt::format("{}: {}", printable(archive.string(), 1000), std::strerror(errno)));
+  throw Error(file_failure_code(errno, ExitCode::kData), "{}: {}", printable(archive.string(), 1000),
+              std::strerror(errno));
 }
 
 // Of the archive's name, size and times of change.

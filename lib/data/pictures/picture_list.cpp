@@ -66,9 +66,8 @@ class Division {
     from.erase(taken, from.end());
     if (moved.empty() || from.empty())
       throw FieldError(field,
-                       fmt::format("takes {} of {}; each part needs one at least: use another part or "
-                                   "data.split.seed",
-                                   moved.size(), counted(std::ssize(moved) + std::ssize(from), "picture")));
+                       "takes {} of {}; each part needs one at least: use another part or data.split.seed",
+                       moved.size(), counted(std::ssize(moved) + std::ssize(from), "picture"));
     return moved;
   }
 
@@ -79,8 +78,8 @@ class Division {
       order.emplace_back(drawn(picture(index), spec_.split.seed, Draw::kOrder), index);
     std::sort(order.begin(), order.end());
     if (limit && *limit > std::ssize(order))
-      throw FieldError(field, fmt::format("{} is more than the {} pictures in {}", *limit, order.size(),
-                                          printable(all_.root.string(), 1000)));
+      throw FieldError(field, "{} is more than the {} pictures in {}", *limit, order.size(),
+                       printable(all_.root.string(), 1000));
     order.resize(static_cast<size_t>(limit.value_or(std::ssize(order))));
     std::transform(order.begin(), order.end(), part.begin(), [](const auto& drawn) { return drawn.second; });
     part.resize(order.size());
@@ -146,9 +145,8 @@ void refuse_path(const fs::path& path, const std::string& fault) {
 void refuse_both(const fs::path& folder, const char* field, bool is_drawn) {
   if (!is_drawn) return;
   throw FieldError(field,
-                   fmt::format("{} is there, which is that part; leave the field out, or put all pictures "
-                               "into train/",
-                               printable(folder.string(), 1000)));
+                   "{} is there, which is that part; leave the field out, or put all pictures into train/",
+                   printable(folder.string(), 1000));
 }
 
 PictureList without(const PictureList& all, const BadImages& bad) {
@@ -189,10 +187,10 @@ PictureList divided(PictureList all, const DataSpec& spec) {
   const Division division(all, spec);
   if (spec.split.test) all.test = division.take(all.train, *spec.split.test, Draw::kTest, kTestField);
   if (all.test.empty())
-    throw FieldError(kTestField,
-                     fmt::format("missing; {} has no test part: give the part of the pictures to keep for "
-                                 "the test, such as 0.2",
-                                 printable(all.root.string(), 1000)));
+    throw FieldError(
+        kTestField,
+        "missing; {} has no test part: give the part of the pictures to keep for the test, such as 0.2",
+        printable(all.root.string(), 1000));
   division.mix(all.train, spec.train_examples, "data.train_examples");
   division.mix(all.test, spec.test_examples, "data.test_examples");
   if (spec.split.validation)
@@ -210,9 +208,8 @@ void check_picture_classes(const PictureList& all, const DataSpec& spec) {
     refuse_path(all.root, fmt::format("its classes are {}; the job's (data.class_names) are {}",
                                       printable(join(all.classes)), printable(join(spec.class_names))));
   if (spec.classes && *spec.classes != std::ssize(all.classes))
-    throw FieldError("data.classes",
-                     fmt::format("is {}, and {} has {}", *spec.classes, printable(all.root.string(), 1000),
-                                 counted(std::ssize(all.classes), "class")));
+    throw FieldError("data.classes", "is {}, and {} has {}", *spec.classes,
+                     printable(all.root.string(), 1000), counted(std::ssize(all.classes), "class"));
 }
 
 }  // namespace dtrain

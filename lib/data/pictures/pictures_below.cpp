@@ -41,9 +41,8 @@ PicturesBelow pictures_below(const fs::path& folder) {
   try {
     look_into(folder, found, seen);
   } catch (const fs::filesystem_error& error) {
-    throw Error(file_failure_code(error.code().value(), ExitCode::kData),
-                fmt::format("{}: cannot be read: {}", printable(error.path1().string(), 1000),
-                            error.code().message()));
+    throw Error(file_failure_code(error.code().value(), ExitCode::kData), "{}: cannot be read: {}",
+                printable(error.path1().string(), 1000), error.code().message());
   }
   if (found.files.empty())
     refuse_path(folder, fmt::format("there are no pictures ({}) in it or below it", kPictureEndings));

@@ -26,8 +26,7 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr unsigned kUnpackedAtOnce = 1u << 17;
 
 [[noreturn]] void refuse_csv(const std::filesystem::path& path, const std::string& what, int error = 0) {
-  throw Error(file_failure_code(error, ExitCode::kData),
-              fmt::format("{}: {}", printable(path.string(), 1000), what));
+  throw Error(file_failure_code(error, ExitCode::kData), "{}: {}", printable(path.string(), 1000), what);
 }
 
 // The bytes of a file; unpacked, if it is gzip.

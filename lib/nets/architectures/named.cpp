@@ -74,8 +74,8 @@ const ModelKind& find_model_kind(const std::string& name) {
     if (kind.name == name) return kind;
   }
   const auto& known = model_kinds().built;
-  throw Error(ExitCode::kUsage, fmt::format("unknown model kind '{}'; known: {}{}", printable(name),
-                                            join(known), did_you_mean(name, known)));
+  throw Error(ExitCode::kUsage, "unknown model kind '{}'; known: {}{}", printable(name), join(known),
+              did_you_mean(name, known));
 }
 
 // The number of the last layer with weights.

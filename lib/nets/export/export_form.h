@@ -28,9 +28,8 @@ struct ExportForm {
 
 // Of a layer whose kind has no form in this language. Throws Error(kUsage).
 [[noreturn]] inline void refuse_to_export(const PlacedLayer& layer, const char* language) {
-  throw Error(ExitCode::kUsage,
-              fmt::format("layer {} ({}) has no form in {}; use another --format, or other layers",
-                          layer.name, layer.spec.kind, language));
+  throw Error(ExitCode::kUsage, "layer {} ({}) has no form in {}; use another --format, or other layers",
+              layer.name, layer.spec.kind, language);
 }
 
 }  // namespace dtrain

@@ -89,7 +89,7 @@ std::string OnnxGraph::variable(const PlacedLayer& layer, const char* name) {
   const std::string full = layer.name + "." + name;
   const auto found = variables_.find(full);
   if (found == variables_.end())
-    throw Error(ExitCode::kCheckpoint, fmt::format("the checkpoint has no '{}' of its own model", full));
+    throw Error(ExitCode::kCheckpoint, "the checkpoint has no '{}' of its own model", full);
   return constant(full, found->second);
 }
 

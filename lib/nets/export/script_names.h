@@ -20,7 +20,7 @@ class ScriptNames {
     const std::string full = layer.name + "." + name;
     const auto has_name = [&full](const auto& any) { return any.first == full; };
     if (std::any_of(variables_.begin(), variables_.end(), has_name)) return "self." + full;
-    throw Error(ExitCode::kCheckpoint, fmt::format("the checkpoint has no '{}' of its own model", full));
+    throw Error(ExitCode::kCheckpoint, "the checkpoint has no '{}' of its own model", full);
   }
   // "self.dense.bias", or "None" if it has none.
   std::string bias(const PlacedLayer& layer, bool has_bias) const {

@@ -24,7 +24,7 @@ KnownKinds& known() {
 void add_layer_kinds(const std::vector<const LayerKind*>& kinds) {
   for (const LayerKind* kind : kinds) {
     if (find_layer_kind(kind->name) != nullptr)
-      throw Error(ExitCode::kBug, fmt::format("there are two kinds of layers named '{}'", kind->name));
+      throw Error(ExitCode::kBug, "there are two kinds of layers named '{}'", kind->name);
     known().kinds.push_back(kind);
     known().names.emplace_back(kind->name);
   }
@@ -39,8 +39,7 @@ const LayerKind* find_layer_kind(const std::string& name) {
 
 const LayerKind& kind_of(const PlacedLayer& layer) {
   const LayerKind* const kind = find_layer_kind(layer.spec.kind);
-  if (kind == nullptr)
-    throw Error(ExitCode::kBug, fmt::format("no kind of layers is named '{}'", layer.spec.kind));
+  if (kind == nullptr) throw Error(ExitCode::kBug, "no kind of layers is named '{}'", layer.spec.kind);
   return *kind;
 }
 

@@ -44,9 +44,9 @@ MetricSums::MetricSums(const ObjectiveInfo& objective, int64_t outputs,
     const auto value = named.find(names[i]);
     if (value == named.end() || named.size() != names.size()) {
       throw Error(ExitCode::kCheckpoint,
-                  fmt::format("the checkpoint's sums are not those of the loss {} and {} outputs; another "
-                              "version of dtrain may have saved it: resume with that one",
-                              objective.name, outputs));
+                  "the checkpoint's sums are not those of the loss {} and {} outputs; another version of "
+                  "dtrain may have saved it: resume with that one",
+                  objective.name, outputs);
     }
     values_[static_cast<int64_t>(i)] = value->second;
   }

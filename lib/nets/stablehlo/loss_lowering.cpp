@@ -11,7 +11,7 @@ LoweredLoss lower_loss(const TrainSpec& train, const LossInputs& inputs) {
   TextBuilder& builder = *inputs.outputs.builder;
   const LossKind* const kind = find_loss_kind(train.loss.kind);
   if (kind == nullptr || kind->lower == nullptr)
-    throw Error(ExitCode::kBug, fmt::format("the loss {} is not lowered", train.loss.kind));
+    throw Error(ExitCode::kBug, "the loss {} is not lowered", train.loss.kind);
   const auto loss = kind->lower(train, inputs.outputs);
   RowLosses rows = loss->rows(inputs.targets);
   if (inputs.other_targets) {

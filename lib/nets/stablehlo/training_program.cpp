@@ -37,7 +37,7 @@ std::string element_of(at::ScalarType type) {
     case at::kUInt32:
       return "ui32";
     default:
-      throw Error(ExitCode::kBug, fmt::format("tensors of {} are not lowered", c10::toString(type)));
+      throw Error(ExitCode::kBug, "tensors of {} are not lowered", c10::toString(type));
   }
 }
 
