@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "arrays/npy.h"
+#include "core/data_errors.h"
 #include "core/descriptor.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -26,17 +27,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse_array(const std::string& where, const std::string& what, int error = 0) {
-  throw Error(file_failure_code(error, ExitCode::kData), "{}: {}", printable(where, 1000), what);
-}
-
 // Calls `make`, and puts the file before the message of an error.
 template <class Make>
 auto in_file(const std::string& where, const Make& make) {
   try {
     return make();
   } catch (const Error& error) {
-    refuse_array(where, error.what());
+    refuse_file(where, error.what());
   }
 }
 
@@ -47,7 +44,7 @@ void read_member(zip_file_t* member, void* out, int64_t bytes, const std::string
   for (int64_t done = 0; done < bytes;) {
     const zip_int64_t got =
         zip_fread(member, static_cast<char*>(out) + done, static_cast<zip_uint64_t>(bytes - done));
-    if (got <= 0) refuse_array(where, "is damaged or cut off; make the file again");
+    if (got <= 0) refuse_file(where, "is damaged or cut off; make the file again");
     done += got;
   }
 }
@@ -58,21 +55,21 @@ constexpr uint64_t kMostShrunk = 1032;
 at::Tensor read_npz_member(zip_t* zip, zip_uint64_t index, const zip_stat_t& about,
                            const std::string& where) {
   if (about.size > static_cast<uint64_t>(kMaxArrayBytes) || about.size / kMostShrunk > about.comp_size + 1)
-    refuse_array(where, "promises more than it can hold");
+    refuse_file(where, "promises more than it can hold");
   const ZipMember member(zip_fopen_index(zip, index, 0), zip_fclose);
-  if (!member) refuse_array(where, fmt::format("cannot be unpacked: {}", zip_strerror(zip)));
+  if (!member) refuse_file(where, "cannot be unpacked: {}", zip_strerror(zip));
   std::string start(std::min<size_t>(about.size, kMostNpyHeaderBytes), '\0');
   read_member(member.get(), start.data(), std::ssize(start), where);
   const NpyHeader header = in_file(where, [&] { return parse_npy_header(start); });
   if (header.data_begin + header.data_bytes() != static_cast<int64_t>(about.size))
-    refuse_array(where, fmt::format("its header promises {} bytes, and it has {}", header.data_bytes(),
-                                    static_cast<int64_t>(about.size) - header.data_begin));
+    refuse_file(where, "its header promises {} bytes, and it has {}", header.data_bytes(),
+                static_cast<int64_t>(about.size) - header.data_begin);
   auto data = std::make_shared<std::vector<char>>(static_cast<size_t>(header.data_bytes()));
   const auto early = std::min<int64_t>(std::ssize(start) - header.data_begin, std::ssize(*data));
   std::memcpy(data->data(), start.data() + header.data_begin, static_cast<size_t>(early));
   read_member(member.get(), data->data() + early, std::ssize(*data) - early, where);
   char end = 0;
-  if (zip_fread(member.get(), &end, 1) != 0) refuse_array(where, "is damaged: its checksum does not match");
+  if (zip_fread(member.get(), &end, 1) != 0) refuse_file(where, "is damaged: its checksum does not match");
   char* const begin = data->data();
   return npy_tensor(header, begin, [data = std::move(data)] {});
 }
@@ -85,7 +82,7 @@ std::map<std::string, at::Tensor> read_npz(const fs::path& path, const std::vect
     zip_error_init_with_code(&error, fault);
     const std::string text = zip_error_strerror(&error);
     zip_error_fini(&error);
-    refuse_array(path.string(), fmt::format("is not an .npz file that can be read: {}", text));
+    refuse_file(path, "is not an .npz file that can be read: {}", text);
   }
   std::map<std::string, at::Tensor> arrays;
   for (const std::string& name : names) {
@@ -96,7 +93,7 @@ std::map<std::string, at::Tensor> read_npz(const fs::path& path, const std::vect
     constexpr zip_uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;
     if (zip_stat_index(zip.get(), static_cast<zip_uint64_t>(index), 0, &about) != 0 ||
         (about.valid & kNeeded) != kNeeded)
-      refuse_array(where, "has no size");
+      refuse_file(where, "has no size");
     arrays[name] = read_npz_member(zip.get(), static_cast<zip_uint64_t>(index), about, where);
   }
   return arrays;
@@ -129,36 +126,33 @@ bool ends_with(const fs::path& path, const char* extension) { return path.extens
 at::Tensor map_npy(const fs::path& path) {
   const std::string where = path.string();
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) refuse_array(where, fmt::format("cannot be opened: {}", std::strerror(errno)), errno);
+  if (file.get() < 0) fail_on_file(where, "cannot be opened", errno);
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0)
-    refuse_array(where, fmt::format("cannot be looked at: {}", std::strerror(errno)), errno);
-  if (!S_ISREG(status.st_mode)) refuse_array(where, "is not a regular file");
+  if (::fstat(file.get(), &status) != 0) fail_on_file(where, "cannot be looked at", errno);
+  if (!S_ISREG(status.st_mode)) refuse_file(where, "is not a regular file");
   std::array<char, kMostNpyHeaderBytes> start{};
   const ssize_t got = ::pread(file.get(), start.data(), start.size(), 0);
-  if (got < 0) refuse_array(where, fmt::format("cannot be read: {}", std::strerror(errno)), errno);
+  if (got < 0) fail_on_file(where, "cannot be read", errno);
   const NpyHeader header = in_file(where, [&] {
     return parse_npy_header({start.data(), static_cast<size_t>(got)});
   });
   const int64_t bytes = header.data_begin + header.data_bytes();
   if (bytes != status.st_size)
-    refuse_array(where, fmt::format("its header promises {} bytes, and the file has {}; it is incomplete or "
-                                    "damaged",
-                                    bytes, status.st_size));
+    refuse_file(where, "its header promises {} bytes, and the file has {}; it is incomplete or damaged",
+                bytes, status.st_size);
   const auto size = static_cast<size_t>(bytes);
   void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
-  if (mapped == MAP_FAILED)
-    refuse_array(where, fmt::format("cannot be mapped: {}", std::strerror(errno)), errno);
+  if (mapped == MAP_FAILED) fail_on_file(where, "cannot be mapped", errno);
   return npy_tensor(header, static_cast<char*>(mapped) + header.data_begin,
                     [mapped, size] { ::munmap(mapped, size); });
 }
 
 std::map<std::string, at::Tensor> read_arrays(const fs::path& path, const std::vector<std::string>& names) {
-  if (!fs::exists(path)) refuse_array(path.string(), "there is no such file or folder");
+  if (!fs::exists(path)) refuse_file(path, "there is no such file or folder");
   if (ends_with(path, ".npz")) return read_npz(path, names);
   if (ends_with(path, ".safetensors")) return read_safetensors_arrays(path, names);
   if (!fs::is_directory(path))
-    refuse_array(path.string(), "is neither a folder of .npy files nor a .npz or .safetensors file");
+    refuse_file(path, "is neither a folder of .npy files nor a .npz or .safetensors file");
   std::map<std::string, at::Tensor> arrays;
   for (const std::string& name : names) {
     const fs::path file = path / (name + ".npy");

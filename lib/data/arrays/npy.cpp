@@ -16,8 +16,6 @@ namespace {
 constexpr int64_t kMostNumbers = int64_t{1} << 40;
 constexpr size_t kMostDimensions = 8;
 
-[[noreturn]] void refuse_npy(const std::string& what) { throw Error(ExitCode::kData, what); }
-
 // How an array is stored, and what it becomes.
 struct NpyType {
   const char* name;
@@ -37,12 +35,13 @@ const NpyType& type_named(const std::string& name) {
     if (name == type.name) return type;
   }
   if (name.find('O') != std::string::npos)
-    refuse_npy(
-        "holds Python objects, which dtrain does not read because they can run code; save numbers: "
-        "numpy.save(file, array.astype(numpy.float32))");
-  if (name.front() == '>') refuse_npy("is big-endian; save array.astype(array.dtype.newbyteorder('<'))");
-  refuse_npy(fmt::format("has elements of the type '{}', which are no numbers that dtrain reads",
-                         printable(name, 60)));
+    throw Error(ExitCode::kData,
+                "holds Python objects, which dtrain does not read because they can run code; save numbers: "
+                "numpy.save(file, array.astype(numpy.float32))");
+  if (name.front() == '>')
+    throw Error(ExitCode::kData, "is big-endian; save array.astype(array.dtype.newbyteorder('<'))");
+  throw Error(ExitCode::kData, "has elements of the type '{}', which are no numbers that dtrain reads",
+              printable(name, 60));
 }
 
 std::vector<int64_t> shape_from(const std::string& text) {
@@ -52,7 +51,7 @@ std::vector<int64_t> shape_from(const std::string& text) {
     const auto [end, fault] = std::from_chars(at, text.data() + text.size(), size);
     if (fault == std::errc() && size >= 0) shape.push_back(size);
     at = fault == std::errc() ? end : at + 1;
-    if (shape.size() > kMostDimensions) refuse_npy("has more dimensions than dtrain reads");
+    if (shape.size() > kMostDimensions) throw Error(ExitCode::kData, "has more dimensions than dtrain reads");
   }
   return shape;
 }
@@ -67,23 +66,25 @@ int64_t NpyHeader::data_bytes() const {
 
 NpyHeader parse_npy_header(std::string_view start) {
   constexpr std::string_view kMagic = "\x93NUMPY";
-  if (start.size() < 12 || start.substr(0, kMagic.size()) != kMagic) refuse_npy("is not a .npy file");
+  if (start.size() < 12 || start.substr(0, kMagic.size()) != kMagic)
+    throw Error(ExitCode::kData, "is not a .npy file");
   const auto byte = [&](size_t at) { return static_cast<size_t>(static_cast<unsigned char>(start[at])); };
   const size_t version = byte(6);
   if (version < 1 || version > 3)
-    refuse_npy(fmt::format("has version {} of .npy; known are 1 to 3", version));
+    throw Error(ExitCode::kData, "has version {} of .npy; known are 1 to 3", version);
   const size_t begin = version == 1 ? 10 : 12;
   const size_t length = version == 1 ? byte(8) + (byte(9) << 8)
                                      : byte(8) + (byte(9) << 8) + (byte(10) << 16) + (byte(11) << 24);
   if (begin + length > start.size() || begin + length > kMostNpyHeaderBytes)
-    refuse_npy("its header is cut off, or longer than that of any array of numbers");
+    throw Error(ExitCode::kData, "its header is cut off, or longer than that of any array of numbers");
   const std::string text(start.substr(begin, length));
   static const Pattern kType("'descr': *'([^']{1,16})'"), kOrder("'fortran_order': *(True|False)"),
       kShape("'shape': *\\(([0-9L, ]*)\\)");
   const auto type = kType.search(text), order = kOrder.search(text), shape = kShape.search(text);
   if (!type || !order || !shape)
-    refuse_npy("its header does not describe an array of numbers (of records, perhaps)");
-  if ((*order)[1].text == "True") refuse_npy("is in Fortran's order; save numpy.ascontiguousarray(array)");
+    throw Error(ExitCode::kData, "its header does not describe an array of numbers (of records, perhaps)");
+  if ((*order)[1].text == "True")
+    throw Error(ExitCode::kData, "is in Fortran's order; save numpy.ascontiguousarray(array)");
   NpyHeader header;
   header.type = (*type)[1].text;
   header.shape = shape_from((*shape)[1].text);
@@ -92,7 +93,7 @@ NpyHeader parse_npy_header(std::string_view start) {
   double numbers = 1;  // in floating point, where a product of such sizes cannot overflow
   for (const int64_t size : header.shape) numbers *= static_cast<double>(size);
   if (numbers > static_cast<double>(kMostNumbers))
-    refuse_npy("its header promises more numbers than fit a computer");
+    throw Error(ExitCode::kData, "its header promises more numbers than fit a computer");
   return header;
 }
 

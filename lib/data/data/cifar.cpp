@@ -96,8 +96,8 @@ StoredExamples read_records(const CifarKind& kind, const std::vector<fs::path>& 
       labels[done] = label[kind.labels - 1];
       if (labels[done] >= classes)
         file.fail(example * kind.record() + kind.labels - 1,
-                  fmt::format("label {} of example {} is not below the number of classes, {}", labels[done],
-                              example, classes));
+                  "label {} of example {} is not below the number of classes, {}", labels[done], example,
+                  classes);
       file.read(pixels + done * kPixelBytes, kPixelBytes);
     }
   }

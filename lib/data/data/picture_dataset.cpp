@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/checksum.h"
+#include "core/data_errors.h"
 #include "core/text.h"
 #include "data/image_source.h"
 #include "data/memory_source.h"
@@ -99,7 +100,7 @@ void leave_out_bad(ListedPictures& all, const DataSpec& spec, Reading reading,
   if (!bad || bad->empty()) return;
   all.bad = described(all.list, *bad);
   if (reading == Reading::kNow && all.bad.count > spec.bad_examples_allowed)
-    refuse_path(all.list.root,
+    refuse_file(all.list.root,
                 bad_examples_text(all.bad) +
                     fmt::format("; data.bad_examples_allowed is {}: mend or remove them, or raise it",
                                 with_separators(spec.bad_examples_allowed)));

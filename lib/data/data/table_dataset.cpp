@@ -16,6 +16,7 @@
 
 #include "arrays/array_file.h"
 #include "core/checksum.h"
+#include "core/data_errors.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
@@ -37,10 +38,6 @@ constexpr int64_t kRowsAtOnce = 4096;
 // A smaller table is read sooner than others are told where it is.
 constexpr int64_t kLeastSharedBytes = int64_t{1} << 20;
 constexpr uint64_t kTestPart = 1;  // the stream of random numbers; the validation part has 0
-
-[[noreturn]] void refuse_data(const std::string& where, const std::string& what) {
-  throw Error(ExitCode::kData, "{}: {}", printable(where, 1000), what);
-}
 
 std::string location_of(const DataSpec& spec) {
   if (!spec.path) throw FieldError("data.path", "missing; " + spec.dataset + " has no usual folder");
@@ -188,12 +185,11 @@ CsvFiles csv_files(const DataSpec& spec) {
   const bool is_folder = fs::is_directory(path);
   CsvFiles files{.train = is_folder ? csv_in(path, "train") : path};
   if (is_folder) files.test = csv_in(path, "test");
-  if (files.train.empty()) refuse_data(path.string(), "there is no train.csv or train.csv.gz in this folder");
+  if (files.train.empty()) refuse_file(path, "there is no train.csv or train.csv.gz in this folder");
   if (!fs::exists(files.train))
-    refuse_data(
-        path.string(),
-        "there is no such file or folder; data.path names a table (scripts/make_table makes those of the "
-        "examples)");
+    refuse_file(path.string(),
+                "there is no such file or folder; data.path names a table (scripts/make_table makes those of "
+                "the examples)");
   return files;
 }
 
@@ -281,7 +277,7 @@ Dataset load_csv(const DataSpec& spec) {
   info.class_names = format.classes;
   info.classes = std::ssize(format.classes);
   if (format.classes.empty()) info.target_names = format.targets;
-  if (info.classes == 1) refuse_data(files.train.string(), "all training examples are of the same class");
+  if (info.classes == 1) refuse_file(files.train, "all training examples are of the same class");
   if (spec.classes && info.classes > 0 && *spec.classes != info.classes)
     throw FieldError("data.classes", "{}, but column '{}' has {}", *spec.classes,
                      printable(format.targets.front(), 100), info.classes);
@@ -309,26 +305,26 @@ void require_finite(const std::string& what, const at::Tensor& numbers) {
   for (int64_t row = 0; row < numbers.size(0); row += kRowsAtOnce) {
     const int64_t count = std::min(kRowsAtOnce, numbers.size(0) - row);
     if (!at::isfinite(numbers.narrow(0, row, count)).all().item<bool>())
-      refuse_data(what, fmt::format("not all numbers of examples {} to {} are finite", row, row + count - 1));
+      refuse_file(what, "not all numbers of examples {} to {} are finite", row, row + count - 1);
   }
 }
 
 // Inputs as a source takes them: uint8 pictures with their channels, or numbers.
 at::Tensor inputs_from(const std::string& what, const at::Tensor& stored) {
   if (stored.dim() < 1 || stored.dim() > 4 || stored.numel() == 0)
-    refuse_data(what,
-                fmt::format("has the shape {}; examples are [n], [n, features], [n, height, width] or [n, "
-                            "channels, height, width], and there is at least one",
-                            shape_text(stored)));
+    refuse_file(what,
+                "has the shape {}; examples are [n], [n, features], [n, height, width] or [n, channels, "
+                "height, width], and there is at least one",
+                shape_text(stored));
   const auto is_channels = [&](int64_t dimension) {
     const int64_t size = stored.size(dimension);
     return size == 1 || size == 3 || size == 4;
   };
   if (stored.dim() == 4 && is_channels(3) && !is_channels(1))
-    refuse_data(what,
-                fmt::format("has the shape {}, with the channels at the end, as TensorFlow has them; save "
-                            "numpy.ascontiguousarray(array.transpose(0, 3, 1, 2))",
-                            shape_text(stored)));
+    refuse_file(what,
+                "has the shape {}, with the channels at the end, as TensorFlow has them; save "
+                "numpy.ascontiguousarray(array.transpose(0, 3, 1, 2))",
+                shape_text(stored));
   at::Tensor inputs = stored;
   if (stored.dim() == 1) inputs = inputs.unsqueeze(1);
   if (stored.dim() == 3) inputs = inputs.unsqueeze(1);
@@ -341,7 +337,7 @@ at::Tensor inputs_from(const std::string& what, const at::Tensor& stored) {
 at::Tensor targets_from(const std::string& what, const at::Tensor& stored) {
   const bool column = stored.dim() == 2 && stored.size(1) == 1;
   if (stored.dim() != 1 && stored.dim() != 2)
-    refuse_data(what, fmt::format("has the shape {}; targets are [n] or [n, outputs]", shape_text(stored)));
+    refuse_file(what, "has the shape {}; targets are [n] or [n, outputs]", shape_text(stored));
   if (stored.is_floating_point()) return (stored.dim() == 1 ? stored.unsqueeze(1) : stored).contiguous();
   if (stored.dim() == 1 || column) return stored.reshape({-1}).to(at::kLong).contiguous();
   return stored.to(at::kFloat).contiguous();
@@ -351,14 +347,14 @@ StoredExamples examples_in(const std::string& path, const std::map<std::string, 
                            const std::string& part) {
   const auto array = [&](const std::string& name) {
     const auto found = arrays.find(name);
-    if (found == arrays.end()) refuse_data(path, "there is no array " + name);
+    if (found == arrays.end()) refuse_file(path, "there is no array " + name);
     return found->second;
   };
   StoredExamples examples{inputs_from(path + ": x_" + part, array("x_" + part)),
                           targets_from(path + ": y_" + part, array("y_" + part))};
   if (examples.inputs.size(0) != examples.targets.size(0))
-    refuse_data(path, fmt::format("x_{0} has {1} examples and y_{0} has {2}", part, examples.inputs.size(0),
-                                  examples.targets.size(0)));
+    refuse_file(path, "x_{0} has {1} examples and y_{0} has {2}", part, examples.inputs.size(0),
+                examples.targets.size(0));
   return examples;
 }
 
@@ -375,14 +371,14 @@ int64_t count_classes(const std::string& path, const DataSpec& spec, const Store
   for (const StoredExamples* part : parts_in(train, test)) {
     if (part->targets.dim() > 1) continue;
     if (part->targets.min().item<int64_t>() < 0)
-      refuse_data(path, "a class is negative; classes count from 0");
+      refuse_file(path, "a class is negative; classes count from 0");
     largest = std::max(largest, part->targets.max().item<int64_t>());
   }
   if (largest >= spec.classes.value_or(kMostClassesOfArrays))
-    refuse_data(path,
-                fmt::format("there is a class {}, but at most {} classes; targets that are no classes are "
-                            "saved as floating-point numbers",
-                            largest, spec.classes.value_or(kMostClassesOfArrays)));
+    refuse_file(path,
+                "there is a class {}, but at most {} classes; targets that are no classes are saved as "
+                "floating-point numbers",
+                largest, spec.classes.value_or(kMostClassesOfArrays));
   return spec.classes.value_or(largest + 1);
 }
 
@@ -403,12 +399,11 @@ Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
                test->inputs.scalar_type() != train.inputs.scalar_type() ||
                test->targets.sizes().slice(1) != train.targets.sizes().slice(1) ||
                test->targets.is_floating_point() != train.targets.is_floating_point()))
-    refuse_data(
-        path,
-        fmt::format("the examples of the test, {} with targets {}, are not like those of the training, {} "
-                    "with targets {}, or have other types",
-                    shape_text(test->inputs), shape_text(test->targets), shape_text(train.inputs),
-                    shape_text(train.targets)));
+    refuse_file(path,
+                "the examples of the test, {} with targets {}, are not like those of the training, {} with "
+                "targets {}, or have other types",
+                shape_text(test->inputs), shape_text(test->targets), shape_text(train.inputs),
+                shape_text(train.targets));
   if (checks_numbers) {
     for (const StoredExamples* part : parts_in(train, test)) {
       require_finite(path + ": inputs", part->inputs);

@@ -32,9 +32,6 @@ ImageFacts webp_facts(const std::string& bytes);
 // The fault of a file that ends before its picture does.
 inline constexpr const char* kCut = "it is cut off";
 
-// Throws Error(kData) with that text.
-[[noreturn]] void refuse_image(const std::string& fault);
-
 // Throws Error(kData) if an image of this size is beyond the limits.
 void require_size(int64_t width, int64_t height);
 

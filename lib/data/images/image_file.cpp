@@ -42,11 +42,11 @@ const std::vector<Format>& formats() {
 }
 
 const Format& format_of(const std::string& bytes) {
-  if (bytes.empty()) refuse_image("the file is empty");
+  if (bytes.empty()) throw Error(ExitCode::kData, "the file is empty");
   const auto format = std::find_if(formats().begin(), formats().end(), [&bytes](const Format& any) {
     return bytes.size() >= any.at && bytes.compare(any.at, any.magic.size(), any.magic) == 0;
   });
-  if (format->decode == nullptr) refuse_image(format->fault);
+  if (format->decode == nullptr) throw Error(ExitCode::kData, format->fault);
   return *format;
 }
 

@@ -72,7 +72,7 @@ class PngReader {
   template <typename Work>
   void attempt(const Work& work) {
     if (setjmp(png_jmpbuf(png_.state)) == 0) return work();
-    refuse_image("no sound PNG: " + fault_);
+    throw Error(ExitCode::kData, "no sound PNG: " + fault_);
   }
 
   static void on_fault(png_structp state, png_const_charp message) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "core/error.h"
 #include "images/codecs.h"
 #include "images/exif.h"
 
@@ -22,7 +23,7 @@ WebPData data_of(const std::string& bytes) {
   for (size_t at = kRiffHeader; at-- > kRiffHeader / 2;)
     follow = follow << 8 | (at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0xFF);
   const bool cut = bytes.size() < kRiffHeader + follow;
-  refuse_image("no sound WebP: " + (cut ? kCut : part + " is damaged"));
+  throw Error(ExitCode::kData, "no sound WebP: " + (cut ? kCut : part + " is damaged"));
 }
 
 // The metadata of a file whose header is sound.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/checksum.h"
+#include "core/data_errors.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
@@ -97,9 +98,8 @@ class Division {
                                     const BadImages& bad) {
   const auto one = std::lower_bound(bad.begin(), bad.end(), lost,
                                     [](const BadImage& any, int64_t index) { return any.index < index; });
-  refuse_path(all.root,
-              fmt::format("no picture of the class '{}' can be read; {}: {}", printable(all.classes[label]),
-                          title_of({}, all.pictures[static_cast<size_t>(lost)].file), one->fault));
+  refuse_file(all.root, "no picture of the class '{}' can be read; {}: {}", printable(all.classes[label]),
+              title_of({}, all.pictures[static_cast<size_t>(lost)].file), one->fault);
 }
 
 }  // namespace
@@ -130,16 +130,11 @@ std::string left_out_text(const EndingCounts& left_out) {
 
 void require_mostly_pictures(const PictureList& all) {
   if (files_of(all.left_out) <= std::ssize(all.pictures)) return;
-  refuse_path(
-      all.root,
-      fmt::format("most of its files cannot be read: there {} {}, and {}; convert them to PNG or JPEG, or "
-                  "move them elsewhere",
-                  all.pictures.size() == 1 ? "is" : "are", counted(std::ssize(all.pictures), "picture"),
-                  left_out_text(all.left_out)));
-}
-
-void refuse_path(const fs::path& path, const std::string& fault) {
-  throw Error(ExitCode::kData, printable(path.string(), 1000) + ": " + fault);
+  refuse_file(all.root,
+              "most of its files cannot be read: there {} {}, and {}; convert them to PNG or JPEG, or move "
+              "them elsewhere",
+              all.pictures.size() == 1 ? "is" : "are", counted(std::ssize(all.pictures), "picture"),
+              left_out_text(all.left_out));
 }
 
 void refuse_both(const fs::path& folder, const char* field, bool is_drawn) {
@@ -201,12 +196,11 @@ PictureList divided(PictureList all, const DataSpec& spec) {
 
 void check_picture_classes(const PictureList& all, const DataSpec& spec) {
   if (all.classes.size() > kMostPictureClasses)
-    refuse_path(all.root,
-                fmt::format("{} classes, where {} can be read", with_separators(std::ssize(all.classes)),
-                            with_separators(kMostPictureClasses)));
+    refuse_file(all.root, "{} classes, where {} can be read", with_separators(std::ssize(all.classes)),
+                with_separators(kMostPictureClasses));
   if (!spec.class_names.empty() && spec.class_names != all.classes)
-    refuse_path(all.root, fmt::format("its classes are {}; the job's (data.class_names) are {}",
-                                      printable(join(all.classes)), printable(join(spec.class_names))));
+    refuse_file(all.root, "its classes are {}; the job's (data.class_names) are {}",
+                printable(join(all.classes)), printable(join(spec.class_names)));
   if (spec.classes && *spec.classes != std::ssize(all.classes))
     throw FieldError("data.classes", "is {}, and {} has {}", *spec.classes,
                      printable(all.root.string(), 1000), counted(std::ssize(all.classes), "class"));

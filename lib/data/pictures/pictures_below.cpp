@@ -1,13 +1,9 @@
 #include "pictures/pictures_below.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 
-#include "core/error.h"
-#include "core/files.h"
-#include "core/text.h"
+#include "core/data_errors.h"
 
 namespace dtrain {
 namespace {
@@ -41,11 +37,10 @@ PicturesBelow pictures_below(const fs::path& folder) {
   try {
     look_into(folder, found, seen);
   } catch (const fs::filesystem_error& error) {
-    throw Error(file_failure_code(error.code().value(), ExitCode::kData), "{}: cannot be read: {}",
-                printable(error.path1().string(), 1000), error.code().message());
+    fail_on_file(error.path1(), "cannot be read", error.code().value());
   }
   if (found.files.empty())
-    refuse_path(folder, fmt::format("there are no pictures ({}) in it or below it", kPictureEndings));
+    refuse_file(folder, "there are no pictures ({}) in it or below it", kPictureEndings);
   return found;
 }
 

@@ -12,6 +12,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/data_errors.h"
 #include "core/parallel.h"
 #include "core/text.h"
 #include "host/cores.h"
@@ -50,11 +51,10 @@ double number_of(const std::filesystem::path& path, const CellRules& rules, cons
   const NumberStyle style = column.reading.style;
   const std::optional<double> number = is_date ? days_in_cell(cell) : number_in_cell(cell, style);
   if (number && std::isfinite(*number)) return *number;
-  refuse_table(
-      path, fmt::format("{}, row {}: '{}' is not {}{}; correct it{}", in_column(column.name), row,
-                        printable(std::string(cell), 60),
-                        is_date ? "a date such as 2024-12-31 or 31.12.2024" : "a finite number",
-                        is_date || style == NumberStyle() ? "" : " with " + style_text(style), rules.advice));
+  refuse_file(path, "{}, row {}: '{}' is not {}{}; correct it{}", in_column(column.name), row,
+              printable(std::string(cell), 60),
+              is_date ? "a date such as 2024-12-31 or 31.12.2024" : "a finite number",
+              is_date || style == NumberStyle() ? "" : " with " + style_text(style), rules.advice);
 }
 
 // The chosen columns, as they grow by the rows of pieces of a file.
@@ -92,7 +92,7 @@ class GrowingColumns {
   void add(const std::vector<RawColumn>& some, int64_t rows) {
     rows_ += rows;
     if (rows_ * std::ssize(chosen_) > kMaxTableCells)
-      refuse_table(path_, fmt::format("has more than {} cells", with_separators(kMaxTableCells)));
+      refuse_file(path_, "has more than {} cells", with_separators(kMaxTableCells));
     for (size_t i = 0; i < chosen_.size(); ++i) {
       std::vector<double>& values = chosen_[i].column.values;
       std::vector<double> places;  // of the words of these rows among those of all
@@ -107,7 +107,7 @@ class GrowingColumns {
   }
 
   RawTable finished(char separator) {
-    if (rows_ == 0) refuse_table(path_, "has a header and no rows");
+    if (rows_ == 0) refuse_file(path_, "has a header and no rows");
     RawTable table{.path = path_, .columns = {}, .rows = rows_, .separator = separator};
     for (Chosen& one : chosen_) table.columns.push_back(std::move(one.column));
     return table;
@@ -122,12 +122,10 @@ class GrowingColumns {
       return kUnknownWord;
     }
     if (one.column.words.size() >= kMaxCategories)
-      refuse_table(
-          path_, fmt::format("{} has more than {} different values, which are no {}",
-                             in_column(one.column.name), kMaxCategories,
-                             one.is_target
-                                 ? "classes; if it is a number to predict, use train.loss: mean_squared_error"
-                                 : "categories; leave it out with data.ignore"));
+      refuse_file(path_, "{} has more than {} different values, which are no {}", in_column(one.column.name),
+                  kMaxCategories,
+                  one.is_target ? "classes; if it is a number to predict, use train.loss: mean_squared_error"
+                                : "categories; leave it out with data.ignore");
     one.column.words.push_back(word);
     return static_cast<double>(words_[index].add(word));
   }
@@ -155,7 +153,7 @@ const RawColumn& column_named(const RawTable& table, const std::string& name) {
   for (const RawColumn& column : table.columns) {
     if (column.name == name) return column;
   }
-  refuse_table(table.path, "there is no " + in_column(name));
+  refuse_file(table.path, "there is no " + in_column(name));
 }
 
 // Sorted by their values if all are numbers, otherwise as text.
@@ -216,10 +214,9 @@ std::vector<int64_t> places_of_words(const RawColumn& column, const std::vector<
 
 [[noreturn]] void refuse_missing(const RawTable& table, const std::string& name, int64_t row,
                                  bool is_target) {
-  refuse_table(table.path,
-               fmt::format("{}, row {}: the value is missing{}", in_column(name), row + 1,
-                           is_target ? "; remove the row, for a target cannot be made up"
-                                     : "; data.missing: mean fills in the mean of the training examples"));
+  refuse_file(table.path, "{}, row {}: the value is missing{}", in_column(name), row + 1,
+              is_target ? "; remove the row, for a target cannot be made up"
+                        : "; data.missing: mean fills in the mean of the training examples");
 }
 
 // An input column of a table, as it becomes inputs.
@@ -305,10 +302,9 @@ void encode_classes(const RawTable& table, const TableFormat& format, int64_t* o
     if (std::isnan(value)) refuse_missing(table, column.name, row, true);
     const int64_t place = places[static_cast<size_t>(value)];
     if (place < 0)
-      refuse_table(table.path, fmt::format("{}, row {}: '{}' is not a class of the training examples{}",
-                                           in_column(column.name), row + 1,
-                                           printable(column.words[static_cast<size_t>(value)], 60),
-                                           column.reading.kind == CellKind::kNumber ? loss_advice() : ""));
+      refuse_file(table.path, "{}, row {}: '{}' is not a class of the training examples{}",
+                  in_column(column.name), row + 1, printable(column.words[static_cast<size_t>(value)], 60),
+                  column.reading.kind == CellKind::kNumber ? loss_advice() : "");
     out[row] = place;
   }
 }
@@ -333,7 +329,7 @@ constexpr size_t kMostRefusals = 5;  // columns in a message
     refusals.resize(kMostRefusals);
     refusals.push_back(fmt::format("and {} more", counted(more, "column")));
   }
-  refuse_table(path, join(refusals, "\n  "));
+  refuse_file(path, join(refusals, "\n  "));
 }
 
 // The columns of a table that was counted, ready to be read.
@@ -439,10 +435,10 @@ TableFormat make_table_format(const RawTable& table, const TableWish& wish,
   });
   if (wish.classes) format.classes = words_in(column_named(table, wish.targets.front()), training);
   const int64_t width = format.width();
-  if (width == 0) refuse_table(table.path, "has no columns besides the targets and those of data.ignore");
+  if (width == 0) refuse_file(table.path, "has no columns besides the targets and those of data.ignore");
   if (width > kMaxTableInputs)
-    refuse_table(table.path, fmt::format("makes {} inputs, words one for each category; at most {}",
-                                         with_separators(width), with_separators(kMaxTableInputs)));
+    refuse_file(table.path, "makes {} inputs, words one for each category; at most {}",
+                with_separators(width), with_separators(kMaxTableInputs));
   return format;
 }
 
@@ -450,9 +446,8 @@ TableTensors encode_table(const RawTable& table, const TableFormat& format, bool
                           const MakeTensor& make_tensor) {
   const int64_t width = format.width();
   if (table.rows > 2 * kMaxTableCells / width)
-    refuse_table(table.path,
-                 fmt::format("makes {} rows of {} inputs, more than {} numbers", with_separators(table.rows),
-                             with_separators(width), with_separators(2 * kMaxTableCells)));
+    refuse_file(table.path, "makes {} rows of {} inputs, more than {} numbers", with_separators(table.rows),
+                with_separators(width), with_separators(2 * kMaxTableCells));
   const auto make = [&](at::IntArrayRef shape, at::ScalarType type) {
     return make_tensor ? make_tensor(shape, type) : at::empty(shape, type);
   };
