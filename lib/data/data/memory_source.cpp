@@ -19,6 +19,10 @@ void require_sound(bool holds, const char* what) {
   if (!holds) throw Error(ExitCode::kBug, std::string("examples in memory: ") + what);
 }
 
+bool is_float_or_double(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble;
+}
+
 constexpr int64_t kAhead = 2;  // rows
 
 // The processor cannot predict the addresses of rows in random order: without prefetching, half the time of a
@@ -28,44 +32,66 @@ void fetch_ahead(const uint8_t* data, int64_t bytes) {
     __builtin_prefetch(data + offset);
 }
 
-template <typename T>
-void normalise_rows(const at::Tensor& images, const int64_t* rows, const at::Tensor& values,
-                    at::Tensor& out) {
-  const int64_t pixels = images[0].numel();
-  const uint8_t* source = images.const_data_ptr<uint8_t>();
-  T* target = out.mutable_data_ptr<T>();
-  for (int64_t row = 0; row < out.size(0); ++row) {
-    if (row + kAhead < out.size(0)) fetch_ahead(source + rows[row + kAhead] * pixels, pixels);
-    map_pixels(source + rows[row] * pixels, pixels, values.const_data_ptr<T>(), values.size(0),
-               target + row * pixels);
+void normalise_rows(const at::Tensor& images, std::span<const int64_t> rows, const at::Tensor& values,
+                    const at::Tensor& out) {
+  const int64_t pixels = images.stride(0);
+  const uint8_t* const source = images.const_data_ptr<uint8_t>();
+  for (size_t row = 0; row < rows.size(); ++row) {
+    if (row + kAhead < rows.size()) fetch_ahead(source + rows[row + kAhead] * pixels, pixels);
+    map_pixels(source + rows[row] * pixels, pixels, values, out, static_cast<int64_t>(row));
   }
 }
 
-void copy_rows(const at::Tensor& images, const int64_t* rows, at::Tensor& out) {
-  const int64_t pixels = images[0].numel();
-  const uint8_t* source = images.const_data_ptr<uint8_t>();
-  uint8_t* target = out.mutable_data_ptr<uint8_t>();
-  for (int64_t row = 0; row < out.size(0); ++row)
-    std::copy_n(source + rows[row] * pixels, pixels, target + row * pixels);
+// Plain loops, as in map_pixels().
+template <typename From, typename To = From>
+void gather_as(const at::Tensor& stored, std::span<const int64_t> rows, at::Tensor& out) {
+  const int64_t numbers = stored.numel() / std::max<int64_t>(1, stored.size(0));
+  const From* source = stored.const_data_ptr<From>();
+  To* target = out.mutable_data_ptr<To>();
+  for (const int64_t row : rows) {
+    std::transform(source + row * numbers, source + (row + 1) * numbers, target,
+                   [](From number) { return static_cast<To>(number); });
+    target += numbers;
+  }
+}
+
+// Copies the rows of `stored` into `out`, in its type.
+void gather(const at::Tensor& stored, std::span<const int64_t> rows, at::Tensor& out) {
+  const bool to_float = out.scalar_type() == at::kFloat;
+  if (rows.empty()) return;
+  if (stored.scalar_type() == at::kByte)
+    gather_as<uint8_t>(stored, rows, out);
+  else if (stored.scalar_type() == at::kLong)
+    gather_as<int64_t>(stored, rows, out);
+  else if (stored.scalar_type() == at::kFloat)
+    to_float ? gather_as<float>(stored, rows, out) : gather_as<float, double>(stored, rows, out);
+  else
+    to_float ? gather_as<double, float>(stored, rows, out) : gather_as<double>(stored, rows, out);
 }
 
 class MemorySource : public ExampleSource {
  public:
   MemorySource(StoredExamples all, NamesOf names, BeforeReading before_reading)
       : all_(std::move(all)), names_(std::move(names)), before_reading_(std::move(before_reading)) {
-    require_sound(all_.inputs.defined() && all_.targets.defined(), "no images or no labels");
+    const auto& [inputs, targets] = all_;
+    require_sound(inputs.defined() && targets.defined(), "no inputs or no targets");
+    const bool pixels = has_pixels() && inputs.dim() == 4;
+    const bool numbers = is_float_or_double(inputs) && inputs.dim() >= 2;
     require_sound(
-        all_.inputs.scalar_type() == at::kByte && all_.inputs.dim() == 4 && all_.inputs.is_contiguous(),
-        "images must be contiguous uint8 [n, channels, height, width]");
-    require_sound(
-        all_.targets.scalar_type() == at::kLong && all_.targets.dim() == 1 && all_.targets.is_contiguous(),
-        "labels must be contiguous int64 [n]");
-    require_sound(all_.inputs.size(0) == all_.targets.size(0), "as many images as labels are needed");
+        (pixels || numbers) && inputs.is_contiguous(),
+        "inputs must be contiguous uint8 [n, channels, height, width], float32 or float64 [n, ...]");
+    const bool classes = targets.scalar_type() == at::kLong && targets.dim() == 1;
+    const bool predicted = numbers && is_float_or_double(targets) && targets.dim() == 2;
+    require_sound((classes || predicted) && targets.is_contiguous(),
+                  "targets must be contiguous int64 [n], or of numbers float32 or float64 [n, targets]");
+    require_sound(inputs.size(0) == targets.size(0), "as many inputs as targets are needed");
   }
 
   int64_t size() const override { return all_.size(); }
   at::IntArrayRef shape() const override { return all_.inputs.sizes().slice(1); }
-  at::Tensor classes() const override { return all_.targets; }
+  bool has_pixels() const override { return all_.inputs.scalar_type() == at::kByte; }
+  int64_t targets() const override { return all_.targets.dim() == 1 ? 0 : all_.targets.size(1); }
+  at::Tensor classes() const override { return targets() == 0 ? all_.targets : at::Tensor(); }
   std::optional<StoredExamples> in_memory() const override {
     std::vector<int64_t> indices(before_reading_ ? static_cast<size_t>(size()) : 0);
     std::iota(indices.begin(), indices.end(), int64_t{0});
@@ -78,17 +104,11 @@ class MemorySource : public ExampleSource {
 
   void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
     if (before_reading_) before_reading_(indices);
-    const int64_t* rows = indices.data();
-    if (!values.defined()) {
-      copy_rows(all_.inputs, rows, slot.inputs);
-    } else if (values.scalar_type() == at::kFloat) {
-      normalise_rows<float>(all_.inputs, rows, values, slot.inputs);
-    } else {
-      normalise_rows<double>(all_.inputs, rows, values, slot.inputs);
-    }
-    const int64_t* labels = all_.targets.const_data_ptr<int64_t>();
-    std::transform(indices.begin(), indices.end(), slot.targets.mutable_data_ptr<int64_t>(),
-                   [labels](int64_t row) { return labels[row]; });
+    if (has_pixels() && values.defined())
+      normalise_rows(all_.inputs, indices, values, slot.inputs);
+    else
+      gather(all_.inputs, indices, slot.inputs);
+    gather(all_.targets, indices, slot.targets);
   }
 
  private:
@@ -99,8 +119,8 @@ class MemorySource : public ExampleSource {
 
 }  // namespace
 
-ExampleSourcePtr make_memory_source(StoredExamples images, NamesOf names, BeforeReading before_reading) {
-  return std::make_shared<MemorySource>(std::move(images), std::move(names), std::move(before_reading));
+ExampleSourcePtr make_memory_source(StoredExamples examples, NamesOf names, BeforeReading before_reading) {
+  return std::make_shared<MemorySource>(std::move(examples), std::move(names), std::move(before_reading));
 }
 
 StoredExamples stored_examples_of(const ExampleSource& source) {

@@ -22,7 +22,6 @@
 #include "core/text.h"
 #include "core/version.h"
 #include "data/memory_source.h"
-#include "data/number_source.h"
 #include "data/shared_table.h"
 #include "data/split.h"
 #include "spec/print.h"
@@ -286,7 +285,12 @@ Dataset load_csv(const DataSpec& spec) {
   ExampleRows rows = divide_rows(spec, table.train.size(), table.test.has_value());
   if (table.test) rows.test = rows_of_test_file(spec, table.test->size());
   const auto source_of = [](const StoredExamples& examples, const fs::path& file) {
-    return make_number_source(examples, file.filename().string());
+    const auto names_of = [name = file.filename().string()](std::span<const int64_t> indices) {
+      std::vector<ExampleName> names;
+      for (const int64_t index : indices) names.push_back({.file = name, .row = index + 1});
+      return names;
+    };
+    return make_memory_source(examples, names_of);
   };
   Dataset dataset = dataset_of(std::move(info), source_of(table.train, files.train),
                                table.test ? source_of(*table.test, files.test) : nullptr, rows);
@@ -383,10 +387,9 @@ int64_t count_classes(const std::string& path, const DataSpec& spec, const Store
 }
 
 ExampleSourcePtr source_of(StoredExamples examples) {
-  const bool pixels = examples.inputs.scalar_type() == at::kByte && examples.targets.dim() == 1;
-  if (pixels) return make_memory_source(std::move(examples));
-  if (examples.inputs.scalar_type() == at::kByte) examples.inputs = examples.inputs.to(at::kFloat).div_(255);
-  return make_number_source(std::move(examples));
+  if (examples.inputs.scalar_type() == at::kByte && examples.targets.dim() != 1)
+    examples.inputs = examples.inputs.to(at::kFloat).div_(255);
+  return make_memory_source(std::move(examples));
 }
 
 Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
