@@ -21,10 +21,6 @@ bool is_picture_dataset(const std::string& name);
 std::optional<DatasetInfo> find_image_folder(const std::filesystem::path& place, const DataSpec& spec);
 std::optional<DatasetInfo> find_archives(const std::filesystem::path& place, const DataSpec& spec);
 
-// The images of `set`, with labels int64 [n], decoded whenever they are read by as many threads as LibTorch
-// has when this is called.
-ExampleSourcePtr make_image_source(ImageSet set, at::Tensor labels);
-
 // Lists and divides the pictures at info.source, which find_dataset() has found. With spec.on_bad_example
 // skip without those that cannot be read, for which all are read now if they were not before. Throws
 // Error(kData) if they are more than spec.bad_examples_allowed.

@@ -10,7 +10,6 @@
 #include "catch.h"
 #include "data/data_files.h"
 #include "data/dataset.h"
-#include "data/image_source.h"
 #include "data/memory_source.h"
 #include "data/picture_files.h"
 #include "files.h"
