@@ -16,7 +16,6 @@
 #include "data/pixel_values.h"
 #include "data/split.h"
 #include "images/image_cache.h"
-#include "images/image_memory.h"
 #include "pictures/archives.h"
 #include "pictures/image_folder.h"
 

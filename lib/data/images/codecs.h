@@ -5,13 +5,14 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "images/image_file.h"
 
 namespace dtrain {
 
 // Each takes the bytes of a whole file and returns its pixels, uint8 [height, width, channels] with 1 (grey)
-// or 3 (red, green, blue) channels, upright: turned as the file's metadata says (exif.h). A byte may lie
+// or 3 (red, green, blue) channels, upright: turned as the file's metadata says (exif.cpp). A byte may lie
 // unused between two pixels (fit.cpp makes use of it). They throw Error(kData) with the fault, without a file
 // name, for damaged bytes and for sizes beyond the limits of image_file.h, which are checked before memory is
 // allocated.
@@ -41,5 +42,26 @@ at::Tensor rows_of_pixels(int64_t width, int64_t height, int64_t channels);
 // Colours and their opacity, uint8 [height, width, 2 (grey) or 4 (red, green, blue)], on white and without
 // it, to the bits of Pillow's alpha_composite(): uint8 [height, width, 1 or 3].
 at::Tensor on_white(const at::Tensor& pixels);
+
+// The metadata of a picture as its file has it; empty: it has none.
+struct Metadata {
+  std::string_view exif = {};  // a TIFF header with directories (CIPA DC-008), "Exif\0\0" may be before it
+  std::string_view xmp = {};   // XML (ISO 16684-1)
+};
+
+struct JpegSegments {
+  Metadata metadata;
+  bool cut = false;  // the file ends before its pixels begin
+};
+
+// Of a JPEG file. Reads nothing outside of `jpeg`, which the result refers to.
+JpegSegments jpeg_segments(std::string_view jpeg);
+
+// Which side of the stored picture is up, 1 (upright) to 8: as Pillow reads it, EXIF's tag 0x0112, or where
+// EXIF has no such tag XMP's tiff:Orientation. 1 without either, or if they are damaged.
+int orientation_of(const Metadata& metadata);
+
+// Rotates a picture [height, width, channels] that is stored with this orientation upright.
+at::Tensor upright(const at::Tensor& stored, int orientation);
 
 }  // namespace dtrain

@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "images/codecs.h"
-#include "images/exif.h"
 #include "images/image_file.h"
 
 namespace dtrain {

@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "images/codecs.h"
-#include "images/exif.h"
 
 namespace dtrain {
 namespace {

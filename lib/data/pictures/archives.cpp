@@ -19,7 +19,6 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "images/image_file.h"
-#include "pictures/packed_archive.h"
 #include "yaml/yaml_tree.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-#include "pictures/packed_archive.h"
+#include "pictures/archives.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
-#include "pictures/packed_archive.h"
+#include "pictures/archives.h"
 #include "yaml/problem.h"
 
 namespace dtrain {
@@ -152,13 +152,10 @@ PictureList without(const PictureList& all, const BadImages& bad) {
                    .validation = {},
                    .test = {},
                    .left_out = all.left_out};
-  std::vector<int64_t> places;  // in left.pictures; -1: it is left out
-  auto next = bad.begin();
-  for (int64_t index = 0; index < std::ssize(all.pictures); ++index) {
-    const bool is_bad = next != bad.end() && next->index == index;
-    if (is_bad) ++next;
-    places.push_back(is_bad ? -1 : std::ssize(left.pictures));
-    if (!is_bad) left.pictures.push_back(all.pictures[static_cast<size_t>(index)]);
+  std::vector<int64_t> places(all.pictures.size(), -1);  // in left.pictures; -1: it is left out
+  for (const int64_t index : places_without(std::ssize(all.pictures), bad)) {
+    places[static_cast<size_t>(index)] = std::ssize(left.pictures);
+    left.pictures.push_back(all.pictures[static_cast<size_t>(index)]);
   }
   for (const auto part : {&PictureList::train, &PictureList::validation, &PictureList::test}) {
     std::vector<int64_t> lost(all.classes.size(), -1);  // by class: the first that is left out

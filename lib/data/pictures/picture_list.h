@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "images/bad_list.h"
 #include "images/image_set.h"
 #include "spec/spec.h"
 

@@ -18,7 +18,6 @@
 #include "host/cores.h"
 #include "tables/csv_cell.h"
 #include "tables/csv_file.h"
-#include "tables/word_index.h"
 #include "traits/objectives.h"
 #include "yaml/yaml_text.h"
 
@@ -28,6 +27,35 @@ namespace {
 constexpr double kMissingCell = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kRowsAtOnce = 1024;
 constexpr double kUnknownWord = -1;  // of a cell whose word is not among the column's
+
+// Words that are numbered from 0. Where a column is read as numbers, 1 and 1.0 are the same.
+class WordIndex {
+ public:
+  WordIndex(const ColumnReading& reading, const std::vector<std::string>& words) : reading_(reading) {
+    for (const std::string& word : words) places_.emplace(key_of(word), next_++);
+  }
+
+  std::optional<size_t> find(const std::string& word) const {
+    const auto found = places_.find(key_of(word));
+    return found == places_.end() ? std::nullopt : std::optional(found->second);
+  }
+  size_t add(const std::string& word) {
+    const auto [place, is_new] = places_.emplace(key_of(word), next_);
+    if (is_new) ++next_;
+    return place->second;
+  }
+
+ private:
+  std::string key_of(const std::string& word) const {
+    const bool by_number = reading_.kind == CellKind::kNumber;
+    const std::optional<double> number = by_number ? number_in_cell(word, reading_.style) : std::nullopt;
+    return number ? fmt::format("{}", *number + 0.0) : word;  // of -0, too
+  }
+
+  ColumnReading reading_;
+  std::unordered_map<std::string, size_t> places_;
+  size_t next_ = 0;
+};
 
 // Which columns are read, by their places in the file.
 struct Chosen {
