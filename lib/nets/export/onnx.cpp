@@ -1,5 +1,5 @@
 // The numbers of fields and types are from onnx/onnx.proto.
-#include "export/onnx.h"
+#include "export/exports.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/protobuf.h"
 #include "core/version.h"
-#include "export/onnx_graph.h"
+#include "export/layer_exports.h"
 #include "models/layer_kinds.h"
 #include "spec/normalisation.h"
 

@@ -1,4 +1,4 @@
-#include "export/torchscript.h"
+#include "export/exports.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "export/script_names.h"
+#include "export/layer_exports.h"
 #include "models/layer_kinds.h"
 #include "spec/normalisation.h"
 

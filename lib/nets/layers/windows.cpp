@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "export/onnx_graph.h"
+#include "export/layer_exports.h"
 #include "models/convolution.h"
 
 namespace dtrain {

@@ -9,13 +9,8 @@
 namespace dtrain {
 namespace {
 
-struct KnownKinds {
-  std::vector<const LayerKind*> kinds;
-  std::vector<std::string> names;
-};
-
-KnownKinds& known() {
-  static KnownKinds all;
+std::vector<const LayerKind*>& known() {
+  static std::vector<const LayerKind*> all;
   return all;
 }
 
@@ -25,13 +20,12 @@ void add_layer_kinds(const std::vector<const LayerKind*>& kinds) {
   for (const LayerKind* kind : kinds) {
     if (find_layer_kind(kind->name) != nullptr)
       throw Error(ExitCode::kBug, "there are two kinds of layers named '{}'", kind->name);
-    known().kinds.push_back(kind);
-    known().names.emplace_back(kind->name);
+    known().push_back(kind);
   }
 }
 
 const LayerKind* find_layer_kind(const std::string& name) {
-  for (const LayerKind* kind : known().kinds) {
+  for (const LayerKind* kind : known()) {
     if (kind->name == name) return kind;
   }
   return nullptr;
@@ -43,7 +37,11 @@ const LayerKind& kind_of(const PlacedLayer& layer) {
   return *kind;
 }
 
-const std::vector<std::string>& layer_kinds_built() { return known().names; }
+std::vector<std::string> layer_kinds_built() {
+  std::vector<std::string> names;
+  for (const LayerKind* kind : known()) names.emplace_back(kind->name);
+  return names;
+}
 
 LayerOperations operations_of(const std::vector<PlacedLayer>& layers, size_t number) {
   const auto begin = layers.begin();

@@ -38,7 +38,7 @@ void check_whole(LayerPlan& plan, size_t last, int64_t outputs, const std::strin
 }
 
 std::string unknown_kind(const std::string& kind) {
-  const auto& known = layer_kinds_built();
+  const auto known = layer_kinds_built();
   return fmt::format("unknown layer kind '{}'; known: {}{}", printable(kind), join(known),
                      did_you_mean(kind, known));
 }

@@ -56,6 +56,6 @@ std::string summary_table(const LayerPlan& plan, int64_t bytes_per_parameter);
 std::string to_string(const Shape& shape);
 
 // The kinds that a layer may have, once add_layer_kinds() has been told of them.
-const std::vector<std::string>& layer_kinds_built();
+std::vector<std::string> layer_kinds_built();
 
 }  // namespace dtrain

@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "models/layer_kinds.h"
-#include "stablehlo/layer_lowering.h"
 
 namespace dtrain {
 

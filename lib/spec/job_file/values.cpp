@@ -168,7 +168,7 @@ ValueReader ValueReader::entry(const YamlEntry& of_map) const {
 
 bool ValueReader::within_bounds(double value, const std::string& text) const {
   if (field_.bounds.contain(value)) return true;
-  problem(fmt::format("must be {}, got {}", bounds_text(field_.bounds), printable(text, 60)));
+  problem("must be {}, got {}", bounds_text(field_.bounds), printable(text, 60));
   return false;
 }
 
@@ -179,7 +179,7 @@ void ValueReader::read(bool& value) const {
   if (given->plain && (text == "true" || text == "false")) {
     value = text == "true";
   } else {
-    problem(fmt::format("expected true or false, got {}{}", in_quotes(text), boolean_hint(text)));
+    problem("expected true or false, got {}{}", in_quotes(text), boolean_hint(text));
   }
 }
 
@@ -195,15 +195,15 @@ void ValueReader::read_number(T& value) const {
   const bool infinite = !kWhole && (overflow || (number && !std::isfinite(static_cast<double>(*number))) ||
                                     text == ".inf" || text == "-.inf" || text == ".nan");
   if (number && !given->plain) {
-    problem(fmt::format("expected {}, got the quoted text {}; remove the quotes", expected, in_quotes(text)));
+    problem("expected {}, got the quoted text {}; remove the quotes", expected, in_quotes(text));
   } else if (infinite) {
-    problem(fmt::format("expected a finite number, got {}", in_quotes(text)));
+    problem("expected a finite number, got {}", in_quotes(text));
   } else if (overflow) {
-    problem(fmt::format("expected {}, got {}, which is too large", expected, in_quotes(text)));
+    problem("expected {}, got {}, which is too large", expected, in_quotes(text));
   } else if (!number) {
     std::string hint = kWhole ? integer_hint(text) + thousands_hint(text) : decimal_hint(text);
     if (hint.empty()) hint = did_you_mean(text, field_.words());
-    problem(fmt::format("expected {}, got {}{}", expected, in_quotes(text), hint));
+    problem("expected {}, got {}{}", expected, in_quotes(text), hint);
   } else if (within_bounds(static_cast<double>(*number), text)) {
     value = *number;
   }
@@ -226,14 +226,13 @@ void ValueReader::read(std::string& value) const {
   } else if (text.empty()) {
     problem("must not be empty");
   } else if (text.size() > kMaxTextBytes) {
-    problem(fmt::format("is longer than {} bytes", kMaxTextBytes));
+    problem("is longer than {} bytes", kMaxTextBytes);
   } else if (!is_clean_text(text, at) || text.find_first_of("\t\r\n") != std::string::npos) {
-    problem(fmt::format("{} has characters that are not text", in_quotes(text)));
+    problem("{} has characters that are not text", in_quotes(text));
   } else if (!field_.pattern.empty() && !matches(text, field_.pattern)) {
-    problem(fmt::format("must be {}, got {}{}", field_.made_of, in_quotes(text),
-                        name_hint(text, field_.pattern)));
+    problem("must be {}, got {}{}", field_.made_of, in_quotes(text), name_hint(text, field_.pattern));
   } else if (field_.file_system && text[0] == '~') {
-    problem(fmt::format("'~' is not expanded in {}; write ${{HOME}}", in_quotes(text)));
+    problem("'~' is not expanded in {}; write ${{HOME}}", in_quotes(text));
   } else {
     value = text;
   }
@@ -314,8 +313,7 @@ void ValueReader::read(std::map<std::string, std::string>& words) const {
                                                  join(field_.choices->built), field_.choices->built.front())))
     return;
   if (node_.entries.size() > field_.length.most)
-    return problem(
-        fmt::format("must have at most {} entries, has {}", field_.length.most, node_.entries.size()));
+    return problem("must have at most {} entries, has {}", field_.length.most, node_.entries.size());
   std::map<std::string, std::string> given;
   for (const YamlEntry& one : node_.entries) {
     if (!one.key.complaint.empty()) return problem(one.key.complaint);
@@ -335,8 +333,8 @@ void ValueReader::read(ClassWeights& weights) const {
     if (given->text == "balanced") {
       weights = {.balanced = true};
     } else {
-      problem(fmt::format("expected {}, got {}{}", kExpected, in_quotes(given->text),
-                          did_you_mean(given->text, {"balanced"})));
+      problem("expected {}, got {}{}", kExpected, in_quotes(given->text),
+              did_you_mean(given->text, {"balanced"}));
     }
     return;
   }
@@ -364,7 +362,7 @@ void ValueReader::read(TrainableSpec& trainable) const {
   TrainableSpec given;
   if (is(YamlNode::Kind::kMap)) {
     if (node_.entries.size() != 1 || node_.entries.front().key.text != "last_layers")
-      return problem(fmt::format("expected {}", kExpected));
+      return problem("expected {}", kExpected);
     int64_t count = 0;
     entry(node_.entries.front()).read(count);
     if (count > 0) trainable = {.last_layers = count};
@@ -392,11 +390,9 @@ void ValueReader::read_devices(std::vector<std::string>& devices) const {
     const std::string& text = given->text;
     const bool is_device = matches(text, field_.pattern);
     if (!is_word && !is_device && is_one_of(field_.choices->built, text)) {
-      item.problem(
-          fmt::format("a list names each replica's device; write devices: {}, or cpu or cuda:0 here", text));
+      item.problem("a list names each replica's device; write devices: {}, or cpu or cuda:0 here", text);
     } else if (text.rfind("gpu", 0) == 0) {
-      item.problem(
-          fmt::format("unknown device {}; GPUs are called cuda, or cuda:0, cuda:1, ...", in_quotes(text)));
+      item.problem("unknown device {}; GPUs are called cuda, or cuda:0, cuda:1, ...", in_quotes(text));
     } else if (!is_device && !is_one_of(field_.choices->built, text)) {
       item.problem(unknown_choice(*field_.choices, text));
     }

@@ -1,6 +1,8 @@
 // Reads one written value into one member of a spec: checks its type, words, bounds and choices.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <map>
 #include <string>
@@ -55,6 +57,11 @@ class ValueReader {
   bool within_bounds(double value, const std::string& text) const;
   std::string or_word() const;
   void problem(const std::string& text) const { report_(node_, path_, text); }
+  template <class... Values>
+  requires(sizeof...(Values) > 0) void problem(fmt::format_string<Values...> format,
+                                               Values&&... values) const {
+    problem(fmt::vformat(format, fmt::make_format_args(values...)));
+  }
   ValueReader entry(const YamlEntry& of_map) const;
   template <class T>
   void read_number(T& value) const;

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "compiled/eligibility.h"
+#include "compiled/compiled_program.h"
 #include "kernels/products.h"
 #include "plan/device_programs.h"
 

@@ -1,6 +1,6 @@
 #include "step/step_execution.h"
 
-#include "compiled/eligibility.h"
+#include "compiled/compiled_program.h"
 
 namespace dtrain {
 

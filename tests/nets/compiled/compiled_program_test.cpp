@@ -9,7 +9,6 @@
 
 #include "bare_layer.h"
 #include "catch.h"
-#include "compiled/eligibility.h"
 #include "kernels/matrices.h"
 #include "models/layer_kinds.h"
 #include "models/layer_specs.h"
