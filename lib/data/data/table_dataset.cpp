@@ -124,18 +124,25 @@ Dataset dataset_of(DatasetInfo info, const ExampleSourcePtr& train, const Exampl
   return dataset;
 }
 
+// Calls `visit` with the name and the value of each that is kept with a model.
+template <class Info, class Visit>
+void visit_kept(Info& info, const Visit& visit) {
+  visit("shape", info.example_shape);
+  visit("has_pixels", info.has_pixels);
+  visit("classes", info.classes);
+  visit("class_names", info.class_names);
+  visit("targets", info.targets);
+  visit("target_names", info.target_names);
+  visit("train_examples", info.train_examples);
+  visit("validation_examples", info.validation_examples);
+  visit("test_examples", info.test_examples);
+}
+
 // What is kept with a model, as JSON.
 std::string saved_text(const DatasetInfo& info, const std::string& format) {
-  const nlohmann::ordered_json document = {{"shape", info.example_shape},
-                                           {"has_pixels", info.has_pixels},
-                                           {"classes", info.classes},
-                                           {"class_names", info.class_names},
-                                           {"targets", info.targets},
-                                           {"target_names", info.target_names},
-                                           {"train_examples", info.train_examples},
-                                           {"validation_examples", info.validation_examples},
-                                           {"test_examples", info.test_examples},
-                                           {"format", format}};
+  nlohmann::ordered_json document;
+  visit_kept(info, [&](const char* name, const auto& value) { document[name] = value; });
+  document["format"] = format;
   return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -443,15 +450,7 @@ DatasetInfo saved_table_dataset(const DataSpec& spec) {
   DatasetInfo info;
   try {
     const nlohmann::json document = nlohmann::json::parse(spec.saved_table);
-    document.at("shape").get_to(info.example_shape);
-    document.at("has_pixels").get_to(info.has_pixels);
-    document.at("classes").get_to(info.classes);
-    document.at("class_names").get_to(info.class_names);
-    document.at("targets").get_to(info.targets);
-    document.at("target_names").get_to(info.target_names);
-    document.at("train_examples").get_to(info.train_examples);
-    document.at("validation_examples").get_to(info.validation_examples);
-    document.at("test_examples").get_to(info.test_examples);
+    visit_kept(info, [&](const char* name, auto& value) { document.at(name).get_to(value); });
     if (info.train_examples < 1 || info.validation_examples < 0 || info.test_examples < 0 ||
         info.classes < 0 || info.targets < 0 || (info.classes == 0) == (info.targets == 0) ||
         (!info.class_names.empty() && std::ssize(info.class_names) != info.classes) ||

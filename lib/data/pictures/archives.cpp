@@ -271,12 +271,7 @@ void append(std::vector<int64_t>& to, const std::vector<int64_t>& from) {
 
 }  // namespace
 
-bool is_archive_name(const std::string& name) {
-  static const std::vector<std::string> endings = {".tar",    ".tar.gz",  ".tgz",    ".tar.bz2",
-                                                   ".tar.xz", ".tar.zst", ".tar.lz4"};
-  return std::any_of(endings.begin(), endings.end(),
-                     [&name](const std::string& ending) { return name.ends_with(ending); });
-}
+bool is_archive_name(const std::string& name) { return unpacked_name(name).ends_with(".tar"); }
 
 PictureList list_archives(const fs::path& place, const DataSpec& spec) {
   std::error_code none;

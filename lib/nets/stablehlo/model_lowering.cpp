@@ -9,12 +9,6 @@
 
 namespace dtrain {
 
-Shape LayerUse::output_shape() const {
-  Shape shape = {input.size(0)};
-  shape.insert(shape.end(), layer.output_shape.begin(), layer.output_shape.end());
-  return shape;
-}
-
 struct LoweredModel::Step {
   LayerBackward backward = {};
   LayerBackward backward_with = {};  // of a layer with two inputs

@@ -36,6 +36,13 @@ struct ModelScope {
   bool trains(size_t layer) const { return training && (trained.empty() || trained[layer]); }
 };
 
+// A shape of so many rows.
+inline Shape with_rows(int64_t rows, const Shape& shape) {
+  Shape whole = {rows};
+  whole.insert(whole.end(), shape.begin(), shape.end());
+  return whole;
+}
+
 // A layer where it stands in a program.
 struct LayerUse {
   ModelScope& scope;
@@ -59,7 +66,7 @@ struct LayerUse {
   void learn(const char* parameter, const Value& gradient) const {
     if (trained) scope.gradients[layer.name + "." + parameter] = gradient;
   }
-  Shape output_shape() const;  // with the rows
+  Shape output_shape() const { return with_rows(input.size(0), layer.output_shape); }
 };
 
 // Writes the backward pass: notes the gradients of the layer's parameters and returns that of its input, or

@@ -82,12 +82,6 @@ class ProgramText {
   std::vector<Value> results_;
 };
 
-Shape with_rows(int64_t rows, const Shape& shape) {
-  Shape whole = {rows};
-  whole.insert(whole.end(), shape.begin(), shape.end());
-  return whole;
-}
-
 // With a dimension for the steps of a call, if it can make several.
 Shape with_steps(const ProgramForm& form, const Shape& shape) {
   return form.steps == 1 ? shape : with_rows(form.steps, shape);

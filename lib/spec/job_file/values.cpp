@@ -6,10 +6,11 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <string>
 
 #include "core/patterns.h"
 #include "core/text.h"
-#include "yaml/environment.h"
 
 namespace dtrain {
 namespace {
@@ -39,6 +40,59 @@ std::optional<T> parse_number(const std::string& text, bool& overflow) {
   overflow = error == std::errc::result_out_of_range;
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+constexpr size_t kMaxExpandedBytes = 64 * 1024;
+
+bool is_variable_name(const std::string& name) {
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) return false;
+  return std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return c < 0x80 && (std::isalnum(c) || c == '_'); });
+}
+
+struct Expansion {
+  std::string text;
+  std::string problem;    // if not empty, `text` must not be used
+  bool expanded = false;  // at least one variable was replaced
+};
+
+// Replaces each ${NAME} by the value of the environment variable. The value is not expanded again. "$${"
+// becomes a literal "${"; any other dollar sign is kept. An unset variable is a problem, an empty one is not.
+Expansion expand_variables(const std::string& text) {
+  Expansion result;
+  for (size_t at = 0; at < text.size();) {
+    if (text.compare(at, 3, "$${") == 0) {
+      result.text += "${";
+      at += 3;
+      continue;
+    }
+    if (text.compare(at, 2, "${") != 0) {
+      result.text += text[at++];
+      continue;
+    }
+    const size_t end = text.find('}', at);
+    const std::string name = end == std::string::npos ? "" : text.substr(at + 2, end - at - 2);
+    if (!is_variable_name(name)) {
+      result.problem =
+          fmt::format("'{}' is not of the form ${{NAME}}; write $${{ for a literal ${{",
+                      printable(text.substr(at, end == std::string::npos ? end : end - at + 1), 40));
+      return result;
+    }
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) {
+      result.problem = fmt::format("the environment variable {} is not set", printable(name, 60));
+      return result;
+    }
+    result.text += value;
+    result.expanded = true;
+    if (result.text.size() > kMaxExpandedBytes) {
+      result.problem =
+          fmt::format("the environment variables in it hold more than {}", human_bytes(kMaxExpandedBytes));
+      return result;
+    }
+    at = end + 1;
+  }
+  return result;
 }
 
 // "; write 5" for the integer 5.0, and similar hints.
