@@ -1,4 +1,4 @@
-#include "data/cifar.h"
+#include "data/dataset_readers.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include "arrays/packed_file.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 
 namespace dtrain {
 namespace {

@@ -11,11 +11,9 @@
 #include "core/error.h"
 #include "core/named.h"
 #include "core/text.h"
-#include "data/cifar.h"
-#include "data/mnist.h"
+#include "data/dataset_readers.h"
 #include "data/picture_dataset.h"
 #include "data/split.h"
-#include "data/synthetic.h"
 #include "data/table_dataset.h"
 #include "yaml/problem.h"
 

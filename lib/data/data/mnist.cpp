@@ -1,4 +1,4 @@
-#include "data/mnist.h"
+#include "data/dataset_readers.h"
 
 #include <ATen/ops/max.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 
 namespace dtrain {
 namespace {

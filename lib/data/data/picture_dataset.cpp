@@ -12,7 +12,7 @@
 #include "core/checksum.h"
 #include "core/data_errors.h"
 #include "core/text.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "data/pixel_values.h"
 #include "data/split.h"
 #include "images/image_cache.h"

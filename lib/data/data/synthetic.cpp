@@ -1,4 +1,4 @@
-#include "data/synthetic.h"
+#include "data/dataset_readers.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -9,11 +9,14 @@
 
 #include "core/random.h"
 #include "core/text.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "yaml/problem.h"
 
 namespace dtrain {
 namespace {
+
+// A generated dataset larger than this in memory is refused.
+constexpr int64_t kMaxSyntheticBytes = int64_t{8} << 30;
 
 // Indices of the random streams that are derived from one seed.
 enum Stream : uint64_t { kPrototypes, kTrain, kTest };

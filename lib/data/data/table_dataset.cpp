@@ -21,7 +21,7 @@
 #include "core/random.h"
 #include "core/text.h"
 #include "core/version.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "data/shared_table.h"
 #include "data/split.h"
 #include "spec/print.h"

@@ -7,7 +7,7 @@
 #include "arrays/idx.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "images/fit.h"
 #include "inference/evaluation.h"
 #include "loader/batches.h"

@@ -19,7 +19,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "features/feature_file.h"
 #include "features/feature_key.h"
 #include "loader/batches.h"

@@ -8,7 +8,7 @@
 #include "augment/augmenter.h"
 #include "catch.h"
 #include "data/data_files.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "loader/batches.h"
 
 using namespace dtrain;

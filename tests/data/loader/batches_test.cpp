@@ -14,7 +14,7 @@
 
 #include "catch.h"
 #include "data/data_files.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "data/split.h"
 #include "loader/example_order.h"
 

@@ -4,7 +4,7 @@
 #include <ATen/ATen.h>
 
 #include "catch.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "data/split.h"
 #include "spec/print.h"
 #include "train/assembly.h"

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "catch.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "models/variables.h"
 #include "strategy/replicas.h"
 #include "strategy/servers.h"
