@@ -25,6 +25,7 @@
 #include "data/shared_table.h"
 #include "data/split.h"
 #include "spec/print.h"
+#include "tables/csv_cell.h"
 #include "yaml/problem.h"
 
 namespace dtrain {
@@ -154,15 +155,6 @@ fs::path csv_in(const fs::path& folder, const std::string& name) {
     if (fs::exists(file)) return file;
   }
   return {};
-}
-
-// Of a separator, a decimal sign or that between thousands; nullopt: auto.
-std::optional<char> sign_of(const std::string& word) {
-  static const std::map<std::string, char> signs = {{"none", 0},    {"point", '.'},       {"comma", ','},
-                                                    {"space", ' '}, {"apostrophe", '\''}, {"semicolon", ';'},
-                                                    {"tab", '\t'},  {"bar", '|'}};
-  const auto found = signs.find(word);
-  return found == signs.end() ? std::nullopt : std::optional(found->second);
 }
 
 TableWish wish_of(const DataSpec& spec) {

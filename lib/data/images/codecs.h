@@ -15,14 +15,12 @@ namespace dtrain {
 // or 3 (red, green, blue) channels, upright: turned as the file's metadata says (exif.cpp). A byte may lie
 // unused between two pixels (fit.cpp makes use of it). They throw Error(kData) with the fault, without a file
 // name, for damaged bytes and for sizes beyond the limits of image_file.h, which are checked before memory is
-// allocated.
-at::Tensor decode_jpeg(const std::string& bytes);
-at::Tensor decode_png(const std::string& bytes);
-at::Tensor decode_pnm(const std::string& bytes);
-at::Tensor decode_webp(const std::string& bytes);  // of an animation the first frame
-
-// The same at the smallest fraction of its size (a half, a quarter, an eighth) that is not below `smallest`.
-at::Tensor decode_jpeg_smaller(const std::string& bytes, SmallestSize smallest);
+// allocated. A JPEG is decoded at the smallest fraction of its size (a half, a quarter, an eighth) that is
+// not below `smallest`.
+at::Tensor decode_jpeg(const std::string& bytes, SmallestSize smallest);
+at::Tensor decode_png(const std::string& bytes, SmallestSize smallest);
+at::Tensor decode_pnm(const std::string& bytes, SmallestSize smallest);
+at::Tensor decode_webp(const std::string& bytes, SmallestSize smallest);  // of an animation the first frame
 
 // Each tells what the header of such a file says. They throw as the above; the size may be beyond the limits.
 ImageFacts jpeg_facts(const std::string& bytes);

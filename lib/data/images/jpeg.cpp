@@ -75,9 +75,7 @@ ImageFacts jpeg_facts(const std::string& bytes) {
   return {"JPEG", header.width, header.height, colours, header.orientation()};
 }
 
-at::Tensor decode_jpeg(const std::string& bytes) { return decode_jpeg_smaller(bytes, {}); }
-
-at::Tensor decode_jpeg_smaller(const std::string& bytes, SmallestSize smallest) {
+at::Tensor decode_jpeg(const std::string& bytes, SmallestSize smallest) {
   const JpegHeader header(bytes);
   const int orientation = header.orientation();
   if (orientation >= 5) std::swap(smallest.height, smallest.width);  // it lies on its side

@@ -117,7 +117,7 @@ ImageFacts png_facts(const std::string& bytes) {
   return {"PNG", png.width(), png.height(), colours, orientation_of(png_metadata(bytes))};
 }
 
-at::Tensor decode_png(const std::string& bytes) {
+at::Tensor decode_png(const std::string& bytes, SmallestSize /*smallest*/) {
   at::Tensor pixels = PngReader(bytes).decode();
   if (pixels.size(2) % 2 == 0) pixels = on_white(pixels);
   return upright(pixels, orientation_of(png_metadata(bytes)));

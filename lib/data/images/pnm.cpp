@@ -52,7 +52,7 @@ ImageFacts pnm_facts(const std::string& bytes) {
   return {colour ? "PPM" : "PGM", width, header.number("height"), colour ? "colour" : "grey"};
 }
 
-at::Tensor decode_pnm(const std::string& bytes) {
+at::Tensor decode_pnm(const std::string& bytes, SmallestSize /*smallest*/) {
   PnmHeader header(bytes);
   const int64_t width = header.number("width");
   const int64_t height = header.number("height");

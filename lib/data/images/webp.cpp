@@ -69,7 +69,7 @@ ImageFacts webp_facts(const std::string& bytes) {
   return {"WebP", features.width, features.height, colours, orientation_of(webp_metadata(bytes))};
 }
 
-at::Tensor decode_webp(const std::string& bytes) {
+at::Tensor decode_webp(const std::string& bytes, SmallestSize /*smallest*/) {
   const WebPData data = data_of(bytes);
   const WebPBitstreamFeatures features = header_of_webp(bytes);
   const bool layered = features.has_alpha != 0 || features.has_animation != 0;
