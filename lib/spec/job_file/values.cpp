@@ -106,7 +106,7 @@ std::string integer_hint(const std::string& text) {
 // "; write 1000" for 1,000.
 std::string thousands_hint(std::string text) {
   if (!matches(text, "[+-]?[0-9]{1,3}(,[0-9]{3})+")) return "";
-  text.erase(std::remove(text.begin(), text.end(), ','), text.end());
+  std::erase(text, ',');
   return "; write " + text;
 }
 

@@ -115,8 +115,7 @@ std::string named_elsewhere(const std::string& path) {
     paths.push_back(field.path);
   }
   const auto keep = [&paths](const auto& kept) {
-    paths.erase(std::remove_if(paths.begin(), paths.end(), [&](const auto& each) { return !kept(each); }),
-                paths.end());
+    std::erase_if(paths, [&](const auto& each) { return !kept(each); });
   };
   const auto names_of = [&paths] {
     std::vector<std::string> names;
