@@ -24,7 +24,7 @@ bool is_float_or_double(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kDouble;
 }
 
-constexpr int64_t kAhead = 2;  // rows
+constexpr size_t kAhead = 2;  // rows
 
 // The processor cannot predict the addresses of rows in random order: without prefetching, half the time of a
 // batch is spent waiting for memory.
