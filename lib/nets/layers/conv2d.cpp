@@ -13,7 +13,7 @@
 #include "layers/faces.h"
 #include "layers/pools.h"
 #include "layers/windows.h"
-#include "models/convolution.h"
+#include "models/products.h"
 #include "spec/layer_kinds.h"
 
 namespace dtrain {

@@ -1,7 +1,7 @@
 // dense: input * weight' + bias. Its weight is [units, features].
 #include "kernels/dense.h"
 #include "layers/faces.h"
-#include "models/dense_product.h"
+#include "models/products.h"
 #include "spec/layer_kinds.h"
 
 namespace dtrain {

@@ -9,8 +9,8 @@
 #include "layers/elementwise.h"
 #include "layers/faces.h"
 #include "layers/windows.h"
-#include "models/convolution.h"
 #include "models/pooling.h"
+#include "models/products.h"
 #include "spec/layer_kinds.h"
 
 namespace dtrain {

@@ -7,7 +7,7 @@
 
 #include "core/text.h"
 #include "export/layer_exports.h"
-#include "models/convolution.h"
+#include "models/products.h"
 
 namespace dtrain {
 namespace {

@@ -1,6 +1,6 @@
 #include <set>
 
-#include "job_file/rule_base.h"
+#include "job_file/rules.h"
 
 namespace dtrain {
 namespace {

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.h"
-#include "job_file/rule_base.h"
+#include "job_file/rules.h"
 #include "spec/fields.h"
 #include "spec/optimizer_kinds.h"
 #include "spec/schedule_kinds.h"

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "host/cores.h"
-#include "job_file/rules.h"
+#include "job_file/load.h"
 #include "models/model.h"
 #include "plan/class_weights.h"
 #include "plan/device_programs.h"
