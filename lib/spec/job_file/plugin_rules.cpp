@@ -50,8 +50,7 @@ class PluginRules : private RuleBase {
     if (strategy.kind != "one_device" && strategy.kind != "mirrored") {
       add(is_written("train.step") ? "train.step" : "strategy.kind",
           "xla computes the steps of one_device and of mirrored, on the GPUs of one host, and strategy.kind "
-          "is "
-          "{}; leave it out, or use mirrored",
+          "is {}; leave it out, or use mirrored",
           strategy.kind);
       return;
     }
