@@ -22,9 +22,9 @@ bool is_archive_name(const std::string& name);
 // counted as left out.
 //
 // A picture is read where it lies; names of members are names only. An archive that is packed is unpacked
-// once, to plain tar (packed_archive.cpp). Throws Error(kData) that names the archive and the member: damaged,
-// a picture without a class or a second one of the same key, links and sparse files, a number of classes over
-// the limits. Throws FieldError as list_image_folder() does.
+// once, to plain tar (packed_archive.cpp). Throws Error(kData) that names the archive and the member:
+// damaged, a picture without a class or a second one of the same key, links and sparse files, a number of
+// classes over the limits. Throws FieldError as list_image_folder() does.
 PictureList list_archives(const std::filesystem::path& place, const DataSpec& spec);
 
 // The name of the archive when it is not packed: "a.tar" for "a.tar.gz" and "a.tgz"; other names stay.

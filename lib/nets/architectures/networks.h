@@ -1,5 +1,5 @@
-// The published networks but LeNet, each in two parts: its base, which makes feature maps of an image, and its top,
-// which makes `outputs` numbers of them. named.cpp has the table of them.
+// The published networks but LeNet, each in two parts: its base, which makes feature maps of an image, and
+// its top, which makes `outputs` numbers of them. named.cpp has the table of them.
 #pragma once
 
 #include "architectures/layer_list.h"

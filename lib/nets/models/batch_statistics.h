@@ -1,4 +1,5 @@
-// The statistics of batch_norm: over the batches of several replicas, and the moving averages that a model keeps.
+// The statistics of batch_norm: over the batches of several replicas, and the moving averages that a model
+// keeps.
 #pragma once
 
 #include <ATen/core/Tensor.h>

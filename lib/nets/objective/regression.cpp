@@ -120,7 +120,6 @@ const LossKind kMeanSquaredError =
 const LossKind kMeanAbsoluteError =
     loss_kind<Regression<sizes>, RegressionOperations<lowered_sizes>>("mean_absolute_error");
 const LossKind kHuber = loss_kind<Regression<huber>, RegressionOperations<lowered_huber>>("huber");
-const LossKind kLogCosh =
-    loss_kind<Regression<log_cosh>, RegressionOperations<lowered_log_cosh>>("log_cosh");
+const LossKind kLogCosh = loss_kind<Regression<log_cosh>, RegressionOperations<lowered_log_cosh>>("log_cosh");
 
 }  // namespace dtrain

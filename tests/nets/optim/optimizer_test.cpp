@@ -198,9 +198,7 @@ TEST_CASE("weight decay of float64 is that of the papers, decoupled or not, at a
   }
 }
 
-TEST_CASE("an unknown optimizer is refused") {
-  CHECK_THROWS_AS(make_optimizer(spec_of("sdg"), {}), Error);
-}
+TEST_CASE("an unknown optimizer is refused") { CHECK_THROWS_AS(make_optimizer(spec_of("sdg"), {}), Error); }
 
 TEST_CASE("a small model's lists are cut into as many pieces as one launch takes") {
   const std::vector<at::Tensor> parameters = {at::arange(200704), at::arange(256),  at::arange(32768),
