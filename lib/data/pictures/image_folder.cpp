@@ -146,8 +146,6 @@ void list_parts(PictureList& all, const std::vector<std::string>& parts, const S
   all.validation = add("validation", kValidationField, split.validation.has_value());
 }
 
-namespace fs = std::filesystem;
-
 // `seen`: the folders that were looked into, for links may lead back.
 void look_into(const fs::path& folder, PicturesBelow& found, std::set<fs::path>& seen) {
   if (!seen.insert(fs::canonical(folder)).second) return;
