@@ -150,7 +150,6 @@ const std::vector<ScheduleMethod>& schedule_methods() {
 ScheduleCurve::ScheduleCurve() : ScheduleCurve(ScheduleSpec(), RunSteps()) {}
 
 ScheduleCurve::ScheduleCurve(const ScheduleSpec& spec, const RunSteps& steps)
-
     : method_(&row_named(schedule_methods(), spec.kind, "schedule")),
       spec_(spec),
       run_(steps),
