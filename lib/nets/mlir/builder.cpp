@@ -314,7 +314,7 @@ Value TextBuilder::product(const Value& left, int64_t of_left, const Value& righ
     if (i != of_right) type.shape.push_back(right.size(i));
   }
   return define(
-      type.element, type.shape,
+      type,
       "stablehlo.dot_general {}, {}, contracting_dims = [{}] x [{}], precision = [{}, {}] : ({}, {}) -> {}",
       left.name, right.name, of_left, of_right, precision_, precision_, left.type(), right.type(),
       type.type());
@@ -324,7 +324,7 @@ Value TextBuilder::convolution(const Value& left, const Value& right, const Conv
                                const Shape& shape) {
   const Value type = {"", element_of_sums(left), shape, this};
   return define(
-      type.element, shape,
+      type,
       "stablehlo.convolution({}, {}) dim_numbers = {}, window = {{stride = {}, pad = {}, lhs_dilate = {}, "
       "rhs_dilate = {}}} {{batch_group_count = {} : i64, feature_group_count = {} : i64, precision_config = "
       "[#stablehlo<precision {}>, #stablehlo<precision {}>]}} : ({}, {}) -> {}",
