@@ -10,8 +10,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "export/onnx.h"
-#include "export/torchscript.h"
+#include "export/exports.h"
 #include "inference/model_description.h"
 #include "traits/objectives.h"
 

@@ -15,7 +15,7 @@
 #include "inference/output.h"
 #include "inference/prediction.h"
 #include "metrics/event.h"
-#include "pictures/pictures_below.h"
+#include "pictures/image_folder.h"
 #include "tables/csv_file.h"
 #include "traits/objectives.h"
 

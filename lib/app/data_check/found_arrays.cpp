@@ -6,8 +6,7 @@
 #include <system_error>
 
 #include "core/text.h"
-#include "data/cifar.h"
-#include "data/mnist.h"
+#include "data/dataset_readers.h"
 #include "data_check/found_data.h"
 #include "yaml/problem.h"
 

@@ -15,7 +15,7 @@
 #include "core/text.h"
 #include "core/version.h"
 #include "data/dataset.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "device/cuda.h"
 #include "device/plugins.h"
 #include "diagnostics/all_reduce_bench.h"

@@ -31,15 +31,15 @@ const char* hint_for_magic(uint32_t magic) {
 void check_magic(PackedFile& file, uint32_t expected) {
   const uint32_t magic = read_word(file);
   if (magic == expected) return;
-  file.fail(0, fmt::format("magic number 0x{:08x} instead of 0x{:08x} ({}): {}", magic, expected,
-                           expected == kImageMagic ? "images" : "labels", hint_for_magic(magic)));
+  file.fail(0, "magic number 0x{:08x} instead of 0x{:08x} ({}): {}", magic, expected,
+            expected == kImageMagic ? "images" : "labels", hint_for_magic(magic));
 }
 
 int64_t read_dimension(PackedFile& file, int64_t offset, const char* name, int64_t limit) {
   const int64_t dimension = read_word(file);
   if (dimension < 1 || dimension > limit) {
-    file.fail(offset, fmt::format("{} {} {}, where 1 to {} can be read", dimension, name,
-                                  dimension == 1 ? "is" : "are", with_separators(limit)));
+    file.fail(offset, "{} {} {}, where 1 to {} can be read", dimension, name, dimension == 1 ? "is" : "are",
+              with_separators(limit));
   }
   return dimension;
 }
@@ -58,8 +58,8 @@ IdxHeader read_header(PackedFile& file, uint32_t magic) {
   const int64_t bytes =
       words * kWord + header.count * header.rows * header.columns;  // below 2^56 by the limits
   if (bytes > kMaxIdxBytes) {
-    file.fail(kWord, fmt::format("{} examples of {} x {} are {}, over the limit of {}", header.count,
-                                 header.rows, header.columns, human_bytes(bytes), human_bytes(kMaxIdxBytes)));
+    file.fail(kWord, "{} examples of {} x {} are {}, over the limit of {}", header.count, header.rows,
+              header.columns, human_bytes(bytes), human_bytes(kMaxIdxBytes));
   }
   file.expect_content_size(bytes);
   return header;
@@ -69,7 +69,7 @@ IdxHeader read_header(PackedFile& file, uint32_t magic) {
 at::Tensor read_examples(PackedFile& file, uint32_t magic, int64_t count) {
   const IdxHeader header = read_header(file, magic);
   if (count > header.count) {
-    file.fail(kWord, fmt::format("{} examples, but {} are to be read", header.count, count));
+    file.fail(kWord, "{} examples, but {} are to be read", header.count, count);
   }
   at::Tensor examples = at::empty({count, 1, header.rows, header.columns}, at::kByte);
   file.read(examples.mutable_data_ptr<uint8_t>(), examples.numel());
@@ -102,8 +102,8 @@ at::Tensor read_labels(const std::filesystem::path& path, int64_t count, int64_t
   const uint8_t* bad = std::find_if(begin, end, [classes](uint8_t label) { return label >= classes; });
   if (bad != end) {
     file.fail(2 * kWord + (bad - begin),
-              fmt::format("label {} of example {} is not below the number of classes, {} (data.classes)",
-                          *bad, bad - begin, classes));
+              "label {} of example {} is not below the number of classes, {} (data.classes)", *bad,
+              bad - begin, classes);
   }
   at::Tensor labels = at::empty({count}, at::kLong);
   std::copy(begin, end, labels.mutable_data_ptr<int64_t>());

@@ -3,16 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <new>
-
-#include "core/error.h"
-#include "core/files.h"
-#include "core/text.h"
 
 namespace dtrain {
 namespace {
@@ -28,55 +22,39 @@ const char* kFetchAgain = "the file is incomplete or damaged; fetch it again";
 
 }  // namespace
 
-PackedFile::PackedFile(const std::filesystem::path& path) : path_(path) {
-  const auto refuse = [this](const std::string& what, int error = 0) -> void {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    throw Error(file_failure_code(error, ExitCode::kData),
-                fmt::format("{}: {}", printable(path_.string(), 1000), what));
-  };
-  // O_NONBLOCK: opening a FIFO that nobody writes to must not hang.
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor_ < 0) refuse(fmt::format("cannot be opened: {}", std::strerror(errno)), errno);
+// O_NONBLOCK: opening a FIFO that nobody writes to must not hang.
+PackedFile::PackedFile(const std::filesystem::path& path)
+    : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+  if (file_.get() < 0) fail_on_file(path, "cannot be opened", errno);
   struct stat status {};
-  if (::fstat(descriptor_, &status) != 0)
-    refuse(fmt::format("cannot be looked at: {}", std::strerror(errno)), errno);
-  if (S_ISDIR(status.st_mode)) refuse("is a folder where a file is expected");
-  if (!S_ISREG(status.st_mode)) refuse("is not a regular file");
-  if (status.st_size == 0) refuse(fmt::format("is empty: {}", kFetchAgain));
+  if (::fstat(file_.get(), &status) != 0) fail_on_file(path, "cannot be looked at", errno);
+  if (S_ISDIR(status.st_mode)) refuse_file(path, "is a folder where a file is expected");
+  if (!S_ISREG(status.st_mode)) refuse_file(path, "is not a regular file");
+  if (status.st_size == 0) refuse_file(path, "is empty: {}", kFetchAgain);
   size_ = status.st_size;
 
   unsigned char magic[2] = {};
-  is_gzip_ = ::pread(descriptor_, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
+  is_gzip_ = ::pread(file_.get(), magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
   if (!is_gzip_) return;
-  if (inflateInit2(&stream_, kGzipOnly) != Z_OK) {
-    ::close(descriptor_);
-    throw std::bad_alloc();
-  }
+  if (inflateInit2(&stream_, kGzipOnly) != Z_OK) throw std::bad_alloc();
 }
 
 PackedFile::~PackedFile() {
   if (is_gzip_) inflateEnd(&stream_);
-  ::close(descriptor_);
-}
-
-void PackedFile::fail(int64_t offset, const std::string& what, int error) const {
-  throw Error(file_failure_code(error, ExitCode::kData),
-              fmt::format("{}: byte {}{}: {}", printable(path_.string(), 1000), offset,
-                          is_gzip_ ? " of the unpacked content" : "", what));
 }
 
 void PackedFile::read(void* out, int64_t bytes) {
   const int64_t got = is_gzip_ ? unpack(out, bytes) : read_file(out, bytes);
   offset_ += got;
   if (got < bytes) {
-    fail(offset_, fmt::format("the content ends here, {} bytes too early; {}", bytes - got, kFetchAgain));
+    fail(offset_, "the content ends here, {} bytes too early; {}", bytes - got, kFetchAgain);
   }
 }
 
 void PackedFile::expect_end() {
   unsigned char extra = 0;
   const int64_t got = is_gzip_ ? unpack(&extra, 1) : read_file(&extra, 1);
-  if (got > 0) fail(offset_, fmt::format("more content than the header promises; {}", kFetchAgain));
+  if (got > 0) fail(offset_, "more content than the header promises; {}", kFetchAgain);
   if (is_gzip_ && (stream_.avail_in > 0 || refill())) {
     fail(offset_,
          "other bytes follow the end of the gzip stream; pack the content again with one call of gzip");
@@ -87,14 +65,13 @@ void PackedFile::expect_content_size(int64_t bytes) const {
   if (is_gzip_) {
     // Divided, not multiplied: the product could overflow.
     if (bytes / kMaxDeflateRatio > size_) {
-      fail(0, fmt::format("the header promises {}, more than {} of gzip can hold; {}", human_bytes(bytes),
-                          human_bytes(size_), kFetchAgain));
+      fail(0, "the header promises {}, more than {} of gzip can hold; {}", human_bytes(bytes),
+           human_bytes(size_), kFetchAgain);
     }
   } else if (size_ < bytes) {
-    fail(size_, fmt::format("the file ends here, but its header promises {} bytes; {}", bytes, kFetchAgain));
+    fail(size_, "the file ends here, but its header promises {} bytes; {}", bytes, kFetchAgain);
   } else if (size_ > bytes) {
-    fail(bytes, fmt::format("{} bytes follow the {} that the header promises; {}", size_ - bytes, bytes,
-                            kFetchAgain));
+    fail(bytes, "{} bytes follow the {} that the header promises; {}", size_ - bytes, bytes, kFetchAgain);
   }
 }
 
@@ -102,9 +79,9 @@ int64_t PackedFile::read_file(void* out, int64_t bytes) {
   int64_t filled = 0;
   while (filled < bytes) {
     const ssize_t got =
-        ::read(descriptor_, static_cast<unsigned char*>(out) + filled, static_cast<size_t>(bytes - filled));
+        ::read(file_.get(), static_cast<unsigned char*>(out) + filled, static_cast<size_t>(bytes - filled));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(offset_, fmt::format("cannot be read: {}", std::strerror(errno)), errno);
+    if (got < 0) fail_on_file(path_, "cannot be read", errno);
     if (got == 0) break;
     filled += got;
   }
@@ -122,8 +99,7 @@ int64_t PackedFile::unpack(void* out, int64_t bytes) {
   int64_t filled = 0;
   while (filled < bytes && !stream_ended_) {
     if (stream_.avail_in == 0 && !refill()) {
-      fail(offset_ + filled,
-           fmt::format("the gzip stream is cut off after {} packed bytes; {}", size_, kFetchAgain));
+      fail(offset_ + filled, "the gzip stream is cut off after {} packed bytes; {}", size_, kFetchAgain);
     }
     const auto room = static_cast<uInt>(std::min(bytes - filled, kMaxUnpackStep));
     stream_.next_out = static_cast<unsigned char*>(out) + filled;
@@ -132,9 +108,8 @@ int64_t PackedFile::unpack(void* out, int64_t bytes) {
     filled += room - stream_.avail_out;
     if (result == Z_MEM_ERROR) throw std::bad_alloc();
     if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
-      fail(offset_ + filled,
-           fmt::format("damaged gzip stream ({}); {}",
-                       stream_.msg ? stream_.msg : "not a stream that zlib knows", kFetchAgain));
+      fail(offset_ + filled, "damaged gzip stream ({}); {}",
+           stream_.msg ? stream_.msg : "not a stream that zlib knows", kFetchAgain);
     }
     stream_ended_ = result == Z_STREAM_END;
   }

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "core/data_errors.h"
+#include "core/descriptor.h"
+
 namespace dtrain {
 
 // Reads an untrusted regular file. gzip (RFC 1952, one member) is recognised by its first two bytes, not by
@@ -29,8 +32,12 @@ class PackedFile {
   // and gzip cannot shrink content to less than 1/1032. Call this before allocating memory.
   void expect_content_size(int64_t bytes) const;
 
-  // Throws an error with the text `what`, located `offset` bytes into the unpacked content.
-  [[noreturn]] void fail(int64_t offset, const std::string& what, int error = 0) const;
+  // Throws an error with the text that fmt::format makes, located `offset` bytes into the unpacked content.
+  template <class... Values>
+  [[noreturn]] void fail(int64_t offset, fmt::format_string<Values...> what, Values&&... values) const {
+    refuse_file(path_, "byte {}{}: {}", offset, is_gzip_ ? " of the unpacked content" : "",
+                fmt::vformat(what, fmt::make_format_args(values...)));
+  }
 
  private:
   // Raw bytes of the file; fewer than `bytes` only at its end.
@@ -40,7 +47,7 @@ class PackedFile {
   bool refill();  // false at the end of the file
 
   std::filesystem::path path_;
-  int descriptor_ = -1;
+  Descriptor file_;
   int64_t size_ = 0;    // bytes of the file on disk
   int64_t offset_ = 0;  // in the unpacked content
   bool is_gzip_ = false;

@@ -1,5 +1,5 @@
-// The operations of data.augment. A file of this room has all that one of them does, and the table in
-// operations.cpp lists all.
+// The operations of data.augment. A file of this room has all that one of them does, or a few that are
+// alike, and the table in operations.cpp lists all.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-#include "data/cifar.h"
+#include "data/dataset_readers.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include "arrays/packed_file.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 
 namespace dtrain {
 namespace {
@@ -96,8 +96,8 @@ StoredExamples read_records(const CifarKind& kind, const std::vector<fs::path>& 
       labels[done] = label[kind.labels - 1];
       if (labels[done] >= classes)
         file.fail(example * kind.record() + kind.labels - 1,
-                  fmt::format("label {} of example {} is not below the number of classes, {}", labels[done],
-                              example, classes));
+                  "label {} of example {} is not below the number of classes, {}", labels[done], example,
+                  classes);
       file.read(pixels + done * kPixelBytes, kPixelBytes);
     }
   }

@@ -9,12 +9,11 @@
 
 #include "arrays/idx.h"
 #include "core/error.h"
+#include "core/named.h"
 #include "core/text.h"
-#include "data/cifar.h"
-#include "data/mnist.h"
+#include "data/dataset_readers.h"
 #include "data/picture_dataset.h"
 #include "data/split.h"
-#include "data/synthetic.h"
 #include "data/table_dataset.h"
 #include "yaml/problem.h"
 
@@ -26,30 +25,25 @@ namespace fs = std::filesystem;
 struct Entry {
   std::string name;
   // Describes the dataset in `folder`; nullopt if it is not there. Null: the dataset has no files.
-  std::optional<DatasetInfo> (*find)(const fs::path& folder, const DataSpec& spec);
-  Dataset (*load)(const DatasetInfo& info, const DataSpec& spec, uint64_t seed);
-  int64_t classes;
-  std::vector<int64_t> shape;  // as published, like the counts below
-  int64_t train_examples;
-  int64_t test_examples;
-  std::string system_folder;  // where the operating system's package installs it; may be empty
-  std::string how_to_get;
+  std::optional<DatasetInfo> (*find)(const fs::path& folder, const DataSpec& spec) = nullptr;
+  Dataset (*load)(const DatasetInfo& info, const DataSpec& spec, uint64_t seed) = nullptr;
+  int64_t classes = 10;
+  std::vector<int64_t> shape = {1, 28, 28};  // as published, like the counts below
+  int64_t train_examples = 60'000;
+  int64_t test_examples = 10'000;
+  std::string system_folder = {};  // where the operating system's package installs it; may be empty
+  std::string how_to_get = {};
   std::vector<std::string> class_names = {};
-  bool divides_itself =
-      false;  // what `find` returns is already limited and split, and so is what `load` does
+  bool divides_itself = false;  // what `find` returns, and `load`, is already limited and split
 };
 
-std::optional<DatasetInfo> find_idx(const fs::path& folder, const DataSpec&) { return find_mnist(folder); }
-Dataset load_idx(const DatasetInfo& info, const DataSpec&, uint64_t) { return load_mnist(info); }
-std::optional<DatasetInfo> find_cifar10_files(const fs::path& folder, const DataSpec&) {
-  return find_cifar10(folder);
+template <std::optional<DatasetInfo> (*kFind)(const fs::path& folder)>
+std::optional<DatasetInfo> find_by(const fs::path& folder, const DataSpec&) {
+  return kFind(folder);
 }
-std::optional<DatasetInfo> find_cifar100_files(const fs::path& folder, const DataSpec&) {
-  return find_cifar100(folder);
-}
-Dataset load_cifar10_files(const DatasetInfo& info, const DataSpec&, uint64_t) { return load_cifar10(info); }
-Dataset load_cifar100_files(const DatasetInfo& info, const DataSpec&, uint64_t) {
-  return load_cifar100(info);
+template <Dataset (*kLoad)(const DatasetInfo& info)>
+Dataset load_by(const DatasetInfo& info, const DataSpec&, uint64_t) {
+  return kLoad(info);
 }
 Dataset load_listed(const DatasetInfo& info, const DataSpec& spec, uint64_t) {
   return load_pictures(info, spec);
@@ -61,67 +55,35 @@ Dataset load_synthetic(const DatasetInfo& info, const DataSpec&, uint64_t seed) 
 // For plans of a folder that is not there, of which only the spec is known.
 constexpr int64_t kUnknownExamples = 1'000'000;
 
-// The one table of datasets.
+// The one table of datasets; that of arrays and csv is table_dataset.h.
 const std::vector<Entry>& entries() {
+  // clang-format off
   static const std::vector<Entry> table = {
-      {"mnist", find_idx, load_idx, 10, {1, 28, 28}, 60000, 10000, "", "scripts/fetch_dataset mnist"},
-      {"fashion_mnist",
-       find_idx,
-       load_idx,
-       10,
-       {1, 28, 28},
-       60000,
-       10000,
-       "/usr/share/datasets/fashion-mnist",
-       "scripts/fetch_dataset fashion_mnist, or Debian's package dataset-fashion-mnist",
-       {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag",
-        "Ankle boot"}},
-      {"cifar10",
-       find_cifar10_files,
-       load_cifar10_files,
-       10,
-       {3, 32, 32},
-       50000,
-       10000,
-       "",
-       "scripts/fetch_dataset cifar10",
-       {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}},
-      {"cifar100",
-       find_cifar100_files,
-       load_cifar100_files,
-       100,
-       {3, 32, 32},
-       50000,
-       10000,
-       "",
-       "scripts/fetch_dataset cifar100"},
-      {"idx", find_idx, load_idx, kMostIdxClasses, {1, 28, 28}, 60000, 10000, "", "correct data.path"},
-      {"image_folder",
-       find_image_folder,
-       load_listed,
-       2,
-       {},
-       kUnknownExamples,
-       kUnknownExamples,
-       "",
-       "make a folder with a folder of pictures for each class",
-       {},
-       /*divides_itself=*/true},
-      {"tar",
-       find_archives,
-       load_listed,
-       2,
-       {},
-       kUnknownExamples,
-       kUnknownExamples,
-       "",
-       "correct data.path",
-       {},
-       /*divides_itself=*/true},
-      {"arrays", nullptr, nullptr, 0, {}, 0, 0, "", ""},  // table_dataset.h
-      {"csv", nullptr, nullptr, 0, {}, 0, 0, "", ""},
-      {"synthetic", nullptr, load_synthetic, 10, {1, 28, 28}, 60000, 10000, "", ""},
+      {.name = "mnist", .find = find_by<find_mnist>, .load = load_by<load_mnist>,
+       .how_to_get = "scripts/fetch_dataset mnist"},
+      {.name = "fashion_mnist", .find = find_by<find_mnist>, .load = load_by<load_mnist>,
+       .system_folder = "/usr/share/datasets/fashion-mnist",
+       .how_to_get = "scripts/fetch_dataset fashion_mnist, or Debian's package dataset-fashion-mnist",
+       .class_names = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag",
+                       "Ankle boot"}},
+      {.name = "cifar10", .find = find_by<find_cifar10>, .load = load_by<load_cifar10>, .shape = {3, 32, 32},
+       .train_examples = 50'000, .how_to_get = "scripts/fetch_dataset cifar10",
+       .class_names = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}},
+      {.name = "cifar100", .find = find_by<find_cifar100>, .load = load_by<load_cifar100>, .classes = 100,
+       .shape = {3, 32, 32}, .train_examples = 50'000, .how_to_get = "scripts/fetch_dataset cifar100"},
+      {.name = "idx", .find = find_by<find_mnist>, .load = load_by<load_mnist>, .classes = kMostIdxClasses,
+       .how_to_get = "correct data.path"},
+      {.name = "image_folder", .find = find_image_folder, .load = load_listed, .classes = 2, .shape = {},
+       .train_examples = kUnknownExamples, .test_examples = kUnknownExamples,
+       .how_to_get = "make a folder with a folder of pictures for each class", .divides_itself = true},
+      {.name = "tar", .find = find_archives, .load = load_listed, .classes = 2, .shape = {},
+       .train_examples = kUnknownExamples, .test_examples = kUnknownExamples, .how_to_get = "correct data.path",
+       .divides_itself = true},
+      {.name = "arrays"},
+      {.name = "csv"},
+      {.name = "synthetic", .load = load_synthetic},
   };
+  // clang-format on
   return table;
 }
 
@@ -154,8 +116,8 @@ std::vector<fs::path> usual_places(const Entry& entry) {
 
 int64_t limited(const char* field, std::optional<int64_t> limit, int64_t available, const DatasetInfo& info) {
   if (limit && *limit > available) {
-    throw FieldError(field, fmt::format("{} is more than the {} examples of {}{}{}", *limit, available,
-                                        info.name, info.source.empty() ? "" : " in ", info.source));
+    throw FieldError(field, "{} is more than the {} examples of {}{}{}", *limit, available, info.name,
+                     info.source.empty() ? "" : " in ", info.source);
   }
   return limit.value_or(available);
 }
@@ -182,11 +144,10 @@ std::vector<std::string> names_of(const DatasetInfo& info, const Entry& entry, c
 
 void require_channels(const char* field, const ChannelNumbers& numbers, const DatasetInfo& info) {
   if (numbers.measured && !info.has_pixels)
-    throw FieldError(
-        field, fmt::format("measures pixels, and the examples of {} are numbers; leave it out", info.name));
+    throw FieldError(field, "measures pixels, and the examples of {} are numbers; leave it out", info.name);
   if (numbers.values.size() <= 1 || std::ssize(numbers.values) == info.example_shape[0]) return;
-  throw FieldError(field, fmt::format("has {} numbers, and the images of {} have {}", numbers.values.size(),
-                                      info.name, counted(info.example_shape[0], "channel")));
+  throw FieldError(field, "has {} numbers, and the images of {} have {}", numbers.values.size(), info.name,
+                   counted(info.example_shape[0], "channel"));
 }
 
 // What the spec says of classes and channels has to be true of the data.
@@ -194,15 +155,15 @@ DatasetInfo checked(const DatasetInfo& info, const DataSpec& spec) {
   require_channels("data.image.mean", spec.image.mean, info);
   require_channels("data.image.standard_deviation", spec.image.standard_deviation, info);
   if (!spec.class_names.empty() && !info.is_fallback() && std::ssize(spec.class_names) != info.classes)
-    throw FieldError("data.class_names", fmt::format("names {}, and {} has {}", spec.class_names.size(),
-                                                     info.name, counted(info.classes, "class")));
+    throw FieldError("data.class_names", "names {}, and {} has {}", spec.class_names.size(), info.name,
+                     counted(info.classes, "class"));
   return info;
 }
 
 // More classes than are published may as well be damage: the spec has to ask for them.
 int64_t classes_of(const DatasetInfo& info, const Entry& entry, const DataSpec& spec) {
   if (spec.classes) return *spec.classes;
-  const bool counts = !info.source.empty() && entry.find == find_idx;
+  const bool counts = !info.source.empty() && entry.find == find_by<find_mnist>;
   return counts ? std::min(entry.classes, count_mnist_classes(info.source)) : entry.classes;
 }
 
@@ -340,11 +301,7 @@ std::string class_name(const DatasetInfo& info, int64_t label) {
 }
 
 const std::vector<std::string>& dataset_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const Entry& entry : entries()) all.push_back(entry.name);
-    return all;
-  }();
+  static const std::vector<std::string> names = names_of_rows(entries());
   return names;
 }
 

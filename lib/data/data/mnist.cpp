@@ -1,4 +1,4 @@
-#include "data/mnist.h"
+#include "data/dataset_readers.h"
 
 #include <ATen/ops/max.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 
 namespace dtrain {
 namespace {
@@ -34,8 +34,8 @@ bool is_there(const fs::path& path) {
   std::error_code code;
   const bool found = fs::exists(path, code);
   if (code)
-    throw Error(file_failure_code(code.value(), ExitCode::kData),
-                fmt::format("{}: {}", printable(path.string(), 1000), code.message()));
+    throw Error(file_failure_code(code.value(), ExitCode::kData), "{}: {}", printable(path.string(), 1000),
+                code.message());
   return found;
 }
 

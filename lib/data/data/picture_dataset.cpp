@@ -1,6 +1,7 @@
 #include "data/picture_dataset.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,12 +10,12 @@
 #include <utility>
 
 #include "core/checksum.h"
+#include "core/data_errors.h"
 #include "core/text.h"
-#include "data/image_source.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
+#include "data/pixel_values.h"
 #include "data/split.h"
 #include "images/image_cache.h"
-#include "images/image_memory.h"
 #include "pictures/archives.h"
 #include "pictures/image_folder.h"
 
@@ -63,9 +64,45 @@ void decode(const ImageSet& set, const DataSpec& spec, const OnPrepared& on_prog
                                   : static_cast<void>(cached_images(set, options));
 }
 
+// Images with labels int64 [n], decoded whenever they are read by as many threads as LibTorch has when it is
+// made.
+class ImageSource : public ExampleSource {
+ public:
+  ImageSource(ImageSet set, at::Tensor labels)
+      : set_(std::move(set)), labels_(std::move(labels)), threads_(at::get_num_threads()) {}
+
+  int64_t size() const override { return labels_.size(0); }
+  at::IntArrayRef shape() const override { return set_.shape; }
+  at::Tensor classes() const override { return labels_; }
+
+  void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
+    at::Tensor images = slot.inputs;
+    if (values.defined()) images = at::empty(slot.inputs.sizes(), at::kByte);
+    read_image_set(set_, indices, images.mutable_data_ptr<uint8_t>(), threads_);
+    const int64_t* label = labels_.const_data_ptr<int64_t>();
+    int64_t* target = slot.targets.mutable_data_ptr<int64_t>();
+    for (const int64_t index : indices) *target++ = label[index];
+    for (int64_t row = 0; values.defined() && row < images.size(0); ++row)
+      map_pixels(images.const_data_ptr<uint8_t>() + row * images.stride(0), images.stride(0), values,
+                 slot.inputs, row);
+  }
+
+  std::vector<ExampleName> names_of(std::span<const int64_t> indices) const override {
+    std::vector<ExampleName> names;
+    for (const int64_t index : indices)
+      names.push_back({.file = title_of({}, set_.files[static_cast<size_t>(index)])});
+    return names;
+  }
+
+ private:
+  const ImageSet set_;
+  const at::Tensor labels_;  // int64 [n]
+  const int64_t threads_;
+};
+
 ExampleSourcePtr source_of(ImageSet set, const at::Tensor& labels, const NamesOf& names,
                            const DataSpec& spec) {
-  if (spec.cache_in_use() == "none") return make_image_source(std::move(set), labels);
+  if (spec.cache_in_use() == "none") return std::make_shared<ImageSource>(std::move(set), labels);
   if (spec.cache_in_use() == "memory")
     return make_memory_source({images_in_memory(set, cache_options(spec)), labels}, names);
   const std::shared_ptr<const ImageBlock> block = cached_images(set, cache_options(spec));
@@ -99,7 +136,7 @@ void leave_out_bad(ListedPictures& all, const DataSpec& spec, Reading reading,
   if (!bad || bad->empty()) return;
   all.bad = described(all.list, *bad);
   if (reading == Reading::kNow && all.bad.count > spec.bad_examples_allowed)
-    refuse_path(all.list.root,
+    refuse_file(all.list.root,
                 bad_examples_text(all.bad) +
                     fmt::format("; data.bad_examples_allowed is {}: mend or remove them, or raise it",
                                 with_separators(spec.bad_examples_allowed)));

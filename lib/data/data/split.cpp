@@ -72,10 +72,10 @@ int64_t validation_count(int64_t examples, const SplitSpec& split) {
   const double part = *split.validation * static_cast<double>(examples);
   const int64_t count = std::max<int64_t>(1, static_cast<int64_t>(std::floor(part + kSlack)));
   if (count < examples) return count;
-  throw FieldError("data.split.validation",
-                   fmt::format("takes {} of the {} and leaves none to train on; use a "
-                               "smaller part or more data.train_examples",
-                               count, counted(examples, "training example")));
+  throw FieldError(
+      "data.split.validation",
+      "takes {} of the {} and leaves none to train on; use a smaller part or more data.train_examples", count,
+      counted(examples, "training example"));
 }
 
 ExampleSplit split_examples(int64_t examples, const SplitSpec& split) {

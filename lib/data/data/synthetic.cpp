@@ -1,4 +1,4 @@
-#include "data/synthetic.h"
+#include "data/dataset_readers.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -9,11 +9,14 @@
 
 #include "core/random.h"
 #include "core/text.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "yaml/problem.h"
 
 namespace dtrain {
 namespace {
+
+// A generated dataset larger than this in memory is refused.
+constexpr int64_t kMaxSyntheticBytes = int64_t{8} << 30;
 
 // Indices of the random streams that are derived from one seed.
 enum Stream : uint64_t { kPrototypes, kTrain, kTest };
@@ -58,10 +61,10 @@ void check_synthetic(const DatasetInfo& info) {
                         info.test_examples > 0 &&
                         std::all_of(shape.begin(), shape.end(), [](int64_t side) { return side > 0; });
   if (!positive) {
-    throw FieldError(
-        "data", fmt::format("synthetic needs a shape of three sizes above 0 and counts above 0, not "
-                            "shape [{}], {} classes, {} training and {} test examples",
-                            fmt::join(shape, ", "), info.classes, info.train_examples, info.test_examples));
+    throw FieldError("data",
+                     "synthetic needs a shape of three sizes above 0 and counts above 0, not shape [{}], {} "
+                     "classes, {} training and {} test examples",
+                     fmt::join(shape, ", "), info.classes, info.train_examples, info.test_examples);
   }
   // In floating point, where a product of such sizes cannot overflow.
   const double pixels =
@@ -70,12 +73,11 @@ void check_synthetic(const DatasetInfo& info) {
   const double bytes =
       examples * (pixels + sizeof(int64_t)) + static_cast<double>(info.classes) * (pixels + kWordBytes);
   if (bytes > static_cast<double>(kMaxSyntheticBytes)) {
-    throw FieldError(
-        "data",
-        fmt::format("synthetic images [{}] for {} training and {} test examples take {:.4g} GiB, over the "
-                    "limit of {}; lower data.train_examples, data.test_examples or data.shape",
-                    fmt::join(shape, ", "), info.train_examples, info.test_examples, bytes / 0x1p30,
-                    human_bytes(kMaxSyntheticBytes)));
+    throw FieldError("data",
+                     "synthetic images [{}] for {} training and {} test examples take {:.4g} GiB, over the "
+                     "limit of {}; lower data.train_examples, data.test_examples or data.shape",
+                     fmt::join(shape, ", "), info.train_examples, info.test_examples, bytes / 0x1p30,
+                     human_bytes(kMaxSyntheticBytes));
   }
 }
 

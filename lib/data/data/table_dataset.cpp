@@ -16,15 +16,16 @@
 
 #include "arrays/array_file.h"
 #include "core/checksum.h"
+#include "core/data_errors.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
 #include "core/version.h"
-#include "data/memory_source.h"
-#include "data/number_source.h"
+#include "data/example_source.h"
 #include "data/shared_table.h"
 #include "data/split.h"
 #include "spec/print.h"
+#include "tables/csv_cell.h"
 #include "yaml/problem.h"
 
 namespace dtrain {
@@ -37,10 +38,6 @@ constexpr int64_t kRowsAtOnce = 4096;
 // A smaller table is read sooner than others are told where it is.
 constexpr int64_t kLeastSharedBytes = int64_t{1} << 20;
 constexpr uint64_t kTestPart = 1;  // the stream of random numbers; the validation part has 0
-
-[[noreturn]] void refuse_data(const std::string& where, const std::string& what) {
-  throw Error(ExitCode::kData, "{}: {}", printable(where, 1000), what);
-}
 
 std::string location_of(const DataSpec& spec) {
   if (!spec.path) throw FieldError("data.path", "missing; " + spec.dataset + " has no usual folder");
@@ -56,7 +53,7 @@ std::vector<int64_t> first_rows(int64_t count) {
 void limit_rows(const char* field, std::optional<int64_t> limit, std::vector<int64_t>& rows) {
   if (!limit) return;
   if (*limit > std::ssize(rows))
-    throw FieldError(field, fmt::format("{} is more than the {} there are", *limit, rows.size()));
+    throw FieldError(field, "{} is more than the {} there are", *limit, rows.size());
   rows.resize(static_cast<size_t>(*limit));
 }
 
@@ -66,8 +63,8 @@ std::vector<int64_t> take_test_part(const SplitSpec& split, std::vector<int64_t>
   const auto count =
       std::max<int64_t>(1, static_cast<int64_t>(std::floor(*split.test * static_cast<double>(all) + 1e-6)));
   if (count >= all)
-    throw FieldError("data.split.test", fmt::format("takes {} of the {} and leaves none to train on", count,
-                                                    counted(all, "example")));
+    throw FieldError("data.split.test", "takes {} of the {} and leaves none to train on", count,
+                     counted(all, "example"));
   const std::vector<int64_t> order =
       random_permutation(all, derive_seed(static_cast<uint64_t>(split.seed), SeedPurpose::kSplit, kTestPart));
   std::vector<int64_t> test(order.begin(), order.begin() + count);
@@ -84,11 +81,10 @@ ExampleRows divide_rows(const DataSpec& spec, int64_t train_rows, bool has_test)
   if (has_test && spec.split.test)
     throw FieldError("data.split.test", "there is a test part already, in a file of its own; leave this out");
   if (!has_test && !spec.split.test)
-    throw FieldError(
-        "data.split.test",
-        fmt::format("missing; {} has no test part of its own: give a part of the examples, such as "
-                    "data.split: {{test: 0.2}}",
-                    printable(location_of(spec), 1000)));
+    throw FieldError("data.split.test",
+                     "missing; {} has no test part of its own: give a part of the examples, such as "
+                     "data.split: {{test: 0.2}}",
+                     printable(location_of(spec), 1000));
   if (!has_test) rows.test = take_test_part(spec.split, rows.train);
   if (!has_test) limit_rows("data.test_examples", spec.test_examples, rows.test);
   limit_rows("data.train_examples", spec.train_examples, rows.train);
@@ -129,18 +125,25 @@ Dataset dataset_of(DatasetInfo info, const ExampleSourcePtr& train, const Exampl
   return dataset;
 }
 
+// Calls `visit` with the name and the value of each that is kept with a model.
+template <class Info, class Visit>
+void visit_kept(Info& info, const Visit& visit) {
+  visit("shape", info.example_shape);
+  visit("has_pixels", info.has_pixels);
+  visit("classes", info.classes);
+  visit("class_names", info.class_names);
+  visit("targets", info.targets);
+  visit("target_names", info.target_names);
+  visit("train_examples", info.train_examples);
+  visit("validation_examples", info.validation_examples);
+  visit("test_examples", info.test_examples);
+}
+
 // What is kept with a model, as JSON.
 std::string saved_text(const DatasetInfo& info, const std::string& format) {
-  const nlohmann::ordered_json document = {{"shape", info.example_shape},
-                                           {"has_pixels", info.has_pixels},
-                                           {"classes", info.classes},
-                                           {"class_names", info.class_names},
-                                           {"targets", info.targets},
-                                           {"target_names", info.target_names},
-                                           {"train_examples", info.train_examples},
-                                           {"validation_examples", info.validation_examples},
-                                           {"test_examples", info.test_examples},
-                                           {"format", format}};
+  nlohmann::ordered_json document;
+  visit_kept(info, [&](const char* name, const auto& value) { document[name] = value; });
+  document["format"] = format;
   return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -152,15 +155,6 @@ fs::path csv_in(const fs::path& folder, const std::string& name) {
     if (fs::exists(file)) return file;
   }
   return {};
-}
-
-// Of a separator, a decimal sign or that between thousands; nullopt: auto.
-std::optional<char> sign_of(const std::string& word) {
-  static const std::map<std::string, char> signs = {{"none", 0},    {"point", '.'},       {"comma", ','},
-                                                    {"space", ' '}, {"apostrophe", '\''}, {"semicolon", ';'},
-                                                    {"tab", '\t'},  {"bar", '|'}};
-  const auto found = signs.find(word);
-  return found == signs.end() ? std::nullopt : std::optional(found->second);
 }
 
 TableWish wish_of(const DataSpec& spec) {
@@ -189,12 +183,11 @@ CsvFiles csv_files(const DataSpec& spec) {
   const bool is_folder = fs::is_directory(path);
   CsvFiles files{.train = is_folder ? csv_in(path, "train") : path};
   if (is_folder) files.test = csv_in(path, "test");
-  if (files.train.empty()) refuse_data(path.string(), "there is no train.csv or train.csv.gz in this folder");
+  if (files.train.empty()) refuse_file(path, "there is no train.csv or train.csv.gz in this folder");
   if (!fs::exists(files.train))
-    refuse_data(
-        path.string(),
-        "there is no such file or folder; data.path names a table (scripts/make_table makes those of the "
-        "examples)");
+    refuse_file(path.string(),
+                "there is no such file or folder; data.path names a table (scripts/make_table makes those of "
+                "the examples)");
   return files;
 }
 
@@ -282,16 +275,21 @@ Dataset load_csv(const DataSpec& spec) {
   info.class_names = format.classes;
   info.classes = std::ssize(format.classes);
   if (format.classes.empty()) info.target_names = format.targets;
-  if (info.classes == 1) refuse_data(files.train.string(), "all training examples are of the same class");
+  if (info.classes == 1) refuse_file(files.train, "all training examples are of the same class");
   if (spec.classes && info.classes > 0 && *spec.classes != info.classes)
-    throw FieldError("data.classes", fmt::format("{}, but column '{}' has {}", *spec.classes,
-                                                 printable(format.targets.front(), 100), info.classes));
+    throw FieldError("data.classes", "{}, but column '{}' has {}", *spec.classes,
+                     printable(format.targets.front(), 100), info.classes);
   info.reading = reading_of(format);
   info.warnings = table.warnings;
   ExampleRows rows = divide_rows(spec, table.train.size(), table.test.has_value());
   if (table.test) rows.test = rows_of_test_file(spec, table.test->size());
   const auto source_of = [](const StoredExamples& examples, const fs::path& file) {
-    return make_number_source(examples, file.filename().string());
+    const auto names_of = [name = file.filename().string()](std::span<const int64_t> indices) {
+      std::vector<ExampleName> names;
+      for (const int64_t index : indices) names.push_back({.file = name, .row = index + 1});
+      return names;
+    };
+    return make_memory_source(examples, names_of);
   };
   Dataset dataset = dataset_of(std::move(info), source_of(table.train, files.train),
                                table.test ? source_of(*table.test, files.test) : nullptr, rows);
@@ -310,26 +308,26 @@ void require_finite(const std::string& what, const at::Tensor& numbers) {
   for (int64_t row = 0; row < numbers.size(0); row += kRowsAtOnce) {
     const int64_t count = std::min(kRowsAtOnce, numbers.size(0) - row);
     if (!at::isfinite(numbers.narrow(0, row, count)).all().item<bool>())
-      refuse_data(what, fmt::format("not all numbers of examples {} to {} are finite", row, row + count - 1));
+      refuse_file(what, "not all numbers of examples {} to {} are finite", row, row + count - 1);
   }
 }
 
 // Inputs as a source takes them: uint8 pictures with their channels, or numbers.
 at::Tensor inputs_from(const std::string& what, const at::Tensor& stored) {
   if (stored.dim() < 1 || stored.dim() > 4 || stored.numel() == 0)
-    refuse_data(what,
-                fmt::format("has the shape {}; examples are [n], [n, features], [n, height, width] or [n, "
-                            "channels, height, width], and there is at least one",
-                            shape_text(stored)));
+    refuse_file(what,
+                "has the shape {}; examples are [n], [n, features], [n, height, width] or [n, channels, "
+                "height, width], and there is at least one",
+                shape_text(stored));
   const auto is_channels = [&](int64_t dimension) {
     const int64_t size = stored.size(dimension);
     return size == 1 || size == 3 || size == 4;
   };
   if (stored.dim() == 4 && is_channels(3) && !is_channels(1))
-    refuse_data(what,
-                fmt::format("has the shape {}, with the channels at the end, as TensorFlow has them; save "
-                            "numpy.ascontiguousarray(array.transpose(0, 3, 1, 2))",
-                            shape_text(stored)));
+    refuse_file(what,
+                "has the shape {}, with the channels at the end, as TensorFlow has them; save "
+                "numpy.ascontiguousarray(array.transpose(0, 3, 1, 2))",
+                shape_text(stored));
   at::Tensor inputs = stored;
   if (stored.dim() == 1) inputs = inputs.unsqueeze(1);
   if (stored.dim() == 3) inputs = inputs.unsqueeze(1);
@@ -342,7 +340,7 @@ at::Tensor inputs_from(const std::string& what, const at::Tensor& stored) {
 at::Tensor targets_from(const std::string& what, const at::Tensor& stored) {
   const bool column = stored.dim() == 2 && stored.size(1) == 1;
   if (stored.dim() != 1 && stored.dim() != 2)
-    refuse_data(what, fmt::format("has the shape {}; targets are [n] or [n, outputs]", shape_text(stored)));
+    refuse_file(what, "has the shape {}; targets are [n] or [n, outputs]", shape_text(stored));
   if (stored.is_floating_point()) return (stored.dim() == 1 ? stored.unsqueeze(1) : stored).contiguous();
   if (stored.dim() == 1 || column) return stored.reshape({-1}).to(at::kLong).contiguous();
   return stored.to(at::kFloat).contiguous();
@@ -352,14 +350,14 @@ StoredExamples examples_in(const std::string& path, const std::map<std::string, 
                            const std::string& part) {
   const auto array = [&](const std::string& name) {
     const auto found = arrays.find(name);
-    if (found == arrays.end()) refuse_data(path, "there is no array " + name);
+    if (found == arrays.end()) refuse_file(path, "there is no array " + name);
     return found->second;
   };
   StoredExamples examples{inputs_from(path + ": x_" + part, array("x_" + part)),
                           targets_from(path + ": y_" + part, array("y_" + part))};
   if (examples.inputs.size(0) != examples.targets.size(0))
-    refuse_data(path, fmt::format("x_{0} has {1} examples and y_{0} has {2}", part, examples.inputs.size(0),
-                                  examples.targets.size(0)));
+    refuse_file(path, "x_{0} has {1} examples and y_{0} has {2}", part, examples.inputs.size(0),
+                examples.targets.size(0));
   return examples;
 }
 
@@ -376,22 +374,21 @@ int64_t count_classes(const std::string& path, const DataSpec& spec, const Store
   for (const StoredExamples* part : parts_in(train, test)) {
     if (part->targets.dim() > 1) continue;
     if (part->targets.min().item<int64_t>() < 0)
-      refuse_data(path, "a class is negative; classes count from 0");
+      refuse_file(path, "a class is negative; classes count from 0");
     largest = std::max(largest, part->targets.max().item<int64_t>());
   }
   if (largest >= spec.classes.value_or(kMostClassesOfArrays))
-    refuse_data(path,
-                fmt::format("there is a class {}, but at most {} classes; targets that are no classes are "
-                            "saved as floating-point numbers",
-                            largest, spec.classes.value_or(kMostClassesOfArrays)));
+    refuse_file(path,
+                "there is a class {}, but at most {} classes; targets that are no classes are saved as "
+                "floating-point numbers",
+                largest, spec.classes.value_or(kMostClassesOfArrays));
   return spec.classes.value_or(largest + 1);
 }
 
 ExampleSourcePtr source_of(StoredExamples examples) {
-  const bool pixels = examples.inputs.scalar_type() == at::kByte && examples.targets.dim() == 1;
-  if (pixels) return make_memory_source(std::move(examples));
-  if (examples.inputs.scalar_type() == at::kByte) examples.inputs = examples.inputs.to(at::kFloat).div_(255);
-  return make_number_source(std::move(examples));
+  if (examples.inputs.scalar_type() == at::kByte && examples.targets.dim() != 1)
+    examples.inputs = examples.inputs.to(at::kFloat).div_(255);
+  return make_memory_source(std::move(examples));
 }
 
 Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
@@ -404,12 +401,11 @@ Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
                test->inputs.scalar_type() != train.inputs.scalar_type() ||
                test->targets.sizes().slice(1) != train.targets.sizes().slice(1) ||
                test->targets.is_floating_point() != train.targets.is_floating_point()))
-    refuse_data(
-        path,
-        fmt::format("the examples of the test, {} with targets {}, are not like those of the training, {} "
-                    "with targets {}, or have other types",
-                    shape_text(test->inputs), shape_text(test->targets), shape_text(train.inputs),
-                    shape_text(train.targets)));
+    refuse_file(path,
+                "the examples of the test, {} with targets {}, are not like those of the training, {} with "
+                "targets {}, or have other types",
+                shape_text(test->inputs), shape_text(test->targets), shape_text(train.inputs),
+                shape_text(train.targets));
   if (checks_numbers) {
     for (const StoredExamples* part : parts_in(train, test)) {
       require_finite(path + ": inputs", part->inputs);
@@ -446,15 +442,7 @@ DatasetInfo saved_table_dataset(const DataSpec& spec) {
   DatasetInfo info;
   try {
     const nlohmann::json document = nlohmann::json::parse(spec.saved_table);
-    document.at("shape").get_to(info.example_shape);
-    document.at("has_pixels").get_to(info.has_pixels);
-    document.at("classes").get_to(info.classes);
-    document.at("class_names").get_to(info.class_names);
-    document.at("targets").get_to(info.targets);
-    document.at("target_names").get_to(info.target_names);
-    document.at("train_examples").get_to(info.train_examples);
-    document.at("validation_examples").get_to(info.validation_examples);
-    document.at("test_examples").get_to(info.test_examples);
+    visit_kept(info, [&](const char* name, auto& value) { document.at(name).get_to(value); });
     if (info.train_examples < 1 || info.validation_examples < 0 || info.test_examples < 0 ||
         info.classes < 0 || info.targets < 0 || (info.classes == 0) == (info.targets == 0) ||
         (!info.class_names.empty() && std::ssize(info.class_names) != info.classes) ||

@@ -18,7 +18,7 @@ std::filesystem::path cache_folder();
 // Of files that are not whole yet, or were left behind by a process that was killed.
 inline constexpr const char* kPartialCacheFile = ".partial";
 
-// Of archives that were packed (pictures/packed_archive.h).
+// Of archives that were packed (pictures/packed_archive.cpp).
 inline constexpr const char* kUnpackedArchive = ".unpacked";
 
 // Of files that tell where memory is (images/shared_memory.h).

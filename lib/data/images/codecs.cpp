@@ -8,14 +8,12 @@
 
 namespace dtrain {
 
-void refuse_image(const std::string& fault) { throw Error(ExitCode::kData, fault); }
-
 void require_size(int64_t width, int64_t height) {
   const bool fits = width >= 1 && height >= 1 && width <= kMaxImageSide && height <= kMaxImageSide &&
                     width * height <= kMaxImagePixels;
   if (!fits) {
-    refuse_image(fmt::format("{} x {} pixels, where sides of 1 to {} and {} pixels in all can be read", width,
-                             height, with_separators(kMaxImageSide), with_separators(kMaxImagePixels)));
+    throw Error(ExitCode::kData, "{} x {} pixels, where sides of 1 to {} and {} pixels in all can be read",
+                width, height, with_separators(kMaxImageSide), with_separators(kMaxImagePixels));
   }
 }
 

@@ -1,4 +1,4 @@
-#include "images/exif.h"
+#include "images/codecs.h"
 
 #include <ATen/ATen.h>
 

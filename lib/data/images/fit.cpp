@@ -70,12 +70,12 @@ Fit fit_of(const std::string& name) {
 at::Tensor fit_images(const at::Tensor& images, const std::vector<int64_t>& shape, Fit fit) {
   const int64_t channels = shape[0], height = shape[1], width = shape[2];
   if (channels != images.size(1) && channels != 1 && channels != 3)
-    refuse_image(fmt::format("the model takes {} channels, and no image file has as many", channels));
+    throw Error(ExitCode::kData, "the model takes {} channels, and no image file has as many", channels);
   at::Tensor fitted = images;
   if (images.size(2) != height || images.size(3) != width) {
     if (fit == Fit::kRefuse) {
-      refuse_image(fmt::format("{} x {} pixels, and the model takes {} x {}: --resize scales it",
-                               images.size(3), images.size(2), width, height));
+      throw Error(ExitCode::kData, "{} x {} pixels, and the model takes {} x {}: --resize scales it",
+                  images.size(3), images.size(2), width, height);
     }
     fitted = resized(images, height, width, fit);
   }

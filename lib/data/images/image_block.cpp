@@ -60,16 +60,10 @@ std::string header_of(const ImageSet& set, const std::vector<uint64_t>& sums) {
 // Closes the gaps that bad images leave between the others.
 void close_gaps(const ImageSet& set, uint8_t* images, std::vector<uint64_t>& sums, const BadImages& bad) {
   const int64_t bytes = set.bytes_of_one();
-  auto next = bad.begin();
   int64_t kept = 0;
-  for (int64_t index = 0; index < std::ssize(set.files); ++index) {
-    if (next != bad.end() && next->index == index) {
-      ++next;
-      continue;
-    }
+  for (const int64_t index : places_without(std::ssize(set.files), bad)) {
     if (kept < index) std::copy_n(images + index * bytes, bytes, images + kept * bytes);
-    sums[static_cast<size_t>(kept)] = sums[static_cast<size_t>(index)];
-    ++kept;
+    sums[static_cast<size_t>(kept++)] = sums[static_cast<size_t>(index)];
   }
   sums.resize(static_cast<size_t>(kept));
 }

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "images/bad_list.h"
 #include "images/cache_file.h"
 #include "images/image_set.h"
 

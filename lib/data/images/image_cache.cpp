@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <system_error>
 #include <utility>
 
-#include "core/error.h"
-#include "core/files.h"
-#include "core/text.h"
+#include "core/checksum.h"
+#include "core/data_errors.h"
 #include "host/host_memory.h"
 #include "images/cache_file.h"
 #include "images/shared_memory.h"
@@ -22,6 +23,47 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSuffix = ".images";
 constexpr const char* kListSuffix = ".bad";
+constexpr int64_t kMostListBytes = int64_t{1} << 30;
+
+// A list of images that cannot be read, as a file of the cache has it.
+struct BadList {
+  std::string root;    // of the set
+  int64_t images = 0;  // in the set
+  BadImages bad = {};
+};
+
+// A checksum, and the list as JSON.
+std::string text_of(const BadList& list) {
+  nlohmann::ordered_json bad = nlohmann::ordered_json::array();
+  for (const BadImage& one : list.bad) bad.push_back({one.index, one.fault});
+  const std::string text =
+      nlohmann::ordered_json{{"root", list.root}, {"images", list.images}, {"bad", bad}}.dump(
+          -1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return checksum_of(text) + "\n" + text;
+}
+
+// nullopt: there is no such file, or it is damaged. Throws as OpenFile does.
+std::optional<BadList> read_bad_list(const std::filesystem::path& path) {
+  if (!OpenFile(path, O_RDONLY).is_open()) return std::nullopt;
+  const std::string file = read_file(path, kMostListBytes, ExitCode::kDisk);
+  const size_t begin = std::min(file.size(), kChecksumDigits + 1);
+  const std::string text = file.substr(begin);
+  if (file.substr(0, begin) != checksum_of(text) + "\n") return std::nullopt;
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  BadList list;
+  try {
+    json.at("root").get_to(list.root);
+    json.at("images").get_to(list.images);
+    for (const auto& [index, fault] : json.at("bad").get<std::vector<std::pair<int64_t, std::string>>>()) {
+      if (index < (list.bad.empty() ? 0 : list.bad.back().index + 1) || index >= list.images)
+        return std::nullopt;
+      list.bad.push_back({index, fault});
+    }
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+  return list;
+}
 
 fs::path file_for(const ImageSet& set) { return cache_folder() / (image_block_key(set) + kSuffix); }
 
@@ -30,12 +72,19 @@ void require_room(const ImageSet& set, const ImageCacheOptions& options) {
                      need_of_images(set), "use a smaller data.image.size, or data.cache: none");
 }
 
+void require_memory(const ImageSet& set, double most_gigabytes) {
+  const int64_t bytes = image_block_bytes(std::ssize(set.files), set.bytes_of_one());
+  const std::string instead = "use a smaller data.image.size, or data.cache: disk";
+  require_cache_limit(bytes, most_gigabytes, need_of_images(set), instead);
+  if (static_cast<double>(bytes) > kMostOfMemory * static_cast<double>(memory_for_all()))
+    throw Error(ExitCode::kUsage, "data.cache: memory: {}, which is too much for the {} of this host; {}",
+                need_of_images(set), human_bytes(memory_for_all()), instead);
+}
+
 // What was read belongs to the files as they were before.
 void require_unchanged(const ImageSet& set, const fs::path& file) {
   if (file_for(set) == file) return;
-  throw Error(ExitCode::kData,
-              printable(set.root.string(), 1000) +
-                  ": pictures have changed while they were read; start again when none does");
+  refuse_file(set.root, "pictures have changed while they were read; start again when none does");
 }
 
 // Makes the file of those images that can be read, and returns the others.
@@ -176,6 +225,14 @@ std::shared_ptr<const ImageBlock> cached_images(const ImageSet& set, const Image
   const OpenFile file(path, O_RDONLY);
   file.check(file.is_open(), "cannot be opened");
   return std::make_shared<ImageBlock>(file, set);
+}
+
+at::Tensor images_in_memory(const ImageSet& set, const ImageCacheOptions& options) {
+  const auto fill = [&](const OpenFile& memory) {
+    require_memory(set, options.most_gigabytes);
+    write_image_block(memory, set, options);
+  };
+  return ImageBlock(shared_memory(image_block_key(set), fill), set).images();
 }
 
 std::vector<CachedImages> list_image_caches() {

@@ -1,4 +1,4 @@
-// Decoded and scaled images in one file, which all processes of this user share.
+// Decoded and scaled images in one file or in memory, which all processes of this user share.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "images/bad_list.h"
 #include "images/image_block.h"
 #include "images/image_set.h"
 
@@ -33,6 +32,11 @@ std::optional<BadImages> known_bad_images(const ImageSet& set);
 // Throws Error(kData) that names an image that cannot be read, Error(kUsage) if the file would be larger than
 // allowed or is not this user's, Error(kDisk) if the disk is too small.
 std::shared_ptr<const ImageBlock> cached_images(const ImageSet& set, const ImageCacheOptions& options);
+
+// All images of `set`, uint8 [n, channels, height, width], which must not be written to, in shared_memory().
+// The bytes are those of read_image_set(). Throws Error(kData) that names an image that cannot be read,
+// Error(kUsage) if they take more than data.cache_gigabytes or three quarters of this host's memory.
+at::Tensor images_in_memory(const ImageSet& set, const ImageCacheOptions& options);
 
 // A file of the cache: images, or an unpacked archive.
 struct CachedImages {

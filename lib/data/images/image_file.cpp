@@ -15,18 +15,17 @@ namespace {
 
 struct Format {
   std::string magic;  // the first bytes of its files
-  at::Tensor (*decode)(const std::string& bytes);
+  at::Tensor (*decode)(const std::string& bytes, SmallestSize smallest);
   ImageFacts (*look)(const std::string& bytes);
   std::string fault = {};  // why such files cannot be read
-  at::Tensor (*decode_smaller)(const std::string& bytes, SmallestSize smallest) = nullptr;  // null: cannot
-  size_t at = 0;  // where the magic is
+  size_t at = 0;           // where the magic is
 };
 
 const std::vector<Format>& formats() {
   using namespace std::string_literals;
   static const std::vector<Format> table = {
       {"\x89PNG", decode_png, png_facts},
-      {"\xff\xd8\xff", decode_jpeg, jpeg_facts, "", decode_jpeg_smaller},
+      {"\xff\xd8\xff", decode_jpeg, jpeg_facts},
       {"P5", decode_pnm, pnm_facts},
       {"P6", decode_pnm, pnm_facts},
       {"RIFF", decode_webp, webp_facts},
@@ -35,18 +34,18 @@ const std::vector<Format>& formats() {
       {"BM", nullptr, nullptr, "BMP cannot be read: convert it to PNG"},
       {"II*\0"s, nullptr, nullptr, "TIFF cannot be read: convert it to PNG"},
       {"MM\0*"s, nullptr, nullptr, "TIFF cannot be read: convert it to PNG"},
-      {"ftyp", nullptr, nullptr, "HEIC and AVIF cannot be read: convert it to JPEG or PNG", nullptr, 4},
+      {"ftyp", nullptr, nullptr, "HEIC and AVIF cannot be read: convert it to JPEG or PNG", 4},
       {"", nullptr, nullptr, "no PNG, JPEG, WebP, PGM, PPM or IDX file of images"},
   };
   return table;
 }
 
 const Format& format_of(const std::string& bytes) {
-  if (bytes.empty()) refuse_image("the file is empty");
+  if (bytes.empty()) throw Error(ExitCode::kData, "the file is empty");
   const auto format = std::find_if(formats().begin(), formats().end(), [&bytes](const Format& any) {
     return bytes.size() >= any.at && bytes.compare(any.at, any.magic.size(), any.magic) == 0;
   });
-  if (format->decode == nullptr) refuse_image(format->fault);
+  if (format->decode == nullptr) throw Error(ExitCode::kData, format->fault);
   return *format;
 }
 
@@ -60,10 +59,7 @@ bool is_nearly_black(const ImageFacts& facts, const at::Tensor& image) {
 }
 
 at::Tensor decode_image_file(const std::string& bytes, SmallestSize smallest) {
-  const Format& format = format_of(bytes);
-  const bool shrinks = format.decode_smaller != nullptr && smallest.height > 0 && smallest.width > 0;
-  const at::Tensor pixels = shrinks ? format.decode_smaller(bytes, smallest) : format.decode(bytes);
-  return pixels.permute({2, 0, 1}).unsqueeze(0);
+  return format_of(bytes).decode(bytes, smallest).permute({2, 0, 1}).unsqueeze(0);
 }
 
 at::Tensor read_image_file(const std::filesystem::path& path, SmallestSize smallest) {

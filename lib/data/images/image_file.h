@@ -21,7 +21,7 @@ struct ImageFacts {
   int64_t width = 0;   // pixels, as they are stored
   int64_t height = 0;
   std::string colours;  // "colour", "grey", "inks (CMYK)", or one of them and more: "grey, 16 bits"
-  int orientation = 1;  // 1 (upright) to 8 (exif.h)
+  int orientation = 1;  // 1 (upright) to 8 (exif.cpp)
 
   bool lies_on_its_side() const { return orientation >= 5; }
   bool has_16_bits() const { return colours.find("16 bits") != std::string::npos; }
@@ -47,10 +47,10 @@ at::Tensor decode_image_file(const std::string& bytes, SmallestSize smallest = {
 bool is_nearly_black(const ImageFacts& facts, const at::Tensor& image);
 
 // The image as uint8 [1, channels, height, width], channels 1 (grey) or 3 (red, green, blue). A photograph is
-// turned as the orientation in its metadata says (exif.h), inks become colours (CMYK), transparent pixels are
-// blended with white, of 16-bit samples the upper 8 bits are kept, and of an animation (WebP) only the first
-// frame is read. What a file says of its colours (gAMA, ICC profiles) changes no pixel. Any number of threads
-// may read at once. Throws Error(kData) that names the file and the fault.
+// turned as the orientation in its metadata says (exif.cpp), inks become colours (CMYK), transparent pixels
+// are blended with white, of 16-bit samples the upper 8 bits are kept, and of an animation (WebP) only the
+// first frame is read. What a file says of its colours (gAMA, ICC profiles) changes no pixel. Any number of
+// threads may read at once. Throws Error(kData) that names the file and the fault.
 at::Tensor read_image_file(const std::filesystem::path& path, SmallestSize smallest = {});
 
 // A PNG file of one image, uint8 [channels, height, width] with 1 or 3 channels.

@@ -35,6 +35,29 @@ void read_fitted(const ImageSet& set, const ImageFile& file, uint8_t* out) {
 
 }  // namespace
 
+std::vector<int64_t> places_without(int64_t images, const BadImages& bad) {
+  std::vector<int64_t> places;
+  auto next = bad.begin();
+  for (int64_t index = 0; index < images; ++index) {
+    if (next != bad.end() && next->index == index)
+      ++next;
+    else
+      places.push_back(index);
+  }
+  return places;
+}
+
+ImageSet without(const ImageSet& set, const BadImages& bad) {
+  ImageSet others{.root = set.root,
+                  .files = {},
+                  .shape = set.shape,
+                  .fit = set.fit,
+                  .scaled_decoding = set.scaled_decoding};
+  for (const int64_t index : places_without(std::ssize(set.files), bad))
+    others.files.push_back(set.files[static_cast<size_t>(index)]);
+  return others;
+}
+
 std::string title_of(const std::filesystem::path& root, const ImageFile& file) {
   const std::string path = printable((root / file.path).string(), 1000);
   return file.member.empty() ? path : path + ": " + printable(file.member, 1000);

@@ -39,6 +39,17 @@ struct ImageSet {
   int64_t bytes_of_one() const { return shape[0] * shape[1] * shape[2]; }
 };
 
+// An image of a set that cannot be read: its place in the set, and why.
+struct BadImage {
+  int64_t index = 0;
+  std::string fault;
+};
+using BadImages = std::vector<BadImage>;  // in the order of the set
+
+// The places of the others, of `images` in all.
+std::vector<int64_t> places_without(int64_t images, const BadImages& bad);
+ImageSet without(const ImageSet& set, const BadImages& bad);
+
 // The name of an image for messages: "pictures/rose/1.jpg", or "shards/train-0.tar: 000001.jpg".
 std::string title_of(const std::filesystem::path& root, const ImageFile& file);
 

@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/error.h"
 #include "images/codecs.h"
-#include "images/exif.h"
 
 namespace dtrain {
 namespace {
@@ -33,14 +33,15 @@ class JpegHeader {
     check(tjDecompressHeader3(decoder_.get(), reinterpret_cast<const unsigned char*>(bytes.data()),
                               bytes.size(), &width, &height, &subsampling, &colours));
     // No fault, but no size either: there are only tables.
-    if (width <= 0 || height <= 0) refuse_image(std::string(kFault) + (segments_.cut ? kCut : "no pixels"));
+    if (width <= 0 || height <= 0)
+      throw Error(ExitCode::kData, std::string(kFault) + (segments_.cut ? kCut : "no pixels"));
   }
   tjhandle decoder() const { return decoder_.get(); }
   void check(int failed) const {
     if (failed == 0) return;
     const std::string fault = tjGetErrorStr2(decoder_.get());
     const bool cut = segments_.cut || fault.find("Premature end") != std::string::npos;
-    refuse_image(kFault + (cut ? kCut : fault));
+    throw Error(ExitCode::kData, kFault + (cut ? kCut : fault));
   }
   int orientation() const { return orientation_of(segments_.metadata); }
   bool has_inks() const { return colours == TJCS_CMYK || colours == TJCS_YCCK; }
@@ -74,9 +75,7 @@ ImageFacts jpeg_facts(const std::string& bytes) {
   return {"JPEG", header.width, header.height, colours, header.orientation()};
 }
 
-at::Tensor decode_jpeg(const std::string& bytes) { return decode_jpeg_smaller(bytes, {}); }
-
-at::Tensor decode_jpeg_smaller(const std::string& bytes, SmallestSize smallest) {
+at::Tensor decode_jpeg(const std::string& bytes, SmallestSize smallest) {
   const JpegHeader header(bytes);
   const int orientation = header.orientation();
   if (orientation >= 5) std::swap(smallest.height, smallest.width);  // it lies on its side

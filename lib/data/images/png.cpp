@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "images/codecs.h"
-#include "images/exif.h"
 #include "images/image_file.h"
 
 namespace dtrain {
@@ -72,7 +71,7 @@ class PngReader {
   template <typename Work>
   void attempt(const Work& work) {
     if (setjmp(png_jmpbuf(png_.state)) == 0) return work();
-    refuse_image("no sound PNG: " + fault_);
+    throw Error(ExitCode::kData, "no sound PNG: " + fault_);
   }
 
   static void on_fault(png_structp state, png_const_charp message) {
@@ -118,7 +117,7 @@ ImageFacts png_facts(const std::string& bytes) {
   return {"PNG", png.width(), png.height(), colours, orientation_of(png_metadata(bytes))};
 }
 
-at::Tensor decode_png(const std::string& bytes) {
+at::Tensor decode_png(const std::string& bytes, SmallestSize /*smallest*/) {
   at::Tensor pixels = PngReader(bytes).decode();
   if (pixels.size(2) % 2 == 0) pixels = on_white(pixels);
   return upright(pixels, orientation_of(png_metadata(bytes)));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "images/codecs.h"
 
 namespace dtrain {
@@ -20,7 +21,7 @@ class PnmHeader {
     const size_t begin = at_;
     for (; at_ < bytes_.size() && is_digit(bytes_[at_]) && at_ - begin < 9; ++at_)
       value = 10 * value + (bytes_[at_] - '0');
-    if (at_ == begin) refuse_image(fmt::format("no sound PGM or PPM: byte {}: no {}", at_, what));
+    if (at_ == begin) throw Error(ExitCode::kData, "no sound PGM or PPM: byte {}: no {}", at_, what);
     return value;
   }
   // Where the pixels begin: one blank after the last number.
@@ -51,18 +52,18 @@ ImageFacts pnm_facts(const std::string& bytes) {
   return {colour ? "PPM" : "PGM", width, header.number("height"), colour ? "colour" : "grey"};
 }
 
-at::Tensor decode_pnm(const std::string& bytes) {
+at::Tensor decode_pnm(const std::string& bytes, SmallestSize /*smallest*/) {
   PnmHeader header(bytes);
   const int64_t width = header.number("width");
   const int64_t height = header.number("height");
   const int64_t largest = header.number("largest value");
   if (largest < 1 || largest > 255)
-    refuse_image(fmt::format("its largest value is {}, where 1 to 255 can be read", largest));
+    throw Error(ExitCode::kData, "its largest value is {}, where 1 to 255 can be read", largest);
   at::Tensor pixels = rows_of_pixels(width, height, bytes[1] == '6' ? 3 : 1);
   const auto expected = static_cast<int64_t>(header.end()) + pixels.numel();
   if (const auto size = std::ssize(bytes); size != expected)
-    refuse_image(fmt::format("{}{} bytes, where an image of {} x {} pixels takes {}",
-                             size < expected ? std::string(kCut) + ": " : "", size, width, height, expected));
+    throw Error(ExitCode::kData, "{}{} bytes, where an image of {} x {} pixels takes {}",
+                size < expected ? std::string(kCut) + ": " : "", size, width, height, expected);
   const auto* values = reinterpret_cast<const uint8_t*>(bytes.data()) + header.end();
   std::transform(values, values + pixels.numel(), pixels.mutable_data_ptr<uint8_t>(),
                  [largest](int64_t value) {

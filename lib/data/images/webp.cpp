@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "core/error.h"
 #include "images/codecs.h"
-#include "images/exif.h"
 
 namespace dtrain {
 namespace {
@@ -22,7 +22,7 @@ WebPData data_of(const std::string& bytes) {
   for (size_t at = kRiffHeader; at-- > kRiffHeader / 2;)
     follow = follow << 8 | (at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0xFF);
   const bool cut = bytes.size() < kRiffHeader + follow;
-  refuse_image("no sound WebP: " + (cut ? kCut : part + " is damaged"));
+  throw Error(ExitCode::kData, "no sound WebP: " + (cut ? kCut : part + " is damaged"));
 }
 
 // The metadata of a file whose header is sound.
@@ -69,7 +69,7 @@ ImageFacts webp_facts(const std::string& bytes) {
   return {"WebP", features.width, features.height, colours, orientation_of(webp_metadata(bytes))};
 }
 
-at::Tensor decode_webp(const std::string& bytes) {
+at::Tensor decode_webp(const std::string& bytes, SmallestSize /*smallest*/) {
   const WebPData data = data_of(bytes);
   const WebPBitstreamFeatures features = header_of_webp(bytes);
   const bool layered = features.has_alpha != 0 || features.has_animation != 0;

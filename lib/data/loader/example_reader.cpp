@@ -32,13 +32,6 @@ uint8_t* row_of(const at::Tensor& pixels, int64_t row) {
   return pixels.mutable_data_ptr<uint8_t>() + row * pixels.stride(0);
 }
 
-template <typename T>
-void normalise_row(const at::Tensor& pixels, int64_t row, const at::Tensor& values,
-                   const at::Tensor& numbers) {
-  map_pixels(row_of(pixels, row), pixels.stride(0), values.const_data_ptr<T>(), values.size(0),
-             numbers.mutable_data_ptr<T>() + row * pixels.stride(0));
-}
-
 PictureShape picture_shape(const ExampleSource& source) {
   if (!source.has_pixels() || source.shape().size() != 3)
     throw Error(ExitCode::kBug, "ShareLoader: only pictures are augmented");
@@ -167,9 +160,7 @@ at::Tensor ExampleReader::numbers_for(const at::Tensor& pixels) const {
 }
 
 void ExampleReader::normalise(const at::Tensor& pixels, int64_t row, const at::Tensor& numbers) const {
-  if (!values_.defined()) return;
-  values_.scalar_type() == at::kFloat ? normalise_row<float>(pixels, row, values_, numbers)
-                                      : normalise_row<double>(pixels, row, values_, numbers);
+  if (values_.defined()) map_pixels(row_of(pixels, row), pixels.stride(0), values_, numbers, row);
 }
 
 // Threads are started for each batch, which takes some ten microseconds each: small batches have none.

@@ -14,11 +14,11 @@
 #include <system_error>
 #include <utility>
 
+#include "core/data_errors.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "images/image_file.h"
-#include "pictures/packed_archive.h"
 #include "yaml/yaml_tree.h"
 
 namespace dtrain {
@@ -38,7 +38,7 @@ struct Sample {
 };
 
 [[noreturn]] void refuse_member(const fs::path& path, const std::string& member, const std::string& fault) {
-  refuse_path(path, printable(member, 1000) + ": " + fault);
+  refuse_file(path, printable(member, 1000) + ": " + fault);
 }
 
 void require_bytes(const fs::path& path, const ImageFile& member, int64_t most) {
@@ -71,7 +71,7 @@ class TarReader {
       const char* const name = ::archive_entry_pathname(entry);
       size_t at = 0;
       if (name == nullptr || !is_clean_text(name, at))
-        refuse_path(path_, "a name in it is not UTF-8 text, or has control characters");
+        refuse_file(path_, "a name in it is not UTF-8 text, or has control characters");
       if (::archive_entry_filetype(entry) == AE_IFDIR) continue;
       if (::archive_entry_filetype(entry) != AE_IFREG || ::archive_entry_hardlink(entry) != nullptr ||
           ::archive_entry_sparse_count(entry) > 0)
@@ -99,8 +99,7 @@ class TarReader {
   }
   [[noreturn]] void fail() const {
     const char* const text = ::archive_error_string(archive_.get());
-    refuse_path(path_,
-                fmt::format("is no tar archive that can be read: {}", printable(text ? text : "cut off")));
+    refuse_file(path_, "is no tar archive that can be read: {}", printable(text ? text : "cut off"));
   }
 
   const fs::path& path_;
@@ -118,7 +117,7 @@ class ArchiveList {
     const fs::path path = root_ / file;
     const size_t before = pictures_.size();
     std::error_code none;
-    if (!fs::is_regular_file(path, none)) refuse_path(path, "is not a regular file");
+    if (!fs::is_regular_file(path, none)) refuse_file(path, "is not a regular file");
     if (!is_packed(path)) {
       read(file, nullptr, static_cast<int64_t>(fs::file_size(path, none)));
     } else {
@@ -179,7 +178,7 @@ class ArchiveList {
     });
     finish(path, sample);
     if (pictures_.size() == before)
-      refuse_path(path, "has no pictures with a class (KEY.jpg and KEY.cls)" +
+      refuse_file(path, "has no pictures with a class (KEY.jpg and KEY.cls)" +
                             (left_out_.empty() ? "" : "; " + left_out_text(left_out_)));
   }
 
@@ -208,8 +207,8 @@ class ArchiveList {
       const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), number);
       if (fault != std::errc() || end != word.data() + word.size() || number < 0) break;
       if (number >= static_cast<int64_t>(kMostPictureClasses))
-        refuse_path(list.root, fmt::format("the class {}, where {} classes can be read", number,
-                                           with_separators(kMostPictureClasses)));
+        refuse_file(list.root, "the class {}, where {} classes can be read", number,
+                    with_separators(kMostPictureClasses));
       labels[word] = number;
       most = std::max(most, number);
     }
@@ -253,17 +252,15 @@ std::vector<std::string> archives_in(const fs::path& folder) {
     const std::string name = entry->path().filename().string();
     if (!is_left_out(name) && is_archive_name(name)) names.push_back(name);
   }
-  if (code)
-    throw Error(file_failure_code(code.value(), ExitCode::kData),
-                fmt::format("{}: cannot be read: {}", printable(folder.string(), 1000), code.message()));
-  if (names.empty()) refuse_path(folder, "has no archives (*.tar, *.tar.gz, *.tgz, *.tar.zst, ...)");
+  if (code) fail_on_file(folder, "cannot be read", code.value());
+  if (names.empty()) refuse_file(folder, "has no archives (*.tar, *.tar.gz, *.tgz, *.tar.zst, ...)");
   std::sort(names.begin(), names.end());
   std::map<std::string, std::string> seen;  // by the name without its packing
   for (const std::string& name : names) {
     const auto [other, is_new] = seen.emplace(unpacked_name(name), name);
     if (!is_new)
-      refuse_path(folder, fmt::format("{} and {} are one archive, packed and not; remove one of them",
-                                      printable(other->second), printable(name)));
+      refuse_file(folder, "{} and {} are one archive, packed and not; remove one of them",
+                  printable(other->second), printable(name));
   }
   return names;
 }
@@ -274,12 +271,7 @@ void append(std::vector<int64_t>& to, const std::vector<int64_t>& from) {
 
 }  // namespace
 
-bool is_archive_name(const std::string& name) {
-  static const std::vector<std::string> endings = {".tar",    ".tar.gz",  ".tgz",    ".tar.bz2",
-                                                   ".tar.xz", ".tar.zst", ".tar.lz4"};
-  return std::any_of(endings.begin(), endings.end(),
-                     [&name](const std::string& ending) { return name.ends_with(ending); });
-}
+bool is_archive_name(const std::string& name) { return unpacked_name(name).ends_with(".tar"); }
 
 PictureList list_archives(const fs::path& place, const DataSpec& spec) {
   std::error_code none;
@@ -297,7 +289,7 @@ PictureList list_archives(const fs::path& place, const DataSpec& spec) {
     append(is_validation ? validation : is_test ? test : train, archives.add(name));
   }
   if (train.empty())
-    refuse_path(place, "has no archive to train on; one of train*.tar, or of any other name");
+    refuse_file(place, "has no archive to train on; one of train*.tar, or of any other name");
   PictureList all = archives.labelled(spec);
   all.train = std::move(train);
   all.validation = std::move(validation);

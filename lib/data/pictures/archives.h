@@ -3,8 +3,10 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 
+#include "images/checked_file.h"
 #include "pictures/picture_list.h"
 
 namespace dtrain {
@@ -20,9 +22,23 @@ bool is_archive_name(const std::string& name);
 // counted as left out.
 //
 // A picture is read where it lies; names of members are names only. An archive that is packed is unpacked
-// once, to plain tar (packed_archive.h). Throws Error(kData) that names the archive and the member: damaged,
-// a picture without a class or a second one of the same key, links and sparse files, a number of classes over
-// the limits. Throws FieldError as list_image_folder() does.
+// once, to plain tar (packed_archive.cpp). Throws Error(kData) that names the archive and the member:
+// damaged, a picture without a class or a second one of the same key, links and sparse files, a number of
+// classes over the limits. Throws FieldError as list_image_folder() does.
 PictureList list_archives(const std::filesystem::path& place, const DataSpec& spec);
+
+// The name of the archive when it is not packed: "a.tar" for "a.tar.gz" and "a.tgz"; other names stay.
+std::string unpacked_name(const std::string& name);
+
+// Whether the bytes of the file are packed, whatever its name: by gzip, bzip2, xz, zstd or lz4. Throws
+// Error(kData) that names the file if it cannot be read.
+bool is_packed(const std::filesystem::path& archive);
+
+// A packed archive as plain tar in the cache (images/checked_file.h), where it is unpacked now if it is not
+// there: for files of this name, size and times of change once. Throws Error(kData) that names a damaged
+// archive, or one that unpacks to so many times its size that it has no pictures, and Error(kUsage) if it
+// unpacks to more than `most_gigabytes` (data.cache_gigabytes).
+std::shared_ptr<const CheckedFile> unpacked_archive(const std::filesystem::path& archive,
+                                                    double most_gigabytes);
 
 }  // namespace dtrain

@@ -6,6 +6,7 @@
 #include <set>
 #include <system_error>
 
+#include "core/data_errors.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
@@ -26,8 +27,7 @@ std::vector<NamedEntry> entries_in(const fs::path& folder) {
   std::error_code code;
   const auto check = [&code](const fs::path& path) {
     if (!code) return;
-    throw Error(file_failure_code(code.value(), ExitCode::kData),
-                fmt::format("{}: cannot be read: {}", printable(path.string(), 1000), code.message()));
+    fail_on_file(path, "cannot be read", code.value());
   };
   std::vector<NamedEntry> found;
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
@@ -35,8 +35,8 @@ std::vector<NamedEntry> entries_in(const fs::path& folder) {
     size_t at = 0;
     if (is_left_out(name)) continue;
     if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
-      refuse_path(entry->path(), "its name has a line break, a tab or another control character; rename it");
-    if (!is_clean_text(name, at)) refuse_path(entry->path(), "its name is not UTF-8 text; rename it");
+      refuse_file(entry->path(), "its name has a line break, a tab or another control character; rename it");
+    if (!is_clean_text(name, at)) refuse_file(entry->path(), "its name is not UTF-8 text; rename it");
     const bool is_folder = entry->is_directory(code);
     if (code && is_picture_name(name)) code.clear();  // a link to nowhere is a picture that cannot be read
     check(entry->path());
@@ -64,11 +64,11 @@ void require_same_classes(const PictureList& all, const std::string& part,
                           const std::vector<std::string>& found) {
   for (const std::string& name : found) {
     if (!contains(all.classes, name))
-      refuse_path(all.root / part / name, "no such class in train/; every part has the same classes");
+      refuse_file(all.root / part / name, "no such class in train/; every part has the same classes");
   }
   for (const std::string& name : all.classes) {
     if (!contains(found, name))
-      refuse_path(all.root / part, fmt::format("has no folder for the class '{}' of train/", name));
+      refuse_file(all.root / part, "has no folder for the class '{}' of train/", name);
   }
 }
 
@@ -96,11 +96,11 @@ void count_outside(PictureList& all, const std::string& folder) {
 }
 
 [[noreturn]] void refuse_class(const fs::path& folder, const EndingCounts& others) {
-  if (others.empty()) refuse_path(folder, "an empty folder where a class has its pictures; remove it");
-  refuse_path(folder,
-              fmt::format("a class without pictures that can be read ({}): it has {}; convert them to PNG "
-                          "or JPEG, or remove the folder",
-                          kPictureEndings, endings_text(others)));
+  if (others.empty()) refuse_file(folder, "an empty folder where a class has its pictures; remove it");
+  refuse_file(folder,
+              "a class without pictures that can be read ({}): it has {}; convert them to PNG or JPEG, or "
+              "remove the folder",
+              kPictureEndings, endings_text(others));
 }
 
 // Adds the pictures of every class below `part` ("" is the folder itself), and returns their indices.
@@ -115,7 +115,7 @@ std::vector<int64_t> add_part(PictureList& all, const std::string& part) {
     count_others(entries, others);
     for (const NamedEntry& entry : entries) {
       if (entry.is_folder)
-        refuse_path(all.root / below / entry.name,
+        refuse_file(all.root / below / entry.name,
                     "a folder inside of a class; a class has its pictures directly");
       if (!is_picture_name(entry.name)) continue;
       indices.push_back(std::ssize(all.pictures));
@@ -131,7 +131,7 @@ std::vector<int64_t> add_part(PictureList& all, const std::string& part) {
 void list_parts(PictureList& all, const std::vector<std::string>& parts, const SplitSpec& split) {
   for (const std::string& name : parts) {
     if (name != "train" && name != "test" && name != "validation")
-      refuse_path(all.root / name, "beside train/ only test/ and validation/ are known; rename or move it");
+      refuse_file(all.root / name, "beside train/ only test/ and validation/ are known; rename or move it");
   }
   count_outside(all, "");
   all.classes = folders_in(all.root / "train");
@@ -146,6 +146,25 @@ void list_parts(PictureList& all, const std::vector<std::string>& parts, const S
   all.validation = add("validation", kValidationField, split.validation.has_value());
 }
 
+// `seen`: the folders that were looked into, for links may lead back.
+void look_into(const fs::path& folder, PicturesBelow& found, std::set<fs::path>& seen) {
+  if (!seen.insert(fs::canonical(folder)).second) return;
+  std::vector<fs::path> paths;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (!is_left_out(entry.path().filename().string())) paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  for (const fs::path& path : paths) {
+    if (fs::is_directory(path)) {
+      look_into(path, found, seen);
+    } else if (is_picture_name(path.filename().string())) {
+      found.files.push_back(path.string());
+    } else {
+      count_ending(path.filename().string(), found.left_out);
+    }
+  }
+}
+
 }  // namespace
 
 PictureList list_image_folder(const fs::path& folder, const DataSpec& spec) {
@@ -156,18 +175,31 @@ PictureList list_image_folder(const fs::path& folder, const DataSpec& spec) {
     list_parts(all, found, spec.split);
   } else {
     if (contains(found, "test"))
-      refuse_path(folder, "has test/, but no train/; a folder of parts has both, one of classes neither");
+      refuse_file(folder, "has test/, but no train/; a folder of parts has both, one of classes neither");
     all.classes = found;
     all.train = add_part(all, "");
   }
   if (all.classes.size() < 2)
-    refuse_path(all.root,
-                fmt::format("{} found; an image_folder has a folder for each of two or more classes, or "
-                            "such folders in train/ and test/",
-                            counted(std::ssize(all.classes), "class folder")));
+    refuse_file(all.root,
+                "{} found; an image_folder has a folder for each of two or more classes, or such folders in "
+                "train/ and test/",
+                counted(std::ssize(all.classes), "class folder"));
   check_picture_classes(all, spec);
   require_mostly_pictures(all);
   return all;
+}
+
+PicturesBelow pictures_below(const fs::path& folder) {
+  PicturesBelow found;
+  std::set<fs::path> seen;
+  try {
+    look_into(folder, found, seen);
+  } catch (const fs::filesystem_error& error) {
+    fail_on_file(error.path1(), "cannot be read", error.code().value());
+  }
+  if (found.files.empty())
+    refuse_file(folder, "there are no pictures ({}) in it or below it", kPictureEndings);
+  return found;
 }
 
 }  // namespace dtrain

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "pictures/picture_list.h"
 
@@ -13,5 +15,15 @@ namespace dtrain {
 // that are not the same in each part or not spec.class_names. Throws FieldError for a part that the folder
 // and the spec both give. Whether a picture can be read is not looked at: it may be a link to nowhere.
 PictureList list_image_folder(const std::filesystem::path& folder, const DataSpec& spec);
+
+// The pictures in a folder and in those below it, whatever the folders mean.
+struct PicturesBelow {
+  std::vector<std::string> files;  // by name, each with the folder's path before it
+  EndingCounts left_out;           // other files
+};
+
+// Hidden files and folders are not looked at, links are followed. Throws Error(kData) that names the folder:
+// for one that cannot be read, or has no pictures.
+PicturesBelow pictures_below(const std::filesystem::path& folder);
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-#include "pictures/packed_archive.h"
+#include "pictures/archives.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "core/checksum.h"
+#include "core/data_errors.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
@@ -62,7 +63,7 @@ class UnpackingReader {
  private:
   [[noreturn]] void fail() const {
     const char* const text = ::archive_error_string(archive_.get());
-    refuse_path(path_, fmt::format("cannot be unpacked: {}", printable(text ? text : "cut off")));
+    refuse_file(path_, "cannot be unpacked: {}", printable(text ? text : "cut off"));
   }
 
   const fs::path& path_;
@@ -81,10 +82,10 @@ void unpack(const fs::path& path, int64_t packed, const OpenFile& file, double m
                   "data.cache_gigabytes: {} unpacks to more than the limit of {:g} GB; raise it",
                   printable(path.string(), 1000), most_gigabytes);
     if (written > std::max(kNeverTooMuch, packed * kMostRatio))
-      refuse_path(path,
-                  fmt::format("unpacks to over {} times its size, which pictures do not; if it is in order, "
-                              "unpack it yourself",
-                              kMostRatio));
+      refuse_file(
+          path,
+          "unpacks to over {} times its size, which pictures do not; if it is in order, unpack it yourself",
+          kMostRatio);
     writer.write(bytes.get(), count);
   }
   writer.close();
@@ -93,8 +94,8 @@ void unpack(const fs::path& path, int64_t packed, const OpenFile& file, double m
 struct stat status_of(const fs::path& archive) {
   struct stat status {};
   if (::stat(archive.c_str(), &status) == 0) return status;
-  throw Error(file_failure_code(errno, ExitCode::kData),
-              fmt::format("{}: {}", printable(archive.string(), 1000), std::strerror(errno)));
+  throw Error(file_failure_code(errno, ExitCode::kData), "{}: {}", printable(archive.string(), 1000),
+              std::strerror(errno));
 }
 
 // Of the archive's name, size and times of change.

@@ -10,10 +10,11 @@
 #include <utility>
 
 #include "core/checksum.h"
+#include "core/data_errors.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
-#include "pictures/packed_archive.h"
+#include "pictures/archives.h"
 #include "yaml/problem.h"
 
 namespace dtrain {
@@ -66,9 +67,8 @@ class Division {
     from.erase(taken, from.end());
     if (moved.empty() || from.empty())
       throw FieldError(field,
-                       fmt::format("takes {} of {}; each part needs one at least: use another part or "
-                                   "data.split.seed",
-                                   moved.size(), counted(std::ssize(moved) + std::ssize(from), "picture")));
+                       "takes {} of {}; each part needs one at least: use another part or data.split.seed",
+                       moved.size(), counted(std::ssize(moved) + std::ssize(from), "picture"));
     return moved;
   }
 
@@ -79,8 +79,8 @@ class Division {
       order.emplace_back(drawn(picture(index), spec_.split.seed, Draw::kOrder), index);
     std::sort(order.begin(), order.end());
     if (limit && *limit > std::ssize(order))
-      throw FieldError(field, fmt::format("{} is more than the {} pictures in {}", *limit, order.size(),
-                                          printable(all_.root.string(), 1000)));
+      throw FieldError(field, "{} is more than the {} pictures in {}", *limit, order.size(),
+                       printable(all_.root.string(), 1000));
     order.resize(static_cast<size_t>(limit.value_or(std::ssize(order))));
     std::transform(order.begin(), order.end(), part.begin(), [](const auto& drawn) { return drawn.second; });
     part.resize(order.size());
@@ -98,9 +98,8 @@ class Division {
                                     const BadImages& bad) {
   const auto one = std::lower_bound(bad.begin(), bad.end(), lost,
                                     [](const BadImage& any, int64_t index) { return any.index < index; });
-  refuse_path(all.root,
-              fmt::format("no picture of the class '{}' can be read; {}: {}", printable(all.classes[label]),
-                          title_of({}, all.pictures[static_cast<size_t>(lost)].file), one->fault));
+  refuse_file(all.root, "no picture of the class '{}' can be read; {}: {}", printable(all.classes[label]),
+              title_of({}, all.pictures[static_cast<size_t>(lost)].file), one->fault);
 }
 
 }  // namespace
@@ -131,24 +130,18 @@ std::string left_out_text(const EndingCounts& left_out) {
 
 void require_mostly_pictures(const PictureList& all) {
   if (files_of(all.left_out) <= std::ssize(all.pictures)) return;
-  refuse_path(
-      all.root,
-      fmt::format("most of its files cannot be read: there {} {}, and {}; convert them to PNG or JPEG, or "
-                  "move them elsewhere",
-                  all.pictures.size() == 1 ? "is" : "are", counted(std::ssize(all.pictures), "picture"),
-                  left_out_text(all.left_out)));
-}
-
-void refuse_path(const fs::path& path, const std::string& fault) {
-  throw Error(ExitCode::kData, printable(path.string(), 1000) + ": " + fault);
+  refuse_file(all.root,
+              "most of its files cannot be read: there {} {}, and {}; convert them to PNG or JPEG, or move "
+              "them elsewhere",
+              all.pictures.size() == 1 ? "is" : "are", counted(std::ssize(all.pictures), "picture"),
+              left_out_text(all.left_out));
 }
 
 void refuse_both(const fs::path& folder, const char* field, bool is_drawn) {
   if (!is_drawn) return;
   throw FieldError(field,
-                   fmt::format("{} is there, which is that part; leave the field out, or put all pictures "
-                               "into train/",
-                               printable(folder.string(), 1000)));
+                   "{} is there, which is that part; leave the field out, or put all pictures into train/",
+                   printable(folder.string(), 1000));
 }
 
 PictureList without(const PictureList& all, const BadImages& bad) {
@@ -159,13 +152,10 @@ PictureList without(const PictureList& all, const BadImages& bad) {
                    .validation = {},
                    .test = {},
                    .left_out = all.left_out};
-  std::vector<int64_t> places;  // in left.pictures; -1: it is left out
-  auto next = bad.begin();
-  for (int64_t index = 0; index < std::ssize(all.pictures); ++index) {
-    const bool is_bad = next != bad.end() && next->index == index;
-    if (is_bad) ++next;
-    places.push_back(is_bad ? -1 : std::ssize(left.pictures));
-    if (!is_bad) left.pictures.push_back(all.pictures[static_cast<size_t>(index)]);
+  std::vector<int64_t> places(all.pictures.size(), -1);  // in left.pictures; -1: it is left out
+  for (const int64_t index : places_without(std::ssize(all.pictures), bad)) {
+    places[static_cast<size_t>(index)] = std::ssize(left.pictures);
+    left.pictures.push_back(all.pictures[static_cast<size_t>(index)]);
   }
   for (const auto part : {&PictureList::train, &PictureList::validation, &PictureList::test}) {
     std::vector<int64_t> lost(all.classes.size(), -1);  // by class: the first that is left out
@@ -189,10 +179,10 @@ PictureList divided(PictureList all, const DataSpec& spec) {
   const Division division(all, spec);
   if (spec.split.test) all.test = division.take(all.train, *spec.split.test, Draw::kTest, kTestField);
   if (all.test.empty())
-    throw FieldError(kTestField,
-                     fmt::format("missing; {} has no test part: give the part of the pictures to keep for "
-                                 "the test, such as 0.2",
-                                 printable(all.root.string(), 1000)));
+    throw FieldError(
+        kTestField,
+        "missing; {} has no test part: give the part of the pictures to keep for the test, such as 0.2",
+        printable(all.root.string(), 1000));
   division.mix(all.train, spec.train_examples, "data.train_examples");
   division.mix(all.test, spec.test_examples, "data.test_examples");
   if (spec.split.validation)
@@ -203,16 +193,14 @@ PictureList divided(PictureList all, const DataSpec& spec) {
 
 void check_picture_classes(const PictureList& all, const DataSpec& spec) {
   if (all.classes.size() > kMostPictureClasses)
-    refuse_path(all.root,
-                fmt::format("{} classes, where {} can be read", with_separators(std::ssize(all.classes)),
-                            with_separators(kMostPictureClasses)));
+    refuse_file(all.root, "{} classes, where {} can be read", with_separators(std::ssize(all.classes)),
+                with_separators(kMostPictureClasses));
   if (!spec.class_names.empty() && spec.class_names != all.classes)
-    refuse_path(all.root, fmt::format("its classes are {}; the job's (data.class_names) are {}",
-                                      printable(join(all.classes)), printable(join(spec.class_names))));
+    refuse_file(all.root, "its classes are {}; the job's (data.class_names) are {}",
+                printable(join(all.classes)), printable(join(spec.class_names)));
   if (spec.classes && *spec.classes != std::ssize(all.classes))
-    throw FieldError("data.classes",
-                     fmt::format("is {}, and {} has {}", *spec.classes, printable(all.root.string(), 1000),
-                                 counted(std::ssize(all.classes), "class")));
+    throw FieldError("data.classes", "is {}, and {} has {}", *spec.classes,
+                     printable(all.root.string(), 1000), counted(std::ssize(all.classes), "class"));
 }
 
 }  // namespace dtrain

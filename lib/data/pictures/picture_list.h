@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "images/bad_list.h"
 #include "images/image_set.h"
 #include "spec/spec.h"
 
@@ -53,9 +52,6 @@ void require_mostly_pictures(const PictureList& all);
 
 // Whether a file or folder of that name is never looked at: hidden ones, and what archives of macOS add.
 bool is_left_out(const std::string& name);
-
-// Throws Error(kData) that names the file or folder and the fault.
-[[noreturn]] void refuse_path(const std::filesystem::path& path, const std::string& fault);
 
 // The fields that ask for a part. A part that `folder` has is not drawn too: throws FieldError.
 inline constexpr const char* kTestField = "data.split.test";

@@ -14,21 +14,6 @@ namespace {
 
 constexpr size_t kMostNamed = 8;  // columns in a line
 
-const char* word_for(char sign) {
-  switch (sign) {
-    case '.':
-      return "point";
-    case ',':
-      return "comma";
-    case ' ':
-      return "space";
-    case '\'':
-      return "apostrophe";
-    default:
-      return "none";
-  }
-}
-
 std::string in_quotes(const std::string& cell) { return "'" + printable(cell, 60) + "'"; }
 
 // "data.columns: {a: words}"

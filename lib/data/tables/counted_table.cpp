@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/data_errors.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "tables/csv_cell.h"
@@ -56,28 +57,23 @@ void count_column(CountedColumn& column, const CsvRows& rows,
 
 }  // namespace
 
-void refuse_table(const std::filesystem::path& path, const std::string& what) {
-  throw Error(ExitCode::kData, "{}: {}", printable(path.string(), 1000), what);
-}
-
 void require_same_header(const std::filesystem::path& path, const CountedTable& counted,
                          const CsvRow& header) {
-  if (header != counted.header) refuse_table(path, "was changed while it was read; start again");
+  if (header != counted.header) refuse_file(path, "was changed while it was read; start again");
 }
 
 std::map<std::string, size_t> places_of(const std::filesystem::path& path, const CsvRow& header) {
   std::map<std::string, size_t> places;
   if (header.front() == "sep=")
-    refuse_table(
+    refuse_file(
         path,
         "the first line says what separates the cells, for Excel; remove it: the next line is the header");
   for (size_t i = 0; i < header.size(); ++i) {
     if (header[i].empty())
-      refuse_table(
-          path, fmt::format("the header has no name for column {}; give it one (pandas: to_csv(index=False))",
-                            i + 1));
+      refuse_file(path, "the header has no name for column {}; give it one (pandas: to_csv(index=False))",
+                  i + 1);
     if (!places.emplace(header[i], i).second)
-      refuse_table(path, fmt::format("two columns are named '{}'", printable(header[i], 100)));
+      refuse_file(path, "two columns are named '{}'", printable(header[i], 100));
   }
   return places;
 }
@@ -88,7 +84,7 @@ size_t place_of_column(const std::filesystem::path& path, const std::map<std::st
   if (found != places.end()) return found->second;
   std::vector<std::string> names;
   for (const auto& [known, place] : places) names.push_back(known);
-  refuse_table(path, fmt::format("there is no {}{}", in_column(name), did_you_mean(name, names)));
+  refuse_file(path, "there is no {}{}", in_column(name), did_you_mean(name, names));
 }
 
 bool TableWish::predicts(const std::string& column) const {

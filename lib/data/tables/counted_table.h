@@ -51,6 +51,4 @@ std::map<std::string, size_t> places_of(const std::filesystem::path& path, const
 size_t place_of_column(const std::filesystem::path& path, const std::map<std::string, size_t>& places,
                        const std::string& name);
 
-[[noreturn]] void refuse_table(const std::filesystem::path& path, const std::string& what);
-
 }  // namespace dtrain

@@ -37,6 +37,11 @@ Sign sign_at(std::string_view text, size_t at) {
   return {};
 }
 
+// Signs as specs name them.
+constexpr std::pair<const char*, char> kSigns[] = {{"none", 0},    {"point", '.'},       {"comma", ','},
+                                                   {"space", ' '}, {"apostrophe", '\''}, {"semicolon", ';'},
+                                                   {"tab", '\t'},  {"bar", '|'}};
+
 NumberStyle style_with(char decimal, char thousands) {
   return {.decimal = decimal, .thousands = thousands == decimal ? '\0' : thousands};
 }
@@ -238,6 +243,19 @@ std::optional<double> days_in_cell(std::string_view cell) {
   const std::optional<double> seconds = seconds_at(reader);
   if (!seconds || !reader.at_end()) return std::nullopt;
   return *days + *seconds / kSecondsOfDay;
+}
+
+std::optional<char> sign_of(const std::string& word) {
+  for (const auto& [known, sign] : kSigns) {
+    if (word == known) return sign;
+  }
+  return std::nullopt;
+}
+
+const char* word_for(char sign) {
+  return std::find_if(std::begin(kSigns), std::end(kSigns),
+                      [&](const auto& any) { return any.second == sign; })
+      ->first;
 }
 
 std::string style_text(NumberStyle style) {

@@ -44,6 +44,10 @@ bool is_amount(std::string_view cell);
 // nullopt: it is no date, or none of the calendar.
 std::optional<double> days_in_cell(std::string_view cell);
 
+// The sign that a spec names so ("point", "tab"); 0 for "none", nullopt for other words (auto). And its name.
+std::optional<char> sign_of(const std::string& word);
+const char* word_for(char sign);
+
 // "a decimal comma and thousands points"
 std::string style_text(NumberStyle style);
 

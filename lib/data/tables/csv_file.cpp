@@ -14,6 +14,7 @@
 #include <mutex>
 #include <new>
 
+#include "core/data_errors.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/parallel.h"
@@ -25,21 +26,15 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr unsigned kUnpackedAtOnce = 1u << 17;
 
-[[noreturn]] void refuse_csv(const std::filesystem::path& path, const std::string& what, int error = 0) {
-  throw Error(file_failure_code(error, ExitCode::kData),
-              fmt::format("{}: {}", printable(path.string(), 1000), what));
-}
-
 // The bytes of a file; unpacked, if it is gzip.
 class UnpackedFile {
  public:
   explicit UnpackedFile(const std::filesystem::path& path) : path_(path) {
     struct stat status {};
-    if (::stat(path.c_str(), &status) != 0)
-      refuse_csv(path, fmt::format("cannot be opened: {}", std::strerror(errno)), errno);
-    if (!S_ISREG(status.st_mode)) refuse_csv(path, "is not a regular file");
+    if (::stat(path.c_str(), &status) != 0) fail_on_file(path, "cannot be opened", errno);
+    if (!S_ISREG(status.st_mode)) refuse_file(path, "is not a regular file");
     file_ = ::gzopen(path.c_str(), "rbe");
-    if (file_ == nullptr) refuse_csv(path, fmt::format("cannot be opened: {}", std::strerror(errno)), errno);
+    if (file_ == nullptr) fail_on_file(path, "cannot be opened", errno);
     ::gzbuffer(file_, kUnpackedAtOnce);
   }
   ~UnpackedFile() { ::gzclose_r(file_); }
@@ -54,8 +49,8 @@ class UnpackedFile {
     int fault = Z_OK;
     const char* const what = ::gzerror(file_, &fault);
     if (fault == Z_MEM_ERROR) throw std::bad_alloc();
-    if (got < 0 || (got == 0 && fault != Z_OK))
-      refuse_csv(path_, fmt::format("is damaged or cut off: {}", what), fault == Z_ERRNO ? errno : 0);
+    if (fault == Z_ERRNO) fail_on_file(path_, "cannot be read", errno);
+    if (got < 0 || (got == 0 && fault != Z_OK)) refuse_file(path_, "is damaged or cut off: {}", what);
     text.resize(before + static_cast<size_t>(got));
     return static_cast<size_t>(got);
   }
@@ -150,7 +145,7 @@ class CsvReading {
     Piece piece;
     CsvRows& rows = piece.rows;
     for (bool first = true; rows.size() == 0; first = false) {
-      if (!reader_.next(piece)) refuse_csv(path_, "is empty; the first line names the columns");
+      if (!reader_.next(piece)) refuse_file(path_, "is empty; the first line names the columns");
       if (first && piece.text.starts_with(kByteOrderMark)) piece.text.erase(0, kByteOrderMark.size());
       separator_ = separator_of(piece.text, wanted);
       split(piece);
@@ -188,7 +183,7 @@ class CsvReading {
 
  private:
   [[noreturn]] void refuse_row(int64_t number, const std::string& fault) const {
-    refuse_csv(path_, (number == 0 ? "header" : fmt::format("row {}", number)) + fault);
+    refuse_file(path_, (number == 0 ? "header" : fmt::format("row {}", number)) + fault);
   }
 
   bool take(Piece& piece) {

@@ -1,4 +1,4 @@
-#include "tables/csv_rows.h"
+#include "tables/csv_file.h"
 
 #include <fmt/format.h>
 

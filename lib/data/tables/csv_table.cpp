@@ -12,12 +12,12 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/data_errors.h"
 #include "core/parallel.h"
 #include "core/text.h"
 #include "host/cores.h"
 #include "tables/csv_cell.h"
 #include "tables/csv_file.h"
-#include "tables/word_index.h"
 #include "traits/objectives.h"
 #include "yaml/yaml_text.h"
 
@@ -27,6 +27,35 @@ namespace {
 constexpr double kMissingCell = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kRowsAtOnce = 1024;
 constexpr double kUnknownWord = -1;  // of a cell whose word is not among the column's
+
+// Words that are numbered from 0. Where a column is read as numbers, 1 and 1.0 are the same.
+class WordIndex {
+ public:
+  WordIndex(const ColumnReading& reading, const std::vector<std::string>& words) : reading_(reading) {
+    for (const std::string& word : words) places_.emplace(key_of(word), next_++);
+  }
+
+  std::optional<size_t> find(const std::string& word) const {
+    const auto found = places_.find(key_of(word));
+    return found == places_.end() ? std::nullopt : std::optional(found->second);
+  }
+  size_t add(const std::string& word) {
+    const auto [place, is_new] = places_.emplace(key_of(word), next_);
+    if (is_new) ++next_;
+    return place->second;
+  }
+
+ private:
+  std::string key_of(const std::string& word) const {
+    const bool by_number = reading_.kind == CellKind::kNumber;
+    const std::optional<double> number = by_number ? number_in_cell(word, reading_.style) : std::nullopt;
+    return number ? fmt::format("{}", *number + 0.0) : word;  // of -0, too
+  }
+
+  ColumnReading reading_;
+  std::unordered_map<std::string, size_t> places_;
+  size_t next_ = 0;
+};
 
 // Which columns are read, by their places in the file.
 struct Chosen {
@@ -50,11 +79,10 @@ double number_of(const std::filesystem::path& path, const CellRules& rules, cons
   const NumberStyle style = column.reading.style;
   const std::optional<double> number = is_date ? days_in_cell(cell) : number_in_cell(cell, style);
   if (number && std::isfinite(*number)) return *number;
-  refuse_table(
-      path, fmt::format("{}, row {}: '{}' is not {}{}; correct it{}", in_column(column.name), row,
-                        printable(std::string(cell), 60),
-                        is_date ? "a date such as 2024-12-31 or 31.12.2024" : "a finite number",
-                        is_date || style == NumberStyle() ? "" : " with " + style_text(style), rules.advice));
+  refuse_file(path, "{}, row {}: '{}' is not {}{}; correct it{}", in_column(column.name), row,
+              printable(std::string(cell), 60),
+              is_date ? "a date such as 2024-12-31 or 31.12.2024" : "a finite number",
+              is_date || style == NumberStyle() ? "" : " with " + style_text(style), rules.advice);
 }
 
 // The chosen columns, as they grow by the rows of pieces of a file.
@@ -92,7 +120,7 @@ class GrowingColumns {
   void add(const std::vector<RawColumn>& some, int64_t rows) {
     rows_ += rows;
     if (rows_ * std::ssize(chosen_) > kMaxTableCells)
-      refuse_table(path_, fmt::format("has more than {} cells", with_separators(kMaxTableCells)));
+      refuse_file(path_, "has more than {} cells", with_separators(kMaxTableCells));
     for (size_t i = 0; i < chosen_.size(); ++i) {
       std::vector<double>& values = chosen_[i].column.values;
       std::vector<double> places;  // of the words of these rows among those of all
@@ -107,7 +135,7 @@ class GrowingColumns {
   }
 
   RawTable finished(char separator) {
-    if (rows_ == 0) refuse_table(path_, "has a header and no rows");
+    if (rows_ == 0) refuse_file(path_, "has a header and no rows");
     RawTable table{.path = path_, .columns = {}, .rows = rows_, .separator = separator};
     for (Chosen& one : chosen_) table.columns.push_back(std::move(one.column));
     return table;
@@ -122,12 +150,10 @@ class GrowingColumns {
       return kUnknownWord;
     }
     if (one.column.words.size() >= kMaxCategories)
-      refuse_table(
-          path_, fmt::format("{} has more than {} different values, which are no {}",
-                             in_column(one.column.name), kMaxCategories,
-                             one.is_target
-                                 ? "classes; if it is a number to predict, use train.loss: mean_squared_error"
-                                 : "categories; leave it out with data.ignore"));
+      refuse_file(path_, "{} has more than {} different values, which are no {}", in_column(one.column.name),
+                  kMaxCategories,
+                  one.is_target ? "classes; if it is a number to predict, use train.loss: mean_squared_error"
+                                : "categories; leave it out with data.ignore");
     one.column.words.push_back(word);
     return static_cast<double>(words_[index].add(word));
   }
@@ -155,7 +181,7 @@ const RawColumn& column_named(const RawTable& table, const std::string& name) {
   for (const RawColumn& column : table.columns) {
     if (column.name == name) return column;
   }
-  refuse_table(table.path, "there is no " + in_column(name));
+  refuse_file(table.path, "there is no " + in_column(name));
 }
 
 // Sorted by their values if all are numbers, otherwise as text.
@@ -216,10 +242,9 @@ std::vector<int64_t> places_of_words(const RawColumn& column, const std::vector<
 
 [[noreturn]] void refuse_missing(const RawTable& table, const std::string& name, int64_t row,
                                  bool is_target) {
-  refuse_table(table.path,
-               fmt::format("{}, row {}: the value is missing{}", in_column(name), row + 1,
-                           is_target ? "; remove the row, for a target cannot be made up"
-                                     : "; data.missing: mean fills in the mean of the training examples"));
+  refuse_file(table.path, "{}, row {}: the value is missing{}", in_column(name), row + 1,
+              is_target ? "; remove the row, for a target cannot be made up"
+                        : "; data.missing: mean fills in the mean of the training examples");
 }
 
 // An input column of a table, as it becomes inputs.
@@ -305,10 +330,9 @@ void encode_classes(const RawTable& table, const TableFormat& format, int64_t* o
     if (std::isnan(value)) refuse_missing(table, column.name, row, true);
     const int64_t place = places[static_cast<size_t>(value)];
     if (place < 0)
-      refuse_table(table.path, fmt::format("{}, row {}: '{}' is not a class of the training examples{}",
-                                           in_column(column.name), row + 1,
-                                           printable(column.words[static_cast<size_t>(value)], 60),
-                                           column.reading.kind == CellKind::kNumber ? loss_advice() : ""));
+      refuse_file(table.path, "{}, row {}: '{}' is not a class of the training examples{}",
+                  in_column(column.name), row + 1, printable(column.words[static_cast<size_t>(value)], 60),
+                  column.reading.kind == CellKind::kNumber ? loss_advice() : "");
     out[row] = place;
   }
 }
@@ -333,7 +357,7 @@ constexpr size_t kMostRefusals = 5;  // columns in a message
     refusals.resize(kMostRefusals);
     refusals.push_back(fmt::format("and {} more", counted(more, "column")));
   }
-  refuse_table(path, join(refusals, "\n  "));
+  refuse_file(path, join(refusals, "\n  "));
 }
 
 // The columns of a table that was counted, ready to be read.
@@ -439,10 +463,10 @@ TableFormat make_table_format(const RawTable& table, const TableWish& wish,
   });
   if (wish.classes) format.classes = words_in(column_named(table, wish.targets.front()), training);
   const int64_t width = format.width();
-  if (width == 0) refuse_table(table.path, "has no columns besides the targets and those of data.ignore");
+  if (width == 0) refuse_file(table.path, "has no columns besides the targets and those of data.ignore");
   if (width > kMaxTableInputs)
-    refuse_table(table.path, fmt::format("makes {} inputs, words one for each category; at most {}",
-                                         with_separators(width), with_separators(kMaxTableInputs)));
+    refuse_file(table.path, "makes {} inputs, words one for each category; at most {}",
+                with_separators(width), with_separators(kMaxTableInputs));
   return format;
 }
 
@@ -450,9 +474,8 @@ TableTensors encode_table(const RawTable& table, const TableFormat& format, bool
                           const MakeTensor& make_tensor) {
   const int64_t width = format.width();
   if (table.rows > 2 * kMaxTableCells / width)
-    refuse_table(table.path,
-                 fmt::format("makes {} rows of {} inputs, more than {} numbers", with_separators(table.rows),
-                             with_separators(width), with_separators(2 * kMaxTableCells)));
+    refuse_file(table.path, "makes {} rows of {} inputs, more than {} numbers", with_separators(table.rows),
+                with_separators(width), with_separators(2 * kMaxTableCells));
   const auto make = [&](at::IntArrayRef shape, at::ScalarType type) {
     return make_tensor ? make_tensor(shape, type) : at::empty(shape, type);
   };

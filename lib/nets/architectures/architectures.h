@@ -28,7 +28,4 @@ Architecture architecture_of(const ModelSpec& spec, int64_t outputs);
 // Its layers alone.
 std::vector<LayerSpec> expand_layers(const ModelSpec& spec, int64_t outputs);
 
-// The implemented choices: a spec's model `kind` accepts exactly these.
-const std::vector<std::string>& model_kinds_built();
-
 }  // namespace dtrain

@@ -2,9 +2,7 @@
 
 #include <utility>
 
-#include "spec/layers/dropout.h"
-#include "spec/layers/norm.h"
-#include "spec/layers/pair.h"
+#include "spec/layer_kinds.h"
 #include "traits/models.h"
 
 namespace dtrain {

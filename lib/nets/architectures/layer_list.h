@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/layers/conv.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 

@@ -5,6 +5,7 @@
 #include "architectures/networks.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "spec/fields.h"
 
 namespace dtrain {
 namespace {
@@ -30,6 +31,34 @@ void cnn_base(LayerList& list) {
     list.add("max_pool2d");
   }
   mlp_base(list);
+}
+
+// LeCun, Bottou, Bengio and Haffner 1998, Gradient-Based Learning Applied to Document Recognition, figure 2.
+void lenet_block(LayerList& list, int64_t filters, const std::string& padding) {
+  list.add({.kind = "conv2d",
+            .own = ConvFields{.filters = filters,
+                              .kernel_size = 5,
+                              .padding = padding,
+                              .initializer = list.model().initializer}});
+  list.add("tanh");
+  list.add("avg_pool2d");
+}
+
+// As it is taught and built today: every map of the second convolution sees all of the first, the averages
+// have no weights of their own, and the last layer is dense. The paper pads MNIST's images by two pixels.
+void lenet5_base(LayerList& list) {
+  lenet_block(list, 6, "symmetric");
+  lenet_block(list, 16, "valid");
+}
+
+void lenet5_top(LayerList& list, int64_t outputs) {
+  list.add("flatten");
+  for (const int64_t units : {120, 84}) {
+    list.add_dense(units);
+    list.add("tanh");
+  }
+  list.add_dropout();
+  list.add_dense(outputs);
 }
 
 void dense_top(LayerList& list, int64_t outputs) { list.add_dense(outputs); }
@@ -72,9 +101,9 @@ const ModelKind& find_model_kind(const std::string& name) {
   for (const ModelKind& kind : model_kind_table()) {
     if (kind.name == name) return kind;
   }
-  const auto& known = model_kinds_built();
-  throw Error(ExitCode::kUsage, fmt::format("unknown model kind '{}'; known: {}{}", printable(name),
-                                            join(known), did_you_mean(name, known)));
+  const auto& known = model_kinds().built;
+  throw Error(ExitCode::kUsage, "unknown model kind '{}'; known: {}{}", printable(name), join(known),
+              did_you_mean(name, known));
 }
 
 // The number of the last layer with weights.
@@ -86,15 +115,6 @@ size_t last_weighted(const std::vector<LayerSpec>& layers) {
 }
 
 }  // namespace
-
-const std::vector<std::string>& model_kinds_built() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> list;
-    for (const ModelKind& kind : model_kind_table()) list.push_back(kind.name);
-    return list;
-  }();
-  return names;
-}
 
 Architecture architecture_of(const ModelSpec& spec, int64_t outputs) {
   const ModelKind& kind = find_model_kind(spec.kind);

@@ -1,13 +1,10 @@
-// The published networks, each in two parts: its base, which makes feature maps of an image, and its top,
-// which makes `outputs` numbers of them. named.cpp has the table of them.
+// The published networks but LeNet, each in two parts: its base, which makes feature maps of an image, and
+// its top, which makes `outputs` numbers of them. named.cpp has the table of them.
 #pragma once
 
 #include "architectures/layer_list.h"
 
 namespace dtrain {
-
-void lenet5_base(LayerList& list);
-void lenet5_top(LayerList& list, int64_t outputs);
 
 void vgg_base(LayerList& list);
 void vgg_top(LayerList& list, int64_t outputs);

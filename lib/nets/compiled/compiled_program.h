@@ -5,10 +5,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "compiled/graph.h"
+#include "models/layers.h"
 #include "models/model.h"
+#include "spec/spec.h"
 
 namespace dtrain {
 
@@ -19,6 +22,11 @@ std::vector<at::Tensor> allocate_gradients(const Model& model);
 // How many numbers a program for training lays out for each example of a batch of `examples` (at least 1).
 // The layers from `first` on can be compiled.
 int64_t numbers_of_example(const std::vector<PlacedLayer>& layers, size_t first, int64_t examples);
+
+// Why a step of this model on a processor is not compiled; empty: it is. `dtype` is the spec's model.dtype;
+// `first`: the first of the layers that a step computes.
+std::string reason_not_to_compile(const std::vector<PlacedLayer>& layers, const std::string& dtype,
+                                  const TrainSpec& train, size_t first = 0);
 
 // Called with a trained parameter's number, in the order of allocate_gradients().
 using GradientReady = std::function<void(size_t)>;

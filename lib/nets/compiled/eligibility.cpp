@@ -1,4 +1,4 @@
-#include "compiled/eligibility.h"
+#include "compiled/compiled_program.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,8 @@
 #include "compiled/graph.h"
 
+#include <ATen/ATen.h>
+
+#include "models/layer_kinds.h"
 #include "models/shapes.h"
 
 namespace dtrain {
@@ -59,6 +62,18 @@ LayerWork sizes_of(const Node& node, const std::vector<PlacedLayer>& layers, int
   work.inputs = bounded_product(layers[node.layer].input_shape);
   work.outputs = bounded_product(layers[node.end - 1].output_shape);
   return work;
+}
+
+at::Tensor LayerWork::view(const Shape& shape, const float* data) const {
+  at::DimVector sizes{examples};
+  sizes.append(shape.begin(), shape.end());
+  return at::from_blob(const_cast<float*>(data), sizes, at::kFloat);
+}
+
+LayerMatch match_layers(const std::vector<PlacedLayer>& layers, size_t first) {
+  const LayerKind& kind = kind_of(layers[first]);
+  const LayerMatch better = kind.match == nullptr ? LayerMatch{} : kind.match(layers, first);
+  return better.passes == nullptr ? LayerMatch{kind.passes} : better;
 }
 
 }  // namespace dtrain

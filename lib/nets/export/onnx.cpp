@@ -1,5 +1,5 @@
 // The numbers of fields and types are from onnx/onnx.proto.
-#include "export/onnx.h"
+#include "export/exports.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/protobuf.h"
 #include "core/version.h"
-#include "export/onnx_graph.h"
+#include "export/layer_exports.h"
 #include "models/layer_kinds.h"
 #include "spec/normalisation.h"
 
@@ -89,7 +89,7 @@ std::string OnnxGraph::variable(const PlacedLayer& layer, const char* name) {
   const std::string full = layer.name + "." + name;
   const auto found = variables_.find(full);
   if (found == variables_.end())
-    throw Error(ExitCode::kCheckpoint, fmt::format("the checkpoint has no '{}' of its own model", full));
+    throw Error(ExitCode::kCheckpoint, "the checkpoint has no '{}' of its own model", full);
   return constant(full, found->second);
 }
 

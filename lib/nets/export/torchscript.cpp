@@ -1,4 +1,4 @@
-#include "export/torchscript.h"
+#include "export/exports.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "export/script_names.h"
+#include "export/layer_exports.h"
 #include "models/layer_kinds.h"
 #include "spec/normalisation.h"
 
@@ -52,9 +52,9 @@ void add_variables(Module& model, const NamedTensors& variables) {
     const std::string layer = name.substr(0, dot), variable = name.substr(dot + 1);
     if (kTakenNames.contains(layer))
       throw Error(ExitCode::kUsage,
-                  fmt::format("TorchScript takes no layer named '{}', a word of its own; use another "
-                              "--format, or train with another name of the layer",
-                              layer));
+                  "TorchScript takes no layer named '{}', a word of its own; use another --format, or train "
+                  "with another name of the layer",
+                  layer);
     if (layers.count(layer) == 0) {
       layers.emplace(layer, make_module(layer, model._ivalue()->compilation_unit()));
     }

@@ -1,6 +1,6 @@
 // add: the sum of two layers' outputs.
 #include "layers/elementwise.h"
-#include "spec/layers/pair.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {

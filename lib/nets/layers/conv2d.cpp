@@ -13,8 +13,8 @@
 #include "layers/faces.h"
 #include "layers/pools.h"
 #include "layers/windows.h"
-#include "models/convolution.h"
-#include "spec/layers/conv.h"
+#include "models/products.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {

@@ -1,8 +1,8 @@
 // dense: input * weight' + bias. Its weight is [units, features].
 #include "kernels/dense.h"
 #include "layers/faces.h"
-#include "models/dense_product.h"
-#include "spec/layers/dense.h"
+#include "models/products.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "layers/elementwise.h"
-#include "spec/layers/dropout.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {

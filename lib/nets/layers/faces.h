@@ -10,10 +10,9 @@
 #include <type_traits>
 
 #include "compiled/layer_passes.h"
-#include "export/onnx_graph.h"
-#include "export/script_names.h"
+#include "export/layer_exports.h"
 #include "layers/table.h"
-#include "stablehlo/layer_lowering.h"
+#include "stablehlo/model_lowering.h"
 
 namespace dtrain {
 

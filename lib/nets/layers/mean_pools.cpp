@@ -2,7 +2,7 @@
 // PyTorch's AdaptiveAvgPool2d.
 #include "layers/elementwise.h"
 #include "layers/windows.h"
-#include "spec/layers/pool.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {

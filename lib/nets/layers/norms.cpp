@@ -15,7 +15,7 @@
 #include "kernels/norm.h"
 #include "kernels/transpose.h"
 #include "layers/faces.h"
-#include "spec/layers/norm.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {

@@ -6,11 +6,12 @@
 #include <limits>
 #include <optional>
 
+#include "layers/elementwise.h"
 #include "layers/faces.h"
 #include "layers/windows.h"
-#include "models/convolution.h"
 #include "models/pooling.h"
-#include "spec/layers/pool.h"
+#include "models/products.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -130,17 +131,13 @@ void max_pool2x2_backward_input(const LayerWork& work) {
   max_pool2x2_backward(planes_of(work), work.output_gradient, work.argmaxes(), work.input_gradient);
 }
 
-int64_t numbers_of_maxima(const LayerWork& work) { return work.examples * work.outputs; }
-
-const LayerPasses kMaxPool2x2 = {.forward = max_pool2x2_of<false>,
-                                 .backward_input = max_pool2x2_backward_input,
-                                 .kept = numbers_of_maxima};
+const LayerPasses kMaxPool2x2 = {
+    .forward = max_pool2x2_of<false>, .backward_input = max_pool2x2_backward_input, .kept = numbers_of};
 const LayerPasses kRectifiedMaxPool2x2 = {
-    .forward = max_pool2x2_of<true>, .backward_input = max_pool2x2_backward_input, .kept = numbers_of_maxima};
-const LayerPasses kMaxPoolPasses = {
-    .forward = max_pool, .backward_input = max_pool_backward_input, .kept = [](const LayerWork& work) {
-      return 2 * numbers_of_maxima(work);
-    }};
+    .forward = max_pool2x2_of<true>, .backward_input = max_pool2x2_backward_input, .kept = numbers_of};
+const LayerPasses kMaxPoolPasses = {.forward = max_pool,
+                                    .backward_input = max_pool_backward_input,
+                                    .kept = [](const LayerWork& work) { return 2 * numbers_of(work); }};
 
 LayerMatch match_max_pool2x2(const std::vector<PlacedLayer>& layers, size_t first) {
   return {is_max_pool2x2(layers[first]) ? &kMaxPool2x2 : nullptr};

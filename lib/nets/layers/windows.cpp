@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "export/onnx_graph.h"
-#include "models/convolution.h"
+#include "export/layer_exports.h"
+#include "models/products.h"
 
 namespace dtrain {
 namespace {

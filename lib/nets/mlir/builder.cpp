@@ -97,15 +97,9 @@ Value TextBuilder::fresh(const std::string& element, const Shape& shape) {
   return {fmt::format("%{}", count_++), element, shape, this};
 }
 
-Value TextBuilder::define(const std::string& element, const Shape& shape, const std::string& operation) {
-  Value value = fresh(element, shape);
-  body_ += fmt::format("    {} = {}\n", value.name, operation);
-  return value;
-}
-
 Value TextBuilder::literal(const std::string& text, const std::string& element, const Shape& shape) {
   const Value type = {"", element, shape, this};
-  return define(element, shape, fmt::format("stablehlo.constant dense<{}> : {}", text, type.type()));
+  return define(type, "stablehlo.constant dense<{}> : {}", text, type.type());
 }
 
 Value TextBuilder::constant(double number, const std::string& element, const Shape& shape) {
@@ -131,11 +125,11 @@ Value TextBuilder::constants(const std::vector<double>& numbers, const std::stri
 
 Value TextBuilder::iota(const std::string& element, const Shape& shape, int64_t dimension) {
   const Value type = {"", element, shape, this};
-  return define(element, shape, fmt::format("stablehlo.iota dim = {} : {}", dimension, type.type()));
+  return define(type, "stablehlo.iota dim = {} : {}", dimension, type.type());
 }
 
 Value TextBuilder::apply(const std::string& operation, const Value& a) {
-  return define(a.element, a.shape, fmt::format("stablehlo.{} {} : {}", operation, a.name, a.type()));
+  return define(a, "stablehlo.{} {} : {}", operation, a.name, a.type());
 }
 
 std::pair<Value, Value> TextBuilder::matched(const Value& a, const Value& b) {
@@ -146,77 +140,70 @@ std::pair<Value, Value> TextBuilder::matched(const Value& a, const Value& b) {
 
 Value TextBuilder::apply(const std::string& operation, const Value& a, const Value& b) {
   const auto [left, right] = matched(a, b);
-  return define(left.element, left.shape,
-                fmt::format("stablehlo.{} {}, {} : {}", operation, left.name, right.name, left.type()));
+  return define(left, "stablehlo.{} {}, {} : {}", operation, left.name, right.name, left.type());
 }
 
 // An operation of CHLO, a dialect that every compiler of StableHLO knows: devices have one of their own for
 // it.
 Value TextBuilder::error_function(const Value& a) {
-  return define(a.element, a.shape, fmt::format("chlo.erf {0} : {1} -> {1}", a.name, a.type()));
+  return define(a, "chlo.erf {0} : {1} -> {1}", a.name, a.type());
 }
 
 Value TextBuilder::compare(const std::string& direction, const Value& a, const Value& b) {
   const auto [left, right] = matched(a, b);
   const char* kind = left.element[0] == 'i' ? "SIGNED" : left.element[0] == 'u' ? "UNSIGNED" : "FLOAT";
   const Value type = {"", "i1", left.shape, this};
-  return define("i1", left.shape,
-                fmt::format("stablehlo.compare {}, {}, {}, {} : ({}, {}) -> {}", direction, left.name,
-                            right.name, kind, left.type(), right.type(), type.type()));
+  return define(type, "stablehlo.compare {}, {}, {}, {} : ({}, {}) -> {}", direction, left.name, right.name,
+                kind, left.type(), right.type(), type.type());
 }
 
 Value TextBuilder::select(const Value& which, const Value& yes, const Value& no) {
   const auto [first, second] = matched(yes, no);
-  return define(first.element, first.shape,
-                fmt::format("stablehlo.select {}, {}, {} : {}, {}", which.name, first.name, second.name,
-                            which.type(), first.type()));
+  return define(first, "stablehlo.select {}, {}, {} : {}, {}", which.name, first.name, second.name,
+                which.type(), first.type());
+}
+
+// The same numbers, or bits, as another type.
+Value TextBuilder::retyped(const char* operation, const Value& value, const Value& type) {
+  return define(type, "stablehlo.{} {} : ({}) -> {}", operation, value.name, value.type(), type.type());
 }
 
 Value TextBuilder::convert(const Value& value, const std::string& element) {
   if (value.element == element) return value;
   const Value type = {"", element, value.shape, this};
-  return define(element, value.shape,
-                fmt::format("stablehlo.convert {} : ({}) -> {}", value.name, value.type(), type.type()));
+  return retyped("convert", value, type);
 }
 
 Value TextBuilder::computed(const Value& value) {
-  return define(value.element, value.shape,
-                fmt::format("stablehlo.optimization_barrier {} : {}", value.name, value.type()));
+  return define(value, "stablehlo.optimization_barrier {} : {}", value.name, value.type());
 }
 
 Value TextBuilder::bitcast(const Value& value, const std::string& element, const Shape& shape) {
   const Value type = {"", element, shape, this};
-  return define(
-      element, shape,
-      fmt::format("stablehlo.bitcast_convert {} : ({}) -> {}", value.name, value.type(), type.type()));
+  return retyped("bitcast_convert", value, type);
 }
 
 Value TextBuilder::broadcast(const Value& value, const std::vector<int64_t>& dimensions, const Shape& shape) {
   const Value type = {"", value.element, shape, this};
-  return define(value.element, shape,
-                fmt::format("stablehlo.broadcast_in_dim {}, dims = {} : ({}) -> {}", value.name,
-                            list(dimensions), value.type(), type.type()));
+  return define(type, "stablehlo.broadcast_in_dim {}, dims = {} : ({}) -> {}", value.name, list(dimensions),
+                value.type(), type.type());
 }
 
 Value TextBuilder::reshape(const Value& value, const Shape& shape) {
   if (value.shape == shape) return value;
   const Value type = {"", value.element, shape, this};
-  return define(value.element, shape,
-                fmt::format("stablehlo.reshape {} : ({}) -> {}", value.name, value.type(), type.type()));
+  return retyped("reshape", value, type);
 }
 
 Value TextBuilder::transpose(const Value& value, const std::vector<int64_t>& permutation) {
   Value type = {"", value.element, {}, this};
   for (const int64_t from : permutation) type.shape.push_back(value.size(from));
-  return define(value.element, type.shape,
-                fmt::format("stablehlo.transpose {}, dims = {} : ({}) -> {}", value.name, list(permutation),
-                            value.type(), type.type()));
+  return define(type, "stablehlo.transpose {}, dims = {} : ({}) -> {}", value.name, list(permutation),
+                value.type(), type.type());
 }
 
 Value TextBuilder::reverse(const Value& value, const std::vector<int64_t>& dimensions) {
-  return define(
-      value.element, value.shape,
-      fmt::format("stablehlo.reverse {}, dims = {} : {}", value.name, list(dimensions), value.type()));
+  return define(value, "stablehlo.reverse {}, dims = {} : {}", value.name, list(dimensions), value.type());
 }
 
 Value TextBuilder::pad(const Value& value, double fill, const std::array<std::array<int64_t, 2>, 2>& padding,
@@ -226,12 +213,11 @@ Value TextBuilder::pad(const Value& value, double fill, const std::array<std::ar
   for (size_t i = 0; i < 2; ++i) {
     type.shape[i + 2] += padding[i][0] + padding[i][1] + (value.shape[i + 2] - 1) * between[i];
   }
-  return define(
-      value.element, type.shape,
-      fmt::format("stablehlo.pad {}, {}, low = [0, 0, {}, {}], high = [0, 0, {}, {}], interior = [0, 0, "
-                  "{}] : ({}, {}) -> {}",
-                  value.name, filler.name, padding[0][0], padding[1][0], padding[0][1], padding[1][1],
-                  fmt::join(between, ", "), value.type(), filler.type(), type.type()));
+  return define(type,
+                "stablehlo.pad {}, {}, low = [0, 0, {}, {}], high = [0, 0, {}, {}], interior = [0, 0, {}] : "
+                "({}, {}) -> {}",
+                value.name, filler.name, padding[0][0], padding[1][0], padding[0][1], padding[1][1],
+                fmt::join(between, ", "), value.type(), filler.type(), type.type());
 }
 
 Value TextBuilder::slice(const Value& value, const std::array<int64_t, 2>& begin, const Shape& shape,
@@ -242,9 +228,8 @@ Value TextBuilder::slice(const Value& value, const std::array<int64_t, 2>& begin
     const int64_t end = begin[i] + (shape[i + 2] - 1) * stride + 1;
     ranges += fmt::format(", {}:{}{}", begin[i], end, stride == 1 ? "" : fmt::format(":{}", stride));
   }
-  return define(value.element, shape,
-                fmt::format("stablehlo.slice {} [0:{}, 0:{}{}] : ({}) -> {}", value.name, shape[0], shape[1],
-                            ranges, value.type(), type.type()));
+  return define(type, "stablehlo.slice {} [0:{}, 0:{}{}] : ({}) -> {}", value.name, shape[0], shape[1],
+                ranges, value.type(), type.type());
 }
 
 Value TextBuilder::concatenate(const std::vector<Value>& values, int64_t dimension) {
@@ -252,9 +237,8 @@ Value TextBuilder::concatenate(const std::vector<Value>& values, int64_t dimensi
   int64_t& size = type.shape[static_cast<size_t>(dimension)];
   size = 0;
   for (const Value& value : values) size += value.size(dimension);
-  return define(type.element, type.shape,
-                fmt::format("stablehlo.concatenate {}, dim = {} : ({}) -> {}", names_of(values), dimension,
-                            types_of(values), type.type()));
+  return define(type, "stablehlo.concatenate {}, dim = {} : ({}) -> {}", names_of(values), dimension,
+                types_of(values), type.type());
 }
 
 Value TextBuilder::gather(const Value& value, const Value& rows) {
@@ -264,13 +248,12 @@ Value TextBuilder::gather(const Value& value, const Value& rows) {
   shape.front() = rows.size(0);
   std::vector<int64_t> others;
   for (int64_t i = 1; i < value.rank(); ++i) others.push_back(i);
-  const std::string result = Value{"", value.element, shape, this}.type();
-  return define(
-      value.element, shape,
-      fmt::format("\"stablehlo.gather\"({}, {}) {{dimension_numbers = #stablehlo.gather<offset_dims = {}, "
-                  "collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = "
-                  "array<i64: {}>, indices_are_sorted = false}} : ({}, {}) -> {}",
-                  value.name, rows.name, list(others), one_row, value.type(), rows.type(), result));
+  const Value type = {"", value.element, shape, this};
+  return define(type,
+                "\"stablehlo.gather\"({}, {}) {{dimension_numbers = #stablehlo.gather<offset_dims = {}, "
+                "collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = "
+                "array<i64: {}>, indices_are_sorted = false}} : ({}, {}) -> {}",
+                value.name, rows.name, list(others), one_row, value.type(), rows.type(), type.type());
 }
 
 // Where a row begins, in each dimension.
@@ -284,10 +267,8 @@ Value TextBuilder::row(const Value& value, const Value& index) {
   Value one = {"", value.element, value.shape, this};
   one.shape.front() = 1;
   const std::vector<Value> start = row_start(value, index);
-  const Value found =
-      define(one.element, one.shape,
-             fmt::format("stablehlo.dynamic_slice {}, {}, sizes = {} : ({}, {}) -> {}", value.name,
-                         names_of(start), list(one.shape), value.type(), types_of(start), one.type()));
+  const Value found = define(one, "stablehlo.dynamic_slice {}, {}, sizes = {} : ({}, {}) -> {}", value.name,
+                             names_of(start), list(one.shape), value.type(), types_of(start), one.type());
   return reshape(found, {value.shape.begin() + 1, value.shape.end()});
 }
 
@@ -296,10 +277,8 @@ Value TextBuilder::with_row(const Value& value, const Value& index, const Value&
   shape.insert(shape.end(), row.shape.begin(), row.shape.end());
   const Value one = reshape(row, shape);
   const std::vector<Value> start = row_start(value, index);
-  return define(
-      value.element, value.shape,
-      fmt::format("stablehlo.dynamic_update_slice {}, {}, {} : ({}, {}, {}) -> {}", value.name, one.name,
-                  names_of(start), value.type(), one.type(), types_of(start), value.type()));
+  return define(value, "stablehlo.dynamic_update_slice {}, {}, {} : ({}, {}, {}) -> {}", value.name, one.name,
+                names_of(start), value.type(), one.type(), types_of(start), value.type());
 }
 
 Value TextBuilder::reduce(const char* operation, double start, const Value& value,
@@ -310,12 +289,9 @@ Value TextBuilder::reduce(const char* operation, double start, const Value& valu
     if (std::find(dimensions.begin(), dimensions.end(), i) == dimensions.end())
       type.shape.push_back(value.size(i));
   }
-  return define(
-      value.element, type.shape,
-      fmt::format("stablehlo.reduce({} init: {}) applies stablehlo.{} across dimensions = {} : ({}, {}) "
-                  "-> {}",
-                  value.name, first.name, operation, list(dimensions), value.type(), first.type(),
-                  type.type()));
+  return define(type,
+                "stablehlo.reduce({} init: {}) applies stablehlo.{} across dimensions = {} : ({}, {}) -> {}",
+                value.name, first.name, operation, list(dimensions), value.type(), first.type(), type.type());
 }
 
 Value TextBuilder::sum(const Value& value, const std::vector<int64_t>& dimensions) {
@@ -338,26 +314,23 @@ Value TextBuilder::product(const Value& left, int64_t of_left, const Value& righ
     if (i != of_right) type.shape.push_back(right.size(i));
   }
   return define(
-      type.element, type.shape,
-      fmt::format("stablehlo.dot_general {}, {}, contracting_dims = [{}] x [{}], precision = [{}, {}] : ({}, "
-                  "{}) -> {}",
-                  left.name, right.name, of_left, of_right, precision_, precision_, left.type(), right.type(),
-                  type.type()));
+      type,
+      "stablehlo.dot_general {}, {}, contracting_dims = [{}] x [{}], precision = [{}, {}] : ({}, {}) -> {}",
+      left.name, right.name, of_left, of_right, precision_, precision_, left.type(), right.type(),
+      type.type());
 }
 
 Value TextBuilder::convolution(const Value& left, const Value& right, const Convolving& how,
                                const Shape& shape) {
   const Value type = {"", element_of_sums(left), shape, this};
   return define(
-      type.element, shape,
-      fmt::format(
-          "stablehlo.convolution({}, {}) dim_numbers = {}, window = {{stride = {}, pad = {}, lhs_dilate = "
-          "{}, "
-          "rhs_dilate = {}}} {{batch_group_count = {} : i64, feature_group_count = {} : i64, "
-          "precision_config = [#stablehlo<precision {}>, #stablehlo<precision {}>]}} : ({}, {}) -> {}",
-          left.name, right.name, how.dimensions, list(how.window.stride), list(how.window.padding),
-          list(how.left_dilation), list(how.right_dilation), how.batch_groups, how.feature_groups, precision_,
-          precision_, left.type(), right.type(), type.type()));
+      type,
+      "stablehlo.convolution({}, {}) dim_numbers = {}, window = {{stride = {}, pad = {}, lhs_dilate = {}, "
+      "rhs_dilate = {}}} {{batch_group_count = {} : i64, feature_group_count = {} : i64, precision_config = "
+      "[#stablehlo<precision {}>, #stablehlo<precision {}>]}} : ({}, {}) -> {}",
+      left.name, right.name, how.dimensions, list(how.window.stride), list(how.window.padding),
+      list(how.left_dilation), list(how.right_dilation), how.batch_groups, how.feature_groups, precision_,
+      precision_, left.type(), right.type(), type.type());
 }
 
 std::string TextBuilder::region(const std::string& operation, const std::string& element,
@@ -378,10 +351,8 @@ Value TextBuilder::reduce_window(const char* operation, double start, const Valu
   const Value first = constant(start, value.element);
   const Value type = {"", value.element, shape, this};
   const std::string function = region(operation, value.element, value.element);
-  return define(
-      value.element, shape,
-      fmt::format("\"stablehlo.reduce_window\"({}, {}) <{{{}}}> ({}) : ({}, {}) -> {}", value.name,
-                  first.name, window_text(window), function, value.type(), first.type(), type.type()));
+  return define(type, "\"stablehlo.reduce_window\"({}, {}) <{{{}}}> ({}) : ({}, {}) -> {}", value.name,
+                first.name, window_text(window), function, value.type(), first.type(), type.type());
 }
 
 Value TextBuilder::window_sum(const Value& value, const Sliding& window, const Shape& shape) {
@@ -397,11 +368,9 @@ Value TextBuilder::to_window_maximum(const Value& value, const Value& gradient, 
   // Of two elements the first stays chosen unless the second is larger.
   const std::string choose = region("compare GE,", value.element, "i1");
   const std::string add = region("add", value.element, value.element);
-  return define(
-      value.element, value.shape,
-      fmt::format("\"stablehlo.select_and_scatter\"({}, {}, {}) <{{{}}}> ({}, {}) : ({}, {}, {}) -> {}",
-                  value.name, gradient.name, zero.name, window_text(window), choose, add, value.type(),
-                  gradient.type(), zero.type(), value.type()));
+  return define(value, "\"stablehlo.select_and_scatter\"({}, {}, {}) <{{{}}}> ({}, {}) : ({}, {}, {}) -> {}",
+                value.name, gradient.name, zero.name, window_text(window), choose, add, value.type(),
+                gradient.type(), zero.type(), value.type());
 }
 
 std::vector<Value> TextBuilder::all_reduce(const std::vector<Value>& values) {
@@ -421,7 +390,7 @@ std::vector<Value> TextBuilder::all_reduce(const std::vector<Value>& values) {
   return sums;
 }
 
-Value TextBuilder::device() { return define("ui32", {}, "stablehlo.replica_id : tensor<ui32>"); }
+Value TextBuilder::device() { return define({"", "ui32", {}, this}, "stablehlo.replica_id : tensor<ui32>"); }
 
 Value TextBuilder::random_bits(const Value& state, const Shape& shape) {
   const Value next = fresh(state.element, state.shape), bits = fresh("ui32", shape);

@@ -5,6 +5,8 @@
 // the text does not depend on the compiler. Elements of a list in braces are evaluated in their order.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -140,7 +142,15 @@ class TextBuilder {
 
  private:
   Value fresh(const std::string& element, const Shape& shape);
-  Value define(const std::string& element, const Shape& shape, const std::string& operation);
+  // A value of the type of `type`, by the operation that fmt::format makes.
+  template <class... Parts>
+  Value define(const Value& type, fmt::format_string<Parts...> operation, Parts&&... parts) {
+    Value value = fresh(type.element, type.shape);
+    body_ +=
+        fmt::format("    {} = {}\n", value.name, fmt::vformat(operation, fmt::make_format_args(parts...)));
+    return value;
+  }
+  Value retyped(const char* operation, const Value& value, const Value& type);
   Value literal(const std::string& text, const std::string& element, const Shape& shape);
   std::vector<Value> row_start(const Value& value, const Value& index);
   Value reduce(const char* operation, double start, const Value& value,

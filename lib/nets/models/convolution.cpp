@@ -1,4 +1,4 @@
-#include "models/convolution.h"
+#include "models/products.h"
 
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>

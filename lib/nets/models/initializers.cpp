@@ -2,11 +2,10 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
-#include <fmt/format.h>
 
 #include <cmath>
 
-#include "core/error.h"
+#include "core/named.h"
 #include "core/random.h"
 
 namespace dtrain {
@@ -36,13 +35,6 @@ const std::vector<Initializer>& initializers() {
       {"zeros", 0, Fan::kIn, Distribution::kUniform},
   };
   return table;
-}
-
-const Initializer& find_initializer(const std::string& name) {
-  for (const Initializer& initializer : initializers()) {
-    if (initializer.name == name) return initializer;
-  }
-  throw Error(ExitCode::kBug, fmt::format("initializer '{}' was not checked", name));
 }
 
 double variance(const Initializer& initializer, const Shape& sizes) {
@@ -77,17 +69,8 @@ double cut_normal(RandomGenerator& random) {
 
 }  // namespace
 
-const std::vector<std::string>& initializers_built() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> list;
-    for (const Initializer& initializer : initializers()) list.push_back(initializer.name);
-    return list;
-  }();
-  return names;
-}
-
 at::Tensor WeightMaker::kernel(const std::string& name, const Shape& sizes) {
-  const Initializer& initializer = find_initializer(name);
+  const Initializer& initializer = row_named(initializers(), name, "initializer");
   if (device_.is_meta()) return at::empty(sizes, at::TensorOptions(dtype_).device(device_));
   RandomGenerator random(derive_seed(seed_, SeedPurpose::kWeights, kernels_++));
   const double deviation = std::sqrt(variance(initializer, sizes));

@@ -9,13 +9,8 @@
 namespace dtrain {
 namespace {
 
-struct KnownKinds {
-  std::vector<const LayerKind*> kinds;
-  std::vector<std::string> names;
-};
-
-KnownKinds& known() {
-  static KnownKinds all;
+std::vector<const LayerKind*>& known() {
+  static std::vector<const LayerKind*> all;
   return all;
 }
 
@@ -24,14 +19,13 @@ KnownKinds& known() {
 void add_layer_kinds(const std::vector<const LayerKind*>& kinds) {
   for (const LayerKind* kind : kinds) {
     if (find_layer_kind(kind->name) != nullptr)
-      throw Error(ExitCode::kBug, fmt::format("there are two kinds of layers named '{}'", kind->name));
-    known().kinds.push_back(kind);
-    known().names.emplace_back(kind->name);
+      throw Error(ExitCode::kBug, "there are two kinds of layers named '{}'", kind->name);
+    known().push_back(kind);
   }
 }
 
 const LayerKind* find_layer_kind(const std::string& name) {
-  for (const LayerKind* kind : known().kinds) {
+  for (const LayerKind* kind : known()) {
     if (kind->name == name) return kind;
   }
   return nullptr;
@@ -39,12 +33,15 @@ const LayerKind* find_layer_kind(const std::string& name) {
 
 const LayerKind& kind_of(const PlacedLayer& layer) {
   const LayerKind* const kind = find_layer_kind(layer.spec.kind);
-  if (kind == nullptr)
-    throw Error(ExitCode::kBug, fmt::format("no kind of layers is named '{}'", layer.spec.kind));
+  if (kind == nullptr) throw Error(ExitCode::kBug, "no kind of layers is named '{}'", layer.spec.kind);
   return *kind;
 }
 
-const std::vector<std::string>& layer_kinds_built() { return known().names; }
+std::vector<std::string> layer_kinds_built() {
+  std::vector<std::string> names;
+  for (const LayerKind* kind : known()) names.emplace_back(kind->name);
+  return names;
+}
 
 LayerOperations operations_of(const std::vector<PlacedLayer>& layers, size_t number) {
   const auto begin = layers.begin();

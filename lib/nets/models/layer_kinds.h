@@ -9,10 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "models/batch_statistics.h"
 #include "models/initializers.h"
-#include "models/moving_statistics.h"
 #include "models/shapes.h"
-#include "models/synchronised_norm.h"
 
 namespace dtrain {
 
@@ -31,9 +30,9 @@ class Layer : public torch::nn::Module {
 
 struct LayerMatch;    // compiled/layer_passes.h
 struct LayerPasses;   // the same
-class OnnxGraph;      // export/onnx_graph.h
-class ScriptNames;    // export/script_names.h
-struct LayerUse;      // stablehlo/layer_lowering.h
+class OnnxGraph;      // export/layer_exports.h
+class ScriptNames;    // the same
+struct LayerUse;      // stablehlo/model_lowering.h
 struct LoweredLayer;  // the same
 
 // Every kind has a name, `place`, and `make` or `combine`. What else is null or false the kind has not: a

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 
 #include "core/text.h"
 #include "models/layer_kinds.h"
-#include "spec/layers/pair.h"
+#include "models/shapes.h"
+#include "spec/fields.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -38,7 +41,7 @@ void check_whole(LayerPlan& plan, size_t last, int64_t outputs, const std::strin
 }
 
 std::string unknown_kind(const std::string& kind) {
-  const auto& known = layer_kinds_built();
+  const auto known = layer_kinds_built();
   return fmt::format("unknown layer kind '{}'; known: {}{}", printable(kind), join(known),
                      did_you_mean(kind, known));
 }
@@ -132,6 +135,14 @@ class Placer {
   int64_t parameters_ = 0;                  // of all layers so far
 };
 
+using Row = std::array<std::string, 3>;
+
+std::string with_batch(const Shape& shape) {
+  std::string text = "[-";
+  for (const int64_t size : shape) text += ", " + std::to_string(size);
+  return text + "]";
+}
+
 }  // namespace
 
 Shape LayerPlan::output_shape() const { return layers.empty() ? Shape{} : layers.back().output_shape; }
@@ -178,5 +189,55 @@ bool is_read_by_next(const std::vector<PlacedLayer>& layers, size_t number) {
 }
 
 std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+std::string summary_table(const LayerPlan& plan, int64_t bytes_per_parameter) {
+  std::vector<Row> rows = {{"Layer (kind)", "Output shape", "Parameters"}};
+  for (const PlacedLayer& layer : plan.layers) {
+    rows.push_back({fmt::format("{} ({})", layer.name, layer.spec.kind), with_batch(layer.output_shape),
+                    with_separators(layer.parameters)});
+  }
+  const size_t first_total = rows.size();
+  rows.push_back({"Trainable parameters", "", with_separators(plan.parameters())});
+  rows.push_back({"Kept statistics", "", with_separators(plan.buffers())});
+  rows.push_back({"Size", "", human_bytes((plan.parameters() + plan.buffers()) * bytes_per_parameter)});
+
+  Row::size_type widths[3] = {0, 0, 0};
+  for (const Row& row : rows) {
+    for (size_t column = 0; column < row.size(); ++column) {
+      widths[column] = std::max(widths[column], row[column].size());
+    }
+  }
+  const std::string rule(widths[0] + widths[1] + widths[2] + 4, '-');
+  std::string table;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i == 1 || i == first_total) table += rule + "\n";
+    table += fmt::format("{:<{}}  {:<{}}  {:>{}}\n", rows[i][0], widths[0], rows[i][1], widths[1], rows[i][2],
+                         widths[2]);
+  }
+  return table;
+}
+
+std::string range_problem(const char* field, int64_t value) {
+  if (value >= 1 && value <= kMostNumbers) return "";
+  return fmt::format("{} must be from 1 to {}, not {}", field, with_separators(kMostNumbers), value);
+}
+
+std::string initializer_problem(const std::string& name) {
+  const auto& known = initializer_kinds().built;
+  if (std::find(known.begin(), known.end(), name) != known.end()) return "";
+  return fmt::format("unknown initializer '{}'; known: {}{}", printable(name), join(known),
+                     did_you_mean(name, known));
+}
+
+int64_t bounded_product(const Shape& shape) {
+  int64_t product = 1;
+  for (const int64_t factor : shape) {
+    if (__builtin_mul_overflow(product, factor, &product) || product > kMostNumbers)
+      product = kMostNumbers + 1;
+  }
+  return product;
+}
+
+int64_t bounded_product(std::initializer_list<int64_t> factors) { return bounded_product(Shape(factors)); }
 
 }  // namespace dtrain

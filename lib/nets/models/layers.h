@@ -55,9 +55,7 @@ std::string summary_table(const LayerPlan& plan, int64_t bytes_per_parameter);
 // "[1, 28, 28]"
 std::string to_string(const Shape& shape);
 
-// The implemented choices: a spec's layer `kind` accepts these, once add_layer_kinds() has been told of them,
-// and its `initializer` exactly these.
-const std::vector<std::string>& layer_kinds_built();
-const std::vector<std::string>& initializers_built();
+// The kinds that a layer may have, once add_layer_kinds() has been told of them.
+std::vector<std::string> layer_kinds_built();
 
 }  // namespace dtrain

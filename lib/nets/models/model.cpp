@@ -149,7 +149,7 @@ void lay_channels_last(Model& model) {
 at::ScalarType dtype_from_name(const std::string& name) {
   if (name == "float32") return at::kFloat;
   if (name == "float64") return at::kDouble;
-  throw Error(ExitCode::kUsage, fmt::format("unknown dtype '{}'; known: float32, float64", printable(name)));
+  throw Error(ExitCode::kUsage, "unknown dtype '{}'; known: float32, float64", printable(name));
 }
 
 }  // namespace dtrain

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "models/batch_statistics.h"
 #include "models/layers.h"
-#include "models/synchronised_norm.h"
 
 namespace dtrain {
 

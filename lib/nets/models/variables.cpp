@@ -20,8 +20,8 @@ constexpr size_t kMostDifferences = 5;  // that are told
   const size_t more = differences.size() - std::min(differences.size(), kMostDifferences);
   differences.resize(differences.size() - more);
   throw Error(ExitCode::kCheckpoint,
-              fmt::format("the checkpoint is of another model: {}{}; use the spec that it was trained with",
-                          join(differences, "; "), more == 0 ? "" : fmt::format("; and {} more", more)));
+              "the checkpoint is of another model: {}{}; use the spec that it was trained with",
+              join(differences, "; "), more == 0 ? "" : fmt::format("; and {} more", more));
 }
 
 }  // namespace

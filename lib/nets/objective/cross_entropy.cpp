@@ -22,8 +22,7 @@ void require_classes(const at::Tensor& targets, int64_t classes) {
   const int64_t* const all = targets.const_data_ptr<int64_t>();
   for (int64_t i = 0; i < targets.numel(); ++i) {
     if (all[i] < 0 || all[i] >= classes)
-      throw Error(ExitCode::kBug,
-                  fmt::format("an example of class {} in a model of {} classes", all[i], classes));
+      throw Error(ExitCode::kBug, "an example of class {} in a model of {} classes", all[i], classes);
   }
 }
 

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -13,10 +12,7 @@
 namespace dtrain {
 namespace {
 
-// Indices of the sums, as in ObjectiveInfo::sum_names().
-constexpr int64_t kLoss = kLossSum;
-constexpr int64_t kExamples = kExamplesSum;
-constexpr int64_t kOwn = 2;  // the objective's own sums start here
+constexpr int64_t kOwn = 2;  // where the objective's own sums start
 
 // Of as many outputs as `values` are of.
 MetricValues metrics_from(const ObjectiveInfo& objective, const ExampleSums& values) {
@@ -44,9 +40,9 @@ MetricSums::MetricSums(const ObjectiveInfo& objective, int64_t outputs,
     const auto value = named.find(names[i]);
     if (value == named.end() || named.size() != names.size()) {
       throw Error(ExitCode::kCheckpoint,
-                  fmt::format("the checkpoint's sums are not those of the loss {} and {} outputs; another "
-                              "version of dtrain may have saved it: resume with that one",
-                              objective.name, outputs));
+                  "the checkpoint's sums are not those of the loss {} and {} outputs; another version of "
+                  "dtrain may have saved it: resume with that one",
+                  objective.name, outputs);
     }
     values_[static_cast<int64_t>(i)] = value->second;
   }
@@ -62,17 +58,13 @@ void MetricSums::add_batch(const Objective& objective, const at::Tensor& outputs
   const at::TensorOptions options = at::TensorOptions().dtype(at::kDouble).device(outputs.device());
   const int64_t own = objective_->sum_count(outputs.size(1)) - kOwn;
   at::Tensor batch = at::full({kOwn + own}, targets.size(0), options);  // the examples
-  batch.select(0, kLoss).copy_(loss_sum);
+  batch.select(0, kLossSum).copy_(loss_sum);
   objective.sum_up(outputs, targets, batch.narrow(0, kOwn, own));
   add(values_, std::move(batch));
 }
 
 void MetricSums::add_sums(const ObjectiveInfo& objective, const std::vector<double>& sums) {
-  settle(0);
-  objective_ = &objective;
-  at::Tensor batch = at::empty({std::ssize(sums)}, at::kDouble);
-  std::copy(sums.begin(), sums.end(), batch.mutable_data_ptr<double>());
-  add(values_, std::move(batch));
+  add_sums(objective, at::tensor(sums, at::kDouble));
 }
 
 void MetricSums::add_sums(const ObjectiveInfo& objective, at::Tensor sums) {
@@ -97,9 +89,7 @@ void MetricSums::settle(size_t left) const {
   while (pending_.size() > left) {
     const std::shared_future<std::vector<double>> sums = std::move(pending_.front());
     pending_.pop_front();
-    MetricSums of_batch;
-    of_batch.add_sums(*objective_, sums.get());
-    add(values_, std::move(of_batch.values_));
+    add(values_, at::tensor(sums.get(), at::kDouble));
   }
 }
 
@@ -150,12 +140,12 @@ double MetricSums::at(int64_t index) const { return values_[index].item<double>(
 
 int64_t MetricSums::examples() const {
   settle(0);
-  return values_.defined() ? static_cast<int64_t>(at(kExamples)) : 0;
+  return values_.defined() ? static_cast<int64_t>(at(kExamplesSum)) : 0;
 }
 
 double MetricSums::loss() const {
   settle(0);
-  return values_.defined() ? at(kLoss) / at(kExamples) : std::nan("");
+  return values_.defined() ? at(kLossSum) / at(kExamplesSum) : std::nan("");
 }
 
 std::vector<double> MetricSums::host_values() const {

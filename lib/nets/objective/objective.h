@@ -30,8 +30,8 @@ class Objective {
   const ObjectiveInfo& info() const { return info_; }
 
   // The sum of the examples' losses, a scalar, computed from the model's outputs: as training minimises it,
-  // and as evaluations report it (label smoothing, for instance, is part of the training loss only). The
-  // file of the loss in traits/ gives the shapes of `outputs` and `targets`.
+  // and as evaluations report it (label smoothing, for instance, is part of the training loss only).
+  // traits/objectives.cpp gives the shapes of `outputs` and `targets` of each loss.
   virtual at::Tensor training_loss(const at::Tensor& outputs, const at::Tensor& targets) const {
     return training_losses(outputs, targets).sum();
   }
@@ -88,7 +88,6 @@ struct LossKind {
   std::unique_ptr<LossOperations> (*lower)(const TrainSpec& train, const Value& outputs) = nullptr;
 };
 
-// Each has a file of its own.
 extern const LossKind kCrossEntropy, kBinaryCrossEntropy, kMeanSquaredError, kMeanAbsoluteError, kHuber,
     kLogCosh;
 
@@ -97,5 +96,23 @@ const LossKind* find_loss_kind(const std::string& name);
 
 // Makes the loss of `train`. Throws Error(kBug) if it is not in the table: specs are checked earlier.
 std::unique_ptr<Objective> make_objective(const TrainSpec& train);
+
+// The middle of pictures [n, channels, height, width], `part` of their width and height, scaled to their
+// size.
+at::Tensor middle_of(const at::Tensor& pictures, double part);
+
+// The outputs [n, ...] of `forward` for `inputs` [n, ...]. With evaluate.flip or zoom, those that stand for
+// the mean of what it predicts of pictures, their mirror images, their middle and its mirror image. `forward`
+// must not change what it returned before.
+template <class Forward>
+at::Tensor evaluated_outputs(const Objective& objective, const EvaluateSpec& evaluate,
+                             const at::Tensor& inputs, const Forward& forward) {
+  const auto both = [&](const at::Tensor& pictures) {
+    const at::Tensor outputs = forward(pictures);
+    return evaluate.flip ? objective.averaged(outputs, forward(pictures.flip({3}))) : outputs;
+  };
+  const at::Tensor outputs = both(inputs);
+  return evaluate.zoom < 1 ? objective.averaged(outputs, both(middle_of(inputs, evaluate.zoom))) : outputs;
+}
 
 }  // namespace dtrain

@@ -6,7 +6,7 @@
 
 #include "kernels/adam.h"
 #include "optim/list_optimizer.h"
-#include "optim/update_lowering.h"
+#include "optim/optimizer_kinds.h"
 #include "parallel/parallel_blocks.h"
 #include "spec/optimizer_kinds.h"
 

@@ -1,4 +1,4 @@
-#include "optim/decay_groups.h"
+#include "optim/optimizer.h"
 
 #include <ATen/core/Tensor.h>
 

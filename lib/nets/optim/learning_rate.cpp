@@ -63,11 +63,10 @@ void LearningRateSchedule::restore(const nlohmann::ordered_json& state) {
   const ScheduleSpec& schedule = plan_.curve.spec();
   const auto kind = state.find("kind");
   if (kind == state.end() || *kind != schedule.kind) {
-    throw Error(
-        ExitCode::kCheckpoint,
-        fmt::format("train.schedule.kind is {}, but the checkpoint was saved with {}; resume with the "
-                    "schedule that it was saved with",
-                    schedule.kind, kind == state.end() ? "none" : printable(kind->dump())));
+    throw Error(ExitCode::kCheckpoint,
+                "train.schedule.kind is {}, but the checkpoint was saved with {}; resume with the schedule "
+                "that it was saved with",
+                schedule.kind, kind == state.end() ? "none" : printable(kind->dump()));
   }
   if (plateau_) plateau_->restore(state.value("plateau", nlohmann::ordered_json::object()));
 }

@@ -1,7 +1,7 @@
 #include <ATen/ATen.h>
 
 #include "optim/list_optimizer.h"
-#include "optim/update_lowering.h"
+#include "optim/optimizer_kinds.h"
 #include "spec/optimizer_kinds.h"
 
 namespace dtrain {

@@ -7,9 +7,17 @@
 #include <vector>
 
 #include "optim/optimizer_kinds.h"
-#include "optim/tensor_list.h"
 
 namespace dtrain {
+
+// The tensors with these numbers, in the order of `numbers`.
+inline std::vector<at::Tensor> chosen(const std::vector<at::Tensor>& tensors,
+                                      const std::vector<size_t>& numbers) {
+  std::vector<at::Tensor> result;
+  result.reserve(numbers.size());
+  for (const size_t number : numbers) result.push_back(tensors[number]);
+  return result;
+}
 
 // Lists of tensors of the same sizes as `parameters`, cut into the same pieces. LibTorch's kernels for lists
 // give a block of a GPU's threads 65,536 numbers, so that a small model would keep only a few of its

@@ -48,10 +48,18 @@ class Optimizer {
   virtual void set_steps(int64_t steps) = 0;
 };
 
-// Throws Error(kBug) for a kind that is not in optimizer_names(): specs are checked earlier.
+// Throws Error(kBug) for an unknown kind: specs are checked earlier.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
                                           const std::vector<at::Tensor>& parameters);
 
-const std::vector<std::string>& optimizer_names();
+// Whether the spec's weight decay applies to `parameter` of a model. Parameters of one dimension are biases
+// and the scales of norms.
+bool decays(const OptimizerSpec& spec, const at::Tensor& parameter);
+
+// The same, but only the parameters marked in `decayed` decay, like PyTorch's
+// parameter groups, one of them with weight_decay = 0.
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
+                                          const std::vector<at::Tensor>& parameters,
+                                          const std::vector<bool>& decayed);
 
 }  // namespace dtrain

@@ -1,6 +1,9 @@
 #include "optim/optimizer_kinds.h"
 
+#include <numeric>
+
 #include "core/named.h"
+#include "optim/weight_average.h"
 
 namespace dtrain {
 namespace {
@@ -14,13 +17,42 @@ const std::vector<OptimizerMethod>& methods() {
 
 }  // namespace
 
+std::string memory_name(const std::string& memory, const std::string& parameter) {
+  return "optimizer." + memory + "." + parameter;
+}
+
+void Optimizer::update() {
+  if (size() == 0) return;  // kernels over lists reject empty lists
+  std::vector<size_t> numbers(size());
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  update(numbers);
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
+                                          const std::vector<at::Tensor>& parameters) {
+  return optimizer_method(spec.kind).make(spec, parameters);
+}
+
 const OptimizerMethod& optimizer_method(const std::string& name) {
   return row_named(methods(), name, "optimizer");
 }
 
-const std::vector<std::string>& optimizer_names() {
-  static const std::vector<std::string> names = names_of_rows(methods());
-  return names;
+Value decayed_gradient(const OptimizerSpec& spec, const UpdatedParameter& one) {
+  if (spec.weight_decay == 0 || !one.decays) return one.gradient;
+  return one.gradient + one.parameter * spec.weight_decay;
+}
+
+WriteUpdate lower_update(const TrainSpec& train, const Value& step, const Value& learning_rate) {
+  const auto lower = optimizer_method(train.optimizer.kind).lower;
+  if (lower == nullptr) throw Error(ExitCode::kBug, "the optimizer is not lowered");
+  const WriteUpdate update = lower(train.optimizer, step, learning_rate);
+  const double decay = train.ema.decay;
+  if (decay == 0) return update;
+  return [update, decay](UpdatedParameter& one) {
+    update(one);
+    Value& average = one.memory.at(WeightAverage::kMemory);
+    average = average + (one.parameter - average) * (1 - decay);
+  };
 }
 
 }  // namespace dtrain

@@ -3,16 +3,15 @@
 
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "mlir/builder.h"
 #include "optim/optimizer.h"
 
 namespace dtrain {
-
-struct UpdatedParameter;  // optim/update_lowering.h
-struct Value;             // mlir/builder.h
 
 // How far a step can move a parameter, in units of the learning rate, whatever the gradients
 // (optim/growth_bound.h).
@@ -24,7 +23,16 @@ struct LargestStep {
 // A smaller epsilon does not limit a step: squares that underflow to zero no longer bound a quotient.
 constexpr double kLeastEpsilon = 1e-15;
 
-// Writes the update of one parameter into a program.
+// One parameter and what belongs to it; an update replaces all but the gradient.
+struct UpdatedParameter {
+  Value parameter;
+  Value gradient;      // the same shape
+  bool decays = true;  // the spec's weight decay applies to it (decays())
+  std::map<std::string, Value> memory =
+      {};  // by the names of Optimizer::memory(), and WeightAverage::kMemory
+};
+
+// Writes the update of one parameter into a program of StableHLO.
 using WriteUpdate = std::function<void(UpdatedParameter& one)>;
 
 struct OptimizerMethod {
@@ -47,5 +55,12 @@ OptimizerMethod lion_method();
 
 // Throws Error(kBug) for an unknown name: specs are checked earlier.
 const OptimizerMethod& optimizer_method(const std::string& name);
+
+// The gradient, with weight decay as part of it.
+Value decayed_gradient(const OptimizerSpec& spec, const UpdatedParameter& one);
+
+// A step's update of each parameter: the optimizer's, then that of the average of the weights. `step`
+// (updates made, with this one) and `learning_rate` are numbers of the model's type.
+WriteUpdate lower_update(const TrainSpec& train, const Value& step, const Value& learning_rate);
 
 }  // namespace dtrain

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "optim/list_optimizer.h"
-#include "optim/update_lowering.h"
+#include "optim/optimizer_kinds.h"
 #include "spec/optimizer_kinds.h"
 
 namespace dtrain {

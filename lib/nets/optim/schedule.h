@@ -2,12 +2,8 @@
 // epochs is multiplied by the steps of an epoch.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <cmath>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "spec/schedule_kinds.h"
 
@@ -19,35 +15,22 @@ struct RunSteps {
   int64_t total = 1;
 };
 
-class ScheduleCurve;
-
-// What a kind of schedule computes. The files in schedules/ have one each, or a few that are alike.
-struct ScheduleMethod {
-  std::string name;
-  // As ScheduleCurve::at() and description().
-  double (*at)(const ScheduleCurve& curve, int64_t step, double rate);
-  std::string (*description)(const ScheduleCurve& curve, double scaled, double scale);
-};
-
-// Throws Error(kBug) for an unknown name: specs are checked earlier.
-const ScheduleMethod& schedule_method(const std::string& name);
+struct ScheduleMethod;  // what a kind of schedule computes
 
 // One schedule with its lengths in steps.
 class ScheduleCurve {
  public:
-  ScheduleCurve() = default;
+  ScheduleCurve();  // constant
   ScheduleCurve(const ScheduleSpec& spec, const RunSteps& steps);
 
   // The rate of optimizer step `step` (0-based), before scaling and warmup. `rate` is the optimizer's rate.
-  double at(int64_t step, double rate) const { return method_->at(*this, step, rate); }
+  double at(int64_t step, double rate) const;
 
   const ScheduleSpec& spec() const { return spec_; }
 
   // How the rate changes, starting from `scaled`: "0.0002 after 3 epochs (step 1,407), ..."; empty if it does
   // not change. The rates of a piecewise schedule are multiplied by `scale`.
-  std::string description(double scaled, double scale) const {
-    return method_->description(*this, scaled, scale);
-  }
+  std::string description(double scaled, double scale) const;
 
   // For the methods. Lengths are in steps.
   template <class Own>
@@ -65,17 +48,11 @@ class ScheduleCurve {
   std::string over_text() const;  // "all 500 steps", or the length of `over`
 
  private:
-  const ScheduleMethod* method_ = &schedule_method("constant");
+  const ScheduleMethod* method_;
   ScheduleSpec spec_;
   RunSteps run_;
   bool in_epochs_ = false;
   int64_t over_ = 1;  // steps
 };
-
-// Half a cosine from `start` at 0 to `end` at 1.
-double anneal(double start, double end, double progress);
-
-// The implemented kinds.
-const std::vector<std::string>& schedule_names();
 
 }  // namespace dtrain

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "optim/tensor_list.h"
+#include "optim/list_optimizer.h"
 
 namespace dtrain {
 
@@ -36,6 +36,16 @@ std::vector<OptimizerMemory> WeightAverage::memory() const {
   std::vector<OptimizerMemory> all = inner_->memory();
   all.push_back({kMemory, others_});
   return all;
+}
+
+TrainingOptimizer make_training_optimizer(const TrainSpec& train, const std::vector<at::Tensor>& parameters,
+                                          const std::vector<bool>& decayed) {
+  TrainingOptimizer made{make_optimizer(train.optimizer, parameters, decayed)};
+  if (train.ema.decay == 0) return made;
+  auto average = std::make_unique<WeightAverage>(std::move(made.optimizer), parameters, train.ema.decay);
+  made.average = average.get();
+  made.optimizer = std::move(average);
+  return made;
 }
 
 }  // namespace dtrain

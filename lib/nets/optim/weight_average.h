@@ -40,4 +40,14 @@ class WeightAverage : public Optimizer {
   double decay_;
 };
 
+// The optimizer of a training, with everything that the spec adds to it.
+struct TrainingOptimizer {
+  std::unique_ptr<Optimizer> optimizer;
+  WeightAverage* average = nullptr;  // inside the optimizer; null: the spec wants none
+};
+
+// For `parameters`; those marked in `decayed` have weight decay.
+TrainingOptimizer make_training_optimizer(const TrainSpec& train, const std::vector<at::Tensor>& parameters,
+                                          const std::vector<bool>& decayed);
+
 }  // namespace dtrain

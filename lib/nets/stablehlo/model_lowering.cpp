@@ -6,15 +6,8 @@
 
 #include "core/error.h"
 #include "models/layer_kinds.h"
-#include "stablehlo/layer_lowering.h"
 
 namespace dtrain {
-
-Shape LayerUse::output_shape() const {
-  Shape shape = {input.size(0)};
-  shape.insert(shape.end(), layer.output_shape.begin(), layer.output_shape.end());
-  return shape;
-}
 
 struct LoweredModel::Step {
   LayerBackward backward = {};
@@ -40,7 +33,7 @@ LoweredModel::LoweredModel(ModelScope& scope, const LayerPlan& plan, const Value
     scope.builder.comment(fmt::format("forward: {} {}", layer.spec.kind, to_string(layer.output_shape)));
     const LayerKind& kind = kind_of(layer);
     if (kind.lower == nullptr)
-      throw Error(ExitCode::kBug, fmt::format("layers of the kind {} are not lowered", kind.name));
+      throw Error(ExitCode::kBug, "layers of the kind {} are not lowered", kind.name);
     const Value given = value(layer.input);
     step.widens = !kind.rounds && given.element != inputs.element;
     const Value input = step.widens ? scope.builder.convert(given, inputs.element) : given;

@@ -9,14 +9,16 @@
 #include <utility>
 
 #include "core/error.h"
+#include "mlir/builder.h"
 #include "models/layer_kinds.h"
 #include "models/model.h"
 #include "models/variables.h"
+#include "objective/loss_operations.h"
 #include "objective/objective.h"
-#include "optim/decay_groups.h"
-#include "optim/update_lowering.h"
+#include "optim/optimizer.h"
+#include "optim/optimizer_kinds.h"
 #include "optim/weight_average.h"
-#include "stablehlo/loss_lowering.h"
+#include "spec/spec.h"
 #include "stablehlo/model_lowering.h"
 
 namespace dtrain {
@@ -37,7 +39,7 @@ std::string element_of(at::ScalarType type) {
     case at::kUInt32:
       return "ui32";
     default:
-      throw Error(ExitCode::kBug, fmt::format("tensors of {} are not lowered", c10::toString(type)));
+      throw Error(ExitCode::kBug, "tensors of {} are not lowered", c10::toString(type));
   }
 }
 
@@ -79,12 +81,6 @@ class ProgramText {
   DeviceProgram program_;
   std::vector<Value> results_;
 };
-
-Shape with_rows(int64_t rows, const Shape& shape) {
-  Shape whole = {rows};
-  whole.insert(whole.end(), shape.begin(), shape.end());
-  return whole;
-}
 
 // With a dimension for the steps of a call, if it can make several.
 Shape with_steps(const ProgramForm& form, const Shape& shape) {
@@ -206,6 +202,60 @@ struct StepArguments {
   NamedValues kept;   // all examples, of which a step takes rows
   Value count = {};   // of the steps of a call
 };
+
+// A training step's loss.
+struct LossInputs {
+  Value outputs = {};        // [rows, outputs]
+  Value targets = {};        // i32 [rows] or [rows, outputs] of the outputs' type
+  Value weights = {};        // [rows] of the outputs' type, as shares and examples
+  Value examples = {};       // a number: of the global step
+  Value other_targets = {};  // of mixed examples, as shares
+  Value shares = {};
+  bool on_gpus = false;  // as ModelScope
+};
+
+struct LoweredLoss {
+  Value gradient;  // of the outputs: of the weighted sum of the losses divided by `examples`
+  // [names] of this device, as ObjectiveInfo::sum_names() has them but for those of the targets alone, of the
+  // outputs' type.
+  Value sums;
+};
+
+// The same as Objective::training_losses() and sum_up() for `train`, whose loss has a LossKind::lower.
+LoweredLoss lower_loss(const TrainSpec& train, const LossInputs& inputs) {
+  TextBuilder& builder = *inputs.outputs.builder;
+  const LossKind* const kind = find_loss_kind(train.loss.kind);
+  if (kind == nullptr || kind->lower == nullptr)
+    throw Error(ExitCode::kBug, "the loss {} is not lowered", train.loss.kind);
+  const auto loss = kind->lower(train, inputs.outputs);
+  RowLosses rows = loss->rows(inputs.targets);
+  if (inputs.other_targets) {
+    const RowLosses others = loss->rows(inputs.other_targets);
+    const Value rest = 1 - inputs.shares;
+    const Value loss_share = others.losses * rest;
+    rows.losses = rows.losses * inputs.shares + loss_share;
+    const Value gradient_share = others.gradient * along_rows(rest, rows.gradient);
+    rows.gradient = rows.gradient * along_rows(inputs.shares, rows.gradient) + gradient_share;
+  }
+  // Chosen, not multiplied: what fills up adds nothing even where its loss is not finite.
+  const Value counts = builder.compare("GT", inputs.weights, builder.like(inputs.weights, 0));
+  const Value nothing = builder.like(inputs.weights, 0);
+  std::vector<Value> parts = {rows.losses, inputs.weights};
+  for (const Value& part : loss->sums(inputs.targets)) parts.push_back(part);
+  std::vector<Value> summed;
+  for (const Value& part : parts) {
+    if (part.rank() == 1) {
+      summed.push_back(builder.reshape(builder.select(counts, part, nothing), {1, part.size(0)}));
+    } else {
+      const Value none = builder.like(part, 0);
+      summed.push_back(builder.transpose(builder.select(along_rows(counts, part), part, none), {1, 0}));
+    }
+  }
+  Value all = builder.concatenate(summed, 0);
+  // Else the few threads that sum up compute each row's part, too.
+  if (inputs.on_gpus) all = builder.computed(all);
+  return {rows.gradient * along_rows(inputs.weights / inputs.examples, rows.gradient), builder.sum(all, {1})};
+}
 
 // One step as operations.
 class StepText {

@@ -14,7 +14,6 @@
 #include "job_file/values.h"
 #include "spec/fields.h"
 #include "traits/objectives.h"
-#include "yaml/word_sections.h"
 #include "yaml/yaml_tree.h"
 
 namespace dtrain {
@@ -146,9 +145,6 @@ class SpecReader {
     loaded_.positions[path] = position_of(entry.key);
     for (size_t i = 0; i < entry.value.items.size(); ++i)
       loaded_.positions[fmt::format("{}[{}]", path, i)] = position_of(entry.value.items[i]);
-    const auto report_here = [this](const YamlNode& node, const std::string& at, const std::string& text) {
-      report(node, at, text);
-    };
     std::visit(
         [&](const auto& member) {
           using T = typename std::decay_t<decltype(member)>::Type;
@@ -160,7 +156,7 @@ class SpecReader {
                         std::is_same_v<T, std::vector<PhaseSpec>>) {
             read_entries(field, entry.value, value);
           } else {
-            ValueReader(field, entry.value, path, report_here).read(value);
+            ValueReader(field, entry.value, path, report_).read(value);
           }
           if constexpr (std::is_same_v<T, std::optional<std::string>>) {
             if (field.file_system && value) *value = resolve(*value, entry.value);
@@ -177,15 +173,11 @@ class SpecReader {
 
   template <class Entry>
   void read_entries(const FieldInfo& field, const YamlNode& list, std::vector<Entry>& entries) {
-    if (!list.complaint.empty()) return report(list, field.path, list.complaint);
-    if (list.kind != YamlNode::Kind::kList)
-      return report(list, field.path,
-                    fmt::format("expected a list of {} such as [{}], got {}", entry_list<Entry>().many,
-                                entry_list<Entry>().example, shown(list)));
-    const auto report_here = [this](const YamlNode& node, const std::string& at, const std::string& text) {
-      report(node, at, text);
-    };
-    if (!has_length(list, field.length, field.path, report_here)) return;
+    const EntryList<Entry>& of = entry_list<Entry>();
+    const std::string expected = fmt::format("a list of {} such as [{}]", of.many, of.example);
+    if (!is_of_kind(list, YamlNode::Kind::kList, expected, field.path, report_) ||
+        !has_length(list, field.length, field.path, report_))
+      return;
     entries.resize(list.items.size());
     for (size_t i = 0; i < entries.size(); ++i)
       read_entry(list.items[i], entries[i], fmt::format("{}[{}]", field.path, i));
@@ -194,9 +186,8 @@ class SpecReader {
   template <class Entry>
   void read_entry(const YamlNode& map, Entry& spec, const std::string& base) {
     const EntryList<Entry>& of = entry_list<Entry>();
-    if (!map.complaint.empty()) return report(map, base, map.complaint);
-    if (map.kind != YamlNode::Kind::kMap)
-      return report(map, base, fmt::format("expected {} such as {}, got {}", of.one, of.example, shown(map)));
+    const std::string expected = fmt::format("{} such as {}", of.one, of.example);
+    if (!is_of_kind(map, YamlNode::Kind::kMap, expected, base, report_)) return;
     read_kind(find_field(of.fields, of.selector), map, of.selector, spec);
     std::map<std::string, int> lines;
     std::vector<const YamlNode*> unknown;
@@ -224,6 +215,8 @@ class SpecReader {
   }
 
   LoadedSpec& loaded_;
+  const ReportProblem report_ = [this](const YamlNode& node, const std::string& path,
+                                       const std::string& text) { report(node, path, text); };
   const std::string file_;
   const std::filesystem::path folder_;
 };
@@ -297,8 +290,7 @@ LoadedSpec parse(const std::string& text, const std::string& name, const std::fi
   try {
     YamlNode root = parse_yaml(text);
     if (root.line == 0) root.line = root.column = 1;  // the file has no document at all
-    write_words_out(root, word_sections());
-    write_words_in_lists_out(root, word_lists());
+    write_words_out(root, "");
     const std::vector<std::string> notes = drop_fields_of_other_kinds(root, overrides, read);
     loaded = read(std::move(root), overrides);
     loaded.notes = notes;

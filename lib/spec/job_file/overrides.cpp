@@ -9,7 +9,6 @@
 #include "core/patterns.h"
 #include "core/text.h"
 #include "spec/fields.h"
-#include "yaml/word_sections.h"
 
 namespace dtrain {
 
@@ -83,8 +82,7 @@ void drop_alternatives(YamlNode& section, const std::string& path) {
       const std::string name = prefix + entry.key.text;
       return entry.key.line != 0 && name != path && std::find(ways.begin(), ways.end(), name) != ways.end();
     };
-    section.entries.erase(std::remove_if(section.entries.begin(), section.entries.end(), superseded),
-                          section.entries.end());
+    std::erase_if(section.entries, superseded);
   }
 }
 
@@ -117,19 +115,17 @@ YamlNode* entry_at(YamlNode& root, const EntryFieldPath& path, std::string& prob
   YamlEntry* list = find_entry(root, path.list.substr(0, dot));
   if (list && dot != std::string::npos) list = find_entry(list->value, path.list.substr(dot + 1));
   const size_t count = list ? list->value.items.size() : 0;
-  const bool is_phase = path.list == entry_list<PhaseSpec>().path;
-  const bool is_layer = !is_phase && path.list != entry_list<AugmentSpec>().path;
-  problem = is_layer   ? unknown_field_of(entry_list<LayerSpec>(), path.name)
-            : is_phase ? unknown_field_of(entry_list<PhaseSpec>(), path.name)
-                       : unknown_field_of(entry_list<AugmentSpec>(), path.name);
-  if (!problem.empty()) return nullptr;
-  if (path.index < count) return &list->value.items[path.index];
-  problem = fmt::format("there is no such {}; {} has {}, counted from 0",
-                        is_layer   ? "layer"
-                        : is_phase ? "phase"
-                                   : "operation",
-                        path.list, count);
-  return nullptr;
+  const auto entry_of = [&](const auto& of) -> YamlNode* {
+    problem = unknown_field_of(of, path.name);
+    if (!problem.empty()) return nullptr;
+    if (path.index < count) return &list->value.items[path.index];
+    const std::string noun = of.one.substr(of.one.find(' ') + 1);
+    problem = fmt::format("there is no such {}; {} has {}, counted from 0", noun, path.list, count);
+    return nullptr;
+  };
+  if (path.list == entry_list<PhaseSpec>().path) return entry_of(entry_list<PhaseSpec>());
+  if (path.list == entry_list<AugmentSpec>().path) return entry_of(entry_list<AugmentSpec>());
+  return entry_of(entry_list<LayerSpec>());
 }
 
 // Returns what is wrong with the path of a field or section of the job, or "" if nothing is.
@@ -162,8 +158,7 @@ std::string set_at(YamlNode& root, const std::string& path, YamlNode value) {
 }
 
 void remove_entries(YamlNode& map, const std::string& name) {
-  const auto named = [&](const YamlEntry& entry) { return entry.key.text == name; };
-  map.entries.erase(std::remove_if(map.entries.begin(), map.entries.end(), named), map.entries.end());
+  std::erase_if(map.entries, [&](const YamlEntry& entry) { return entry.key.text == name; });
 }
 
 // Removes what is at `path` below `map`, and every section that is empty then.
@@ -179,10 +174,6 @@ void remove_at(YamlNode& map, const std::string& path) {
   remove_entries(map, name);
 }
 
-bool is_word_list(const std::string& path) {
-  return std::find(word_lists().begin(), word_lists().end(), path) != word_lists().end();
-}
-
 bool decides_about_others(const std::string& path) {
   const EntryList<PhaseSpec>& phases = entry_list<PhaseSpec>();
   if (may_be_word(path) || path == phases.path) return true;
@@ -193,7 +184,27 @@ bool decides_about_others(const std::string& path) {
   });
 }
 
+// `word` becomes `{kind: word}`.
+void write_word_out(YamlNode& word) {
+  YamlEntry kind{word, word};
+  kind.key.text = "kind";
+  kind.key.plain = true;
+  kind.key.complaint.clear();
+  word.kind = YamlNode::Kind::kMap;
+  word.text.clear();
+  word.complaint.clear();
+  word.entries = {std::move(kind)};
+}
+
 }  // namespace
+
+void write_words_out(YamlNode& value, const std::string& path) {
+  if (may_be_word(path) && value.kind == YamlNode::Kind::kScalar) write_word_out(value);
+  for (YamlEntry& entry : value.entries) write_words_out(entry.value, path_in(path, entry.key.text));
+  for (YamlNode& item : value.items) {
+    if (items_may_be_words(path) && item.kind == YamlNode::Kind::kScalar) write_word_out(item);
+  }
+}
 
 std::string remove_field(YamlNode& root, const std::string& path) {
   if (const auto of_entry = entry_field_path(path)) {
@@ -231,8 +242,8 @@ std::vector<Problem> apply_overrides(YamlNode& root, const Overrides& overrides)
     try {
       YamlNode value = parse_yaml(text.substr(equals + 1));
       mark_as_override(value);
-      if (is_word_list(path)) write_items_out(value);
       const bool is_word = may_be_word(path) && value.kind == YamlNode::Kind::kScalar;
+      if (!is_word) write_words_out(value, path);
       problem = set_at(root, is_word ? path + ".kind" : path, std::move(value));
     } catch (const YamlError& error) {
       problem = fmt::format("{} (in '{}')", error.what(), printable(text, 60));

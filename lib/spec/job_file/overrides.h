@@ -24,6 +24,11 @@ struct Overrides {
   std::vector<std::string> unset;  // paths of fields and sections, removed before any is set
 };
 
+// Writes words in `value`, which is at `path`, out as sections: `loss: huber` is short for `loss: {kind:
+// huber}`, and in a list `[flip]` for `[{kind: flip}]`. Problems with what replaces a word are located at the
+// word.
+void write_words_out(YamlNode& value, const std::string& path);
+
 // Applies the overrides. `root` is the map of the whole spec. The values are YAML and are read as if they
 // were written in the file, so their problems are reported together with those of the file. Returns problems
 // with overrides that name no field or are not YAML.

@@ -1,5 +1,10 @@
-// The rules between fields.
+// The rules between fields, and what they are written with.
 #pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
 
 #include "job_file/load.h"
 
@@ -9,10 +14,52 @@ namespace dtrain {
 // about a default. It ignores fields that already have a problem.
 void check_rules(LoadedSpec& loaded);
 
-// Adds what is against replicas on several hosts. `known`: how they are known, "TF_CONFIG lists 3".
-void check_spans_hosts(LoadedSpec& loaded, const std::string& known);
+// Checks a spec whose fields were read one by one, and adds problems to those that reading found.
+class RuleBase {
+ public:
+  explicit RuleBase(LoadedSpec& loaded);
 
-// Adds a problem if so many hosts cannot share the replicas evenly.
-void check_even_share(LoadedSpec& loaded, int64_t replicas, int64_t hosts);
+ protected:
+  // Whether `path` itself, a section around it, or an entry of its list could not be read.
+  bool has_problem(const std::string& path) const;
+  // Whether anything within the section could not be read, known fields or not.
+  bool any_faulty_in(const std::string& section) const;
+  bool is_written(const std::string& path) const { return loaded_.positions.contains(path); }
+  // Whether it is written and could be read.
+  bool usable(const std::string& path) const { return is_written(path) && !has_problem(path); }
+  // The text is as that of Error: a format only if there are values.
+  void add(const std::string& path, const std::string& text) {
+    loaded_.problems.push_back(loaded_.problem_at(path, text));
+  }
+  template <class... Values>
+  requires(sizeof...(Values) > 0) void add(const std::string& path, fmt::format_string<Values...> format,
+                                           Values&&... values) {
+    add(path, fmt::vformat(format, fmt::make_format_args(values...)));
+  }
+  // Adds the problem if the field is usable and `wrong`.
+  void refuse(const std::string& path, bool wrong, const std::string& text) {
+    if (wrong && usable(path)) add(path, text);
+  }
+  template <class... Values>
+  requires(sizeof...(Values) > 0) void refuse(const std::string& path, bool wrong,
+                                              fmt::format_string<Values...> format, Values&&... values) {
+    refuse(path, wrong, fmt::vformat(format, fmt::make_format_args(values...)));
+  }
+  // Reports the contradictions within what a kind, if it has any, has of its own in `section`.
+  void check_own(const std::string& section, Contradictions contradictions, const KindFields& own);
+
+  LoadedSpec& loaded_;
+  const JobSpec& spec_;
+
+ private:
+  std::vector<std::string> faulty_;  // paths that had a problem before any rule was checked
+};
+
+// The rules between the fields of `train` and `phases`.
+void check_training(const RuleBase& base);
+
+// What a job does not take whose steps a plugin computes: strategy.kind tpu, train.step xla. That a model or
+// a training can be lowered is the plan's to check.
+void check_plugins(const RuleBase& base);
 
 }  // namespace dtrain

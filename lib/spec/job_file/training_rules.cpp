@@ -1,78 +1,86 @@
-#include "job_file/training_rules.h"
-
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "core/text.h"
+#include "job_file/rules.h"
 #include "spec/fields.h"
 #include "spec/optimizer_kinds.h"
-#include "traits/objectives.h"
+#include "spec/schedule_kinds.h"
 
 namespace dtrain {
+namespace {
 
-void TrainingRules::check_phases() {
-  if (spec_.phases.empty()) return;
-  for (size_t i = 0; i < spec_.phases.size(); ++i) {
-    const std::string base = fmt::format("phases[{}]", i);
-    const bool epochs = is_written(base + ".epochs"), steps = is_written(base + ".steps");
-    if (epochs && steps) add(base + ".steps", "give epochs or this, not both");
-    if (!epochs && !steps && !has_problem(base))
-      add(base, "has no end; give epochs or steps, such as epochs: 5");
-    check_schedule(base, spec_.phases[i].schedule);
+class TrainingRules : private RuleBase {
+ public:
+  explicit TrainingRules(const RuleBase& base) : RuleBase(base) {}
+
+  void check() {
+    check_metrics();
+    check_loss();
+    check_schedule("train.schedule", spec_.train.schedule);
+    check_phases();
+    check_precision();
+    const OptimizerSpec& optimizer = spec_.train.optimizer;
+    check_own("train.optimizer", optimizer_kind(optimizer.kind).contradictions, optimizer.own);
   }
-}
 
-void TrainingRules::check_precision() {
-  const std::string& precision = spec_.train.precision;
-  if (!usable("train.precision") || precision == "float32") return;
-  if (!has_problem("model.dtype") && spec_.model.dtype != "float32")
-    add("train.precision",
-        fmt::format("{} keeps the weights in float32, and model.dtype is {}", precision, spec_.model.dtype));
-  if (precision == "fp16_mixed" && usable("metrics.inspect_step") && spec_.metrics.inspect_step)
-    add("metrics.inspect_step",
+ private:
+  // `section`: where the schedule is written.
+  void check_schedule(const std::string& section, const ScheduleSpec& schedule) {
+    check_own(section, schedule_kind(schedule.kind).contradictions, schedule.own);
+  }
+
+  void check_phases() {
+    for (size_t i = 0; i < spec_.phases.size(); ++i) {
+      const std::string base = fmt::format("phases[{}]", i);
+      const bool epochs = is_written(base + ".epochs"), steps = is_written(base + ".steps");
+      if (epochs && steps) add(base + ".steps", "give epochs or this, not both");
+      if (!epochs && !steps && !has_problem(base))
+        add(base, "has no end; give epochs or steps, such as epochs: 5");
+      check_schedule(base, spec_.phases[i].schedule);
+    }
+  }
+
+  void check_precision() {
+    const std::string& precision = spec_.train.precision;
+    if (!usable("train.precision") || precision == "float32") return;
+    refuse("train.precision", !has_problem("model.dtype") && spec_.model.dtype != "float32",
+           "{} keeps the weights in float32, and model.dtype is {}", precision, spec_.model.dtype);
+    refuse(
+        "metrics.inspect_step", precision == "fp16_mixed" && spec_.metrics.inspect_step.has_value(),
         "compares gradients to the last digits, which the loss scale of fp16_mixed changes; use bf16_mixed "
         "or float32");
-}
+  }
 
-void TrainingRules::check_metrics() {
-  if (has_problem("train.loss.kind")) return;
-  const ObjectiveInfo& objective = objective_info(spec_.train.loss.kind);
-  std::vector<std::string> names;
-  for (const MetricInfo& metric : objective.all_metrics()) names.push_back(metric.name);
-  const auto check = [&](const std::string& path, const std::string& metric) {
-    if (!usable(path) || metric == "none") return;
-    if (std::find(names.begin(), names.end(), metric) != names.end()) return;
-    add(path, fmt::format("{} has no {}; its metrics: {}", objective.name, metric, join(names)));
-  };
-  for (const char* path :
-       {"checkpoint.best.metric", "callbacks.early_stopping.metric", "train.schedule.metric"})
-    check(path, to_json(*find_field(job_fields(), path), spec_).get<std::string>());
-  for (size_t i = 0; i < spec_.phases.size(); ++i)
-    check(fmt::format("phases[{}].metric", i),
-          to_json(*find_field(phase_fields(), "metric"), spec_.phases[i]).get<std::string>());
-}
+  // Reports metrics that the loss does not have.
+  void check_metrics() {
+    if (has_problem("train.loss.kind")) return;
+    const ObjectiveInfo& objective = objective_info(spec_.train.loss.kind);
+    std::vector<std::string> names;
+    for (const MetricInfo& metric : objective.all_metrics()) names.push_back(metric.name);
+    const auto check = [&](const std::string& path, const std::string& metric) {
+      refuse(path, metric != "none" && std::find(names.begin(), names.end(), metric) == names.end(),
+             "{} has no {}; its metrics: {}", objective.name, metric, join(names));
+    };
+    for (const char* path :
+         {"checkpoint.best.metric", "callbacks.early_stopping.metric", "train.schedule.metric"})
+      check(path, to_json(*find_field(job_fields(), path), spec_).get<std::string>());
+    for (size_t i = 0; i < spec_.phases.size(); ++i)
+      check(fmt::format("phases[{}].metric", i),
+            to_json(*find_field(phase_fields(), "metric"), spec_.phases[i]).get<std::string>());
+  }
 
-void TrainingRules::check_loss() {
-  const LossSpec& loss = spec_.train.loss;
-  const auto weights = loss.class_weights.weights.size();
-  if (has_problem("train.loss.kind") || objective_info(loss.kind).outputs != Outputs::kYesNoLogits) return;
-  if (usable("train.loss.class_weights") && weights != 0 && weights != 2 && loss.class_weights.names.empty())
-    add("train.loss.class_weights",
-        fmt::format("has {} entries; {} takes two, for the targets 0 and 1", weights, loss.kind));
-}
+  void check_loss() {
+    const LossSpec& loss = spec_.train.loss;
+    const auto weights = loss.class_weights.weights.size();
+    if (has_problem("train.loss.kind") || objective_info(loss.kind).outputs != Outputs::kYesNoLogits) return;
+    refuse("train.loss.class_weights", weights != 0 && weights != 2 && loss.class_weights.names.empty(),
+           "has {} entries; {} takes two, for the targets 0 and 1", weights, loss.kind);
+  }
+};
 
-void TrainingRules::check() {
-  check_metrics();
-  check_loss();
-  check_schedule("train.schedule", spec_.train.schedule);
-  check_phases();
-  check_precision();
-  const OptimizerSpec& optimizer = spec_.train.optimizer;
-  check_own("train.optimizer", optimizer_kind(optimizer.kind).contradictions, optimizer.own);
-}
+}  // namespace
+
+void check_training(const RuleBase& base) { TrainingRules(base).check(); }
 
 }  // namespace dtrain

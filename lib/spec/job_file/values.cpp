@@ -6,10 +6,11 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <string>
 
 #include "core/patterns.h"
 #include "core/text.h"
-#include "yaml/environment.h"
 
 namespace dtrain {
 namespace {
@@ -41,6 +42,59 @@ std::optional<T> parse_number(const std::string& text, bool& overflow) {
   return value;
 }
 
+constexpr size_t kMaxExpandedBytes = 64 * 1024;
+
+bool is_variable_name(const std::string& name) {
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) return false;
+  return std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return c < 0x80 && (std::isalnum(c) || c == '_'); });
+}
+
+struct Expansion {
+  std::string text;
+  std::string problem;    // if not empty, `text` must not be used
+  bool expanded = false;  // at least one variable was replaced
+};
+
+// Replaces each ${NAME} by the value of the environment variable. The value is not expanded again. "$${"
+// becomes a literal "${"; any other dollar sign is kept. An unset variable is a problem, an empty one is not.
+Expansion expand_variables(const std::string& text) {
+  Expansion result;
+  for (size_t at = 0; at < text.size();) {
+    if (text.compare(at, 3, "$${") == 0) {
+      result.text += "${";
+      at += 3;
+      continue;
+    }
+    if (text.compare(at, 2, "${") != 0) {
+      result.text += text[at++];
+      continue;
+    }
+    const size_t end = text.find('}', at);
+    const std::string name = end == std::string::npos ? "" : text.substr(at + 2, end - at - 2);
+    if (!is_variable_name(name)) {
+      result.problem =
+          fmt::format("'{}' is not of the form ${{NAME}}; write $${{ for a literal ${{",
+                      printable(text.substr(at, end == std::string::npos ? end : end - at + 1), 40));
+      return result;
+    }
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) {
+      result.problem = fmt::format("the environment variable {} is not set", printable(name, 60));
+      return result;
+    }
+    result.text += value;
+    result.expanded = true;
+    if (result.text.size() > kMaxExpandedBytes) {
+      result.problem =
+          fmt::format("the environment variables in it hold more than {}", human_bytes(kMaxExpandedBytes));
+      return result;
+    }
+    at = end + 1;
+  }
+  return result;
+}
+
 // "; write 5" for the integer 5.0, and similar hints.
 std::string integer_hint(const std::string& text) {
   bool overflow = false;
@@ -52,7 +106,7 @@ std::string integer_hint(const std::string& text) {
 // "; write 1000" for 1,000.
 std::string thousands_hint(std::string text) {
   if (!matches(text, "[+-]?[0-9]{1,3}(,[0-9]{3})+")) return "";
-  text.erase(std::remove(text.begin(), text.end(), ','), text.end());
+  std::erase(text, ',');
   return "; write " + text;
 }
 
@@ -101,6 +155,14 @@ std::string shown(const YamlNode& node) {
   return "";
 }
 
+bool is_of_kind(const YamlNode& node, YamlNode::Kind kind, const std::string& expected,
+                const std::string& path, const ReportProblem& report) {
+  if (node.complaint.empty() && node.kind == kind) return true;
+  report(node, path,
+         node.complaint.empty() ? fmt::format("expected {}, got {}", expected, shown(node)) : node.complaint);
+  return false;
+}
+
 bool has_length(const YamlNode& list, const ListLength& length, const std::string& path,
                 const ReportProblem& report) {
   const size_t size = list.items.size();
@@ -132,103 +194,82 @@ std::string ValueReader::or_word() const {
   return (words.empty() ? "" : ", " + join(words)) + " or " + last;
 }
 
-// The scalar's text with variables replaced. `plain`: the scalar may be something other than text.
-bool ValueReader::scalar(const std::string& expected, std::string& text, bool& plain) const {
-  if (!node_.complaint.empty()) {
-    problem(node_.complaint);
-    return false;
-  }
-  if (node_.kind != YamlNode::Kind::kScalar) {
-    problem(fmt::format("expected {}, got {}", expected, shown(node_)));
-    return false;
-  }
+// A scalar's text with variables replaced.
+struct ValueReader::Scalar {
+  std::string text;
+  bool plain;  // it may be something other than text
+};
+
+std::optional<ValueReader::Scalar> ValueReader::scalar(const std::string& expected) const {
+  if (!require(YamlNode::Kind::kScalar, expected)) return std::nullopt;
   Expansion expansion = expand_variables(node_.text);
   if (!expansion.problem.empty()) {
     problem(expansion.problem);
-    return false;
+    return std::nullopt;
   }
-  text = std::move(expansion.text);
   // "${N}" has to be quoted inside braces, but may still be meant as a number.
-  plain = node_.plain || expansion.expanded;
-  return true;
+  return Scalar{std::move(expansion.text), node_.plain || expansion.expanded};
 }
 
 bool ValueReader::list(const std::string& expected) const {
-  if (!node_.complaint.empty()) {
-    problem(node_.complaint);
-    return false;
-  }
-  if (node_.kind != YamlNode::Kind::kList) {
-    problem(fmt::format("expected {}, got {}", expected, shown(node_)));
-    return false;
-  }
-  return has_length(node_, field_.length, path_, report_);
+  return require(YamlNode::Kind::kList, expected) && has_length(node_, field_.length, path_, report_);
+}
+
+// Reads the value of an entry of the map.
+ValueReader ValueReader::entry(const YamlEntry& of_map) const {
+  return {field_, of_map.value, path_in(path_, printable(of_map.key.text, 60)), report_};
 }
 
 bool ValueReader::within_bounds(double value, const std::string& text) const {
   if (field_.bounds.contain(value)) return true;
-  problem(fmt::format("must be {}, got {}", bounds_text(field_.bounds), printable(text, 60)));
+  problem("must be {}, got {}", bounds_text(field_.bounds), printable(text, 60));
   return false;
 }
 
 void ValueReader::read(bool& value) const {
-  std::string text;
-  bool plain = false;
-  if (!scalar("true or false", text, plain)) return;
-  if (plain && (text == "true" || text == "false")) {
+  const auto given = scalar("true or false");
+  if (!given) return;
+  const std::string& text = given->text;
+  if (given->plain && (text == "true" || text == "false")) {
     value = text == "true";
-    return;
+  } else {
+    problem("expected true or false, got {}{}", in_quotes(text), boolean_hint(text));
   }
-  problem(fmt::format("expected true or false, got {}{}", in_quotes(text), boolean_hint(text)));
 }
 
-void ValueReader::read(int64_t& value) const {
-  std::string text;
-  bool plain = false;
-  const std::string expected = "an integer" + or_word();
-  if (!scalar(expected, text, plain)) return;
+template <class T>
+void ValueReader::read_number(T& value) const {
+  constexpr bool kWhole = std::is_same_v<T, int64_t>;
+  const std::string expected = (kWhole ? "an integer" : "a number") + or_word();
+  const auto given = scalar(expected);
+  if (!given) return;
+  const std::string& text = given->text;
   bool overflow = false;
-  const auto number = parse_number<int64_t>(text, overflow);
-  if (number && !plain) {
-    problem(fmt::format("expected {}, got the quoted text {}; remove the quotes", expected, in_quotes(text)));
+  const auto number = parse_number<T>(text, overflow);
+  const bool infinite = !kWhole && (overflow || (number && !std::isfinite(static_cast<double>(*number))) ||
+                                    text == ".inf" || text == "-.inf" || text == ".nan");
+  if (number && !given->plain) {
+    problem("expected {}, got the quoted text {}; remove the quotes", expected, in_quotes(text));
+  } else if (infinite) {
+    problem("expected a finite number, got {}", in_quotes(text));
   } else if (overflow) {
-    problem(fmt::format("expected {}, got {}, which is too large", expected, in_quotes(text)));
+    problem("expected {}, got {}, which is too large", expected, in_quotes(text));
   } else if (!number) {
-    std::string hint = integer_hint(text) + thousands_hint(text);
+    std::string hint = kWhole ? integer_hint(text) + thousands_hint(text) : decimal_hint(text);
     if (hint.empty()) hint = did_you_mean(text, field_.words());
-    problem(fmt::format("expected {}, got {}{}", expected, in_quotes(text), hint));
+    problem("expected {}, got {}{}", expected, in_quotes(text), hint);
   } else if (within_bounds(static_cast<double>(*number), text)) {
     value = *number;
   }
 }
-
-void ValueReader::read(double& value) const {
-  std::string text;
-  bool plain = false;
-  const std::string expected = "a number" + or_word();
-  if (!scalar(expected, text, plain)) return;
-  bool overflow = false;
-  const auto number = parse_number<double>(text, overflow);
-  if (number && !plain) {
-    problem(fmt::format("expected {}, got the quoted text {}; remove the quotes", expected, in_quotes(text)));
-  } else if (overflow || (number && !std::isfinite(*number)) || text == ".inf" || text == "-.inf" ||
-             text == ".nan") {
-    problem(fmt::format("expected a finite number, got {}", in_quotes(text)));
-  } else if (!number) {
-    std::string hint = decimal_hint(text);
-    if (hint.empty()) hint = did_you_mean(text, field_.words());
-    problem(fmt::format("expected {}, got {}{}", expected, in_quotes(text), hint));
-  } else if (within_bounds(*number, text)) {
-    value = *number;
-  }
-}
+template void ValueReader::read_number(int64_t&) const;
+template void ValueReader::read_number(double&) const;
 
 void ValueReader::read(std::string& value) const {
-  std::string text;
-  bool plain = false;
-  const std::string expected =
-      (field_.choices ? "one of " + join(field_.choices->built) : std::string("text")) + or_word();
-  if (!scalar(expected, text, plain)) return;
+  const auto given =
+      scalar((field_.choices ? "one of " + join(field_.choices->built) : std::string("text")) + or_word());
+  if (!given) return;
+  const std::string& text = given->text;
   size_t at = 0;
   if (field_.choices) {
     if (is_one_of(field_.choices->built, text)) {
@@ -239,14 +280,13 @@ void ValueReader::read(std::string& value) const {
   } else if (text.empty()) {
     problem("must not be empty");
   } else if (text.size() > kMaxTextBytes) {
-    problem(fmt::format("is longer than {} bytes", kMaxTextBytes));
+    problem("is longer than {} bytes", kMaxTextBytes);
   } else if (!is_clean_text(text, at) || text.find_first_of("\t\r\n") != std::string::npos) {
-    problem(fmt::format("{} has characters that are not text", in_quotes(text)));
+    problem("{} has characters that are not text", in_quotes(text));
   } else if (!field_.pattern.empty() && !matches(text, field_.pattern)) {
-    problem(fmt::format("must be {}, got {}{}", field_.made_of, in_quotes(text),
-                        name_hint(text, field_.pattern)));
+    problem("must be {}, got {}{}", field_.made_of, in_quotes(text), name_hint(text, field_.pattern));
   } else if (field_.file_system && text[0] == '~') {
-    problem(fmt::format("'~' is not expanded in {}; write ${{HOME}}", in_quotes(text)));
+    problem("'~' is not expanded in {}; write ${{HOME}}", in_quotes(text));
   } else {
     value = text;
   }
@@ -269,9 +309,9 @@ void ValueReader::read_optional(std::optional<T>& value) const {
   if (ok) value = given;
 }
 
-void ValueReader::read(std::optional<int64_t>& value) const { read_optional(value); }
-void ValueReader::read(std::optional<double>& value) const { read_optional(value); }
-void ValueReader::read(std::optional<std::string>& value) const { read_optional(value); }
+template void ValueReader::read_optional(std::optional<int64_t>&) const;
+template void ValueReader::read_optional(std::optional<double>&) const;
+template void ValueReader::read_optional(std::optional<std::string>&) const;
 
 template <class T>
 void ValueReader::read_list(std::vector<T>& value, const std::string& expected) const {
@@ -289,7 +329,7 @@ void ValueReader::read(std::vector<int64_t>& value) const {
 }
 
 void ValueReader::read(std::vector<double>& value) const {
-  if (field_.one_or_more && node_.complaint.empty() && node_.kind == YamlNode::Kind::kScalar) {
+  if (field_.one_or_more && is(YamlNode::Kind::kScalar)) {
     std::optional<double> number;
     read_optional(number);
     if (number) value = {*number};
@@ -299,7 +339,7 @@ void ValueReader::read(std::vector<double>& value) const {
 }
 
 void ValueReader::read(ChannelNumbers& numbers) const {
-  if (node_.complaint.empty() && node_.kind == YamlNode::Kind::kScalar) {
+  if (is(YamlNode::Kind::kScalar)) {
     const auto named = field_.named.find(expand_variables(node_.text).text);
     if (named != field_.named.end()) {
       numbers = named->second;
@@ -323,19 +363,17 @@ void ValueReader::read(std::vector<std::string>& texts) const {
 }
 
 void ValueReader::read(std::map<std::string, std::string>& words) const {
-  if (!node_.complaint.empty()) return problem(node_.complaint);
-  if (node_.kind != YamlNode::Kind::kMap)
-    return problem(fmt::format("expected one of {} by name, such as {{a: {}}}, got {}",
-                               join(field_.choices->built), field_.choices->built.front(), shown(node_)));
+  if (!require(YamlNode::Kind::kMap, fmt::format("one of {} by name, such as {{a: {}}}",
+                                                 join(field_.choices->built), field_.choices->built.front())))
+    return;
   if (node_.entries.size() > field_.length.most)
-    return problem(
-        fmt::format("must have at most {} entries, has {}", field_.length.most, node_.entries.size()));
+    return problem("must have at most {} entries, has {}", field_.length.most, node_.entries.size());
   std::map<std::string, std::string> given;
-  for (const YamlEntry& entry : node_.entries) {
-    if (!entry.key.complaint.empty()) return problem(entry.key.complaint);
-    const ValueReader item(field_, entry.value, path_in(path_, printable(entry.key.text, 60)), report_);
-    if (given.contains(entry.key.text)) return item.problem("is written twice");
-    item.read(given[entry.key.text]);
+  for (const YamlEntry& one : node_.entries) {
+    if (!one.key.complaint.empty()) return problem(one.key.complaint);
+    const ValueReader item = entry(one);
+    if (given.contains(one.key.text)) return item.problem("is written twice");
+    item.read(given[one.key.text]);
   }
   words = given;
 }
@@ -343,29 +381,27 @@ void ValueReader::read(std::map<std::string, std::string>& words) const {
 void ValueReader::read(ClassWeights& weights) const {
   const char* const kExpected =
       "balanced, a list of numbers such as [1, 5], or a number by name such as {cat: 5}";
-  if (node_.complaint.empty() && node_.kind == YamlNode::Kind::kScalar) {
-    std::string text;
-    bool plain = false;
-    if (!scalar(kExpected, text, plain)) return;
-    if (text == "balanced") {
+  if (is(YamlNode::Kind::kScalar)) {
+    const auto given = scalar(kExpected);
+    if (!given) return;
+    if (given->text == "balanced") {
       weights = {.balanced = true};
     } else {
-      problem(
-          fmt::format("expected {}, got {}{}", kExpected, in_quotes(text), did_you_mean(text, {"balanced"})));
+      problem("expected {}, got {}{}", kExpected, in_quotes(given->text),
+              did_you_mean(given->text, {"balanced"}));
     }
     return;
   }
   ClassWeights given;
-  if (node_.complaint.empty() && node_.kind == YamlNode::Kind::kMap) {
+  if (is(YamlNode::Kind::kMap)) {
     for (size_t i = 0; i < node_.entries.size(); ++i) {
-      const YamlEntry& entry = node_.entries[i];
-      if (!entry.key.complaint.empty()) return problem(entry.key.complaint);
-      const std::string split =
-          i + 1 < node_.entries.size() ? split_at_comma(entry, node_.entries[i + 1]) : "";
+      const YamlEntry& one = node_.entries[i];
+      if (!one.key.complaint.empty()) return problem(one.key.complaint);
+      const std::string split = i + 1 < node_.entries.size() ? split_at_comma(one, node_.entries[i + 1]) : "";
       if (!split.empty()) return problem(split);
-      const ValueReader item(field_, entry.value, path_in(path_, printable(entry.key.text, 60)), report_);
-      if (is_one_of(given.names, entry.key.text)) return item.problem("is written twice");
-      given.names.push_back(entry.key.text);
+      const ValueReader item = entry(one);
+      if (is_one_of(given.names, one.key.text)) return item.problem("is written twice");
+      given.names.push_back(one.key.text);
       item.read(given.weights.emplace_back(1));
     }
   } else {
@@ -378,15 +414,15 @@ void ValueReader::read(TrainableSpec& trainable) const {
   const char* const kExpected =
       "all, head, a list of layers such as [conv2d_4, dense*], or {last_layers: 10}";
   TrainableSpec given;
-  if (node_.complaint.empty() && node_.kind == YamlNode::Kind::kMap) {
+  if (is(YamlNode::Kind::kMap)) {
     if (node_.entries.size() != 1 || node_.entries.front().key.text != "last_layers")
-      return problem(fmt::format("expected {}", kExpected));
+      return problem("expected {}", kExpected);
     int64_t count = 0;
-    ValueReader(field_, node_.entries.front().value, path_in(path_, "last_layers"), report_).read(count);
+    entry(node_.entries.front()).read(count);
     if (count > 0) trainable = {.last_layers = count};
     return;
   }
-  if (node_.complaint.empty() && node_.kind == YamlNode::Kind::kScalar) {
+  if (is(YamlNode::Kind::kScalar)) {
     given.layers = {""};
     read(given.layers.front());
   } else {
@@ -403,16 +439,14 @@ void ValueReader::read_devices(std::vector<std::string>& devices) const {
   for (size_t index = 0; index < (is_word ? 1 : node_.items.size()); ++index) {
     const ValueReader item(field_, is_word ? node_ : node_.items[index],
                            is_word ? path_ : fmt::format("{}[{}]", path_, index), report_);
-    std::string text;
-    bool plain = false;
-    if (!item.scalar("a device", text, plain)) continue;
+    const auto given = item.scalar("a device");
+    if (!given) continue;
+    const std::string& text = given->text;
     const bool is_device = matches(text, field_.pattern);
     if (!is_word && !is_device && is_one_of(field_.choices->built, text)) {
-      item.problem(
-          fmt::format("a list names each replica's device; write devices: {}, or cpu or cuda:0 here", text));
+      item.problem("a list names each replica's device; write devices: {}, or cpu or cuda:0 here", text);
     } else if (text.rfind("gpu", 0) == 0) {
-      item.problem(
-          fmt::format("unknown device {}; GPUs are called cuda, or cuda:0, cuda:1, ...", in_quotes(text)));
+      item.problem("unknown device {}; GPUs are called cuda, or cuda:0, cuda:1, ...", in_quotes(text));
     } else if (!is_device && !is_one_of(field_.choices->built, text)) {
       item.problem(unknown_choice(*field_.choices, text));
     }

@@ -1,6 +1,8 @@
 // Reads one written value into one member of a spec: checks its type, words, bounds and choices.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <map>
 #include <string>
@@ -17,6 +19,10 @@ using ReportProblem = std::function<void(const YamlNode&, const std::string& pat
 // What was written, for messages: "'five'", "a list", "a section", "nothing".
 std::string shown(const YamlNode& node);
 
+// Whether a node is of this kind and has no complaint; otherwise reports it. `expected`: "a list of numbers".
+bool is_of_kind(const YamlNode& node, YamlNode::Kind kind, const std::string& expected,
+                const std::string& path, const ReportProblem& report);
+
 // Reads `node` as `field` describes into a member. The type of the member selects the overload. If there is a
 // problem, the member keeps its old value.
 class ValueReader {
@@ -24,12 +30,12 @@ class ValueReader {
   ValueReader(const FieldInfo& field, const YamlNode& node, std::string path, ReportProblem report);
 
   void read(bool& value) const;
-  void read(int64_t& value) const;
-  void read(double& value) const;
+  void read(int64_t& value) const { read_number(value); }
+  void read(double& value) const { read_number(value); }
   void read(std::string& value) const;
-  void read(std::optional<int64_t>& value) const;
-  void read(std::optional<double>& value) const;
-  void read(std::optional<std::string>& value) const;
+  void read(std::optional<int64_t>& value) const { read_optional(value); }
+  void read(std::optional<double>& value) const { read_optional(value); }
+  void read(std::optional<std::string>& value) const { read_optional(value); }
   void read(std::vector<int64_t>& value) const;
   void read(std::vector<double>& value) const;
   void read(std::vector<std::string>& texts) const;
@@ -39,12 +45,26 @@ class ValueReader {
   void read(TrainableSpec& trainable) const;
 
  private:
-  bool scalar(const std::string& expected, std::string& text, bool& plain) const;
+  struct Scalar;
+
+  bool is(YamlNode::Kind kind) const { return node_.complaint.empty() && node_.kind == kind; }
+  bool require(YamlNode::Kind kind, const std::string& expected) const {
+    return is_of_kind(node_, kind, expected, path_, report_);
+  }
+  std::optional<Scalar> scalar(const std::string& expected) const;
   bool list(const std::string& expected) const;
   void read_devices(std::vector<std::string>& devices) const;
   bool within_bounds(double value, const std::string& text) const;
   std::string or_word() const;
   void problem(const std::string& text) const { report_(node_, path_, text); }
+  template <class... Values>
+  requires(sizeof...(Values) > 0) void problem(fmt::format_string<Values...> format,
+                                               Values&&... values) const {
+    problem(fmt::vformat(format, fmt::make_format_args(values...)));
+  }
+  ValueReader entry(const YamlEntry& of_map) const;
+  template <class T>
+  void read_number(T& value) const;
   template <class T>
   void read_list(std::vector<T>& value, const std::string& expected) const;
   template <class T>

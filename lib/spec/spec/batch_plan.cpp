@@ -44,11 +44,10 @@ BatchPlan resolve_batch(const JobSpec& spec, int64_t replicas) {
   if (batch.global) {
     plan.global = *batch.global;
     if (plan.global % parts != 0) {
-      throw FieldError(
-          "batch.global",
-          fmt::format("{} does not divide into {} x {}; use a multiple of {}, or batch.per_replica",
-                      plan.global, counted(replicas, "replica"),
-                      counted(plan.accumulate_steps, "accumulation step"), parts));
+      throw FieldError("batch.global",
+                       "{} does not divide into {} x {}; use a multiple of {}, or batch.per_replica",
+                       plan.global, counted(replicas, "replica"),
+                       counted(plan.accumulate_steps, "accumulation step"), parts);
     }
     plan.per_replica = plan.global / parts;
   } else {

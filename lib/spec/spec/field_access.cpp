@@ -115,8 +115,7 @@ std::string named_elsewhere(const std::string& path) {
     paths.push_back(field.path);
   }
   const auto keep = [&paths](const auto& kept) {
-    paths.erase(std::remove_if(paths.begin(), paths.end(), [&](const auto& each) { return !kept(each); }),
-                paths.end());
+    std::erase_if(paths, [&](const auto& each) { return !kept(each); });
   };
   const auto names_of = [&paths] {
     std::vector<std::string> names;
@@ -225,17 +224,8 @@ std::vector<std::string> names_in_section(const std::string& section) {
   return names;
 }
 
-const std::vector<std::string>& word_sections() {
-  static const std::vector<std::string> sections = {"train.loss"};
-  return sections;
-}
-
-bool may_be_word(const std::string& section) { return contains(word_sections(), section); }
-
-const std::vector<std::string>& word_lists() {
-  static const std::vector<std::string> lists = {entry_list<AugmentSpec>().path};
-  return lists;
-}
+bool may_be_word(const std::string& section) { return section == "train.loss"; }
+bool items_may_be_words(const std::string& list) { return list == entry_list<AugmentSpec>().path; }
 
 std::string suggest_field(const std::string& path) {
   const size_t dot = path.rfind('.');

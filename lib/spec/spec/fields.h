@@ -163,11 +163,9 @@ std::vector<std::string> fields_of_kind(const Fields<Entry>& fields, const std::
 // section.
 std::vector<std::string> names_in_section(const std::string& section);
 
-// The sections that may be written as one word, the value of their field `kind` (yaml/word_sections.h).
-const std::vector<std::string>& word_sections();
+// Whether the section, or each item of the list, may be written as one word, the value of its field `kind`.
 bool may_be_word(const std::string& section);
-// The lists whose entries may be.
-const std::vector<std::string>& word_lists();
+bool items_may_be_words(const std::string& list);
 
 // A suggestion for an unknown path: "; did you mean 'train.epochs'?", or else "; known here: ...".
 std::string suggest_field(const std::string& path);

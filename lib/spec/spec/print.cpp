@@ -12,10 +12,6 @@ namespace {
 using nlohmann::ordered_json;
 }  // namespace
 
-std::string print_spec(const JobSpec& spec) {
-  return print_spec(spec, [](const FieldInfo&) { return std::vector<std::string>(); });
-}
-
 std::string print_spec(const JobSpec& spec, const CommentOn& comment_on) {
   std::string text;
   std::string open;  // the section of the last line

@@ -130,7 +130,7 @@ struct LayerSpec {
   std::string kind = {};
   std::optional<std::string> name = {};  // nullopt: kind and number
   std::optional<std::string> from = {};  // a layer's name; nullopt: the layer before it
-  KindFields own = {};                   // those of the kind (spec/layers)
+  KindFields own = {};                   // those of the kind (spec/layer_kinds.h)
 };
 
 struct ModelSpec {

@@ -7,10 +7,110 @@
 
 #include "core/error.h"
 #include "core/named.h"
-#include "traits/loss_kinds.h"
 
 namespace dtrain {
 namespace {
+
+// A metric from 0 to 1, of which more is better: one of the two functions makes it.
+MetricInfo fraction_metric(const char* name, double (*of_sums)(const ExampleSums& sum),
+                           double (*of_counts)(const Counts& counts) = nullptr) {
+  return {name, /*higher_is_better=*/true, MetricUnit::kFraction, of_sums, of_counts};
+}
+MetricInfo loss_metric() {
+  return {"loss", /*higher_is_better=*/false, MetricUnit::kNumber,
+          [](const ExampleSums& sum) { return sum("loss") / sum("examples"); }};
+}
+MetricInfo accuracy_metric() {
+  return fraction_metric("accuracy", [](const ExampleSums& sum) { return sum("correct") / sum("examples"); });
+}
+// The mean over the classes or outputs.
+template <double (ClassCounts::*value)() const>
+MetricInfo macro_metric(const char* name) {
+  return fraction_metric(name, nullptr, [](const Counts& counts) { return macro_mean(counts, value); });
+}
+
+// For logits [n, classes] and the index of each example's class, int64 [n].
+ObjectiveInfo cross_entropy_info() {
+  return {.name = "cross_entropy",
+          .targets = Targets::kClass,
+          .outputs = Outputs::kClassLogits,
+          .sums = {"correct"},
+          .metrics = {loss_metric(), accuracy_metric()},
+          .of_evaluations = {fraction_metric("top_5_accuracy", nullptr, top_accuracy),
+                             macro_metric<&ClassCounts::precision>("macro_precision"),
+                             macro_metric<&ClassCounts::recall>("macro_recall"),
+                             macro_metric<&ClassCounts::f1>("macro_f1")}};
+}
+
+// part / whole; 0 where there is nothing to find or nothing was found, as in Keras and scikit-learn.
+double share(const ExampleSums& sum, double part, double whole) {
+  if (sum("examples") == 0) return std::nan("");
+  return whole == 0 ? 0 : part / whole;
+}
+
+double precision(const ExampleSums& sum) {
+  return share(sum, sum("true_positives"), sum("predicted_positives"));
+}
+double recall(const ExampleSums& sum) { return share(sum, sum("true_positives"), sum("positives")); }
+double f1(const ExampleSums& sum) {
+  return share(sum, 2 * sum("true_positives"), sum("predicted_positives") + sum("positives"));
+}
+double mean_area(const Counts& counts) {
+  const auto area = mean_area_under_curve(counts);
+  return area ? area->value : std::nan("");
+}
+
+// For logits [n, outputs] and as many targets from 0 to 1; or logits [n, 1] and classes 0 and 1, int64 [n].
+// `correct` counts the outputs of an example together as one; the other sums count each.
+ObjectiveInfo binary_cross_entropy_info() {
+  return {.name = "binary_cross_entropy",
+          .targets = Targets::kEither,
+          .outputs = Outputs::kYesNoLogits,
+          .sums = {"correct", "true_positives", "predicted_positives", "positives"},
+          .metrics = {loss_metric(), accuracy_metric(), fraction_metric("precision", precision),
+                      fraction_metric("recall", recall), fraction_metric("f1", f1)},
+          .of_evaluations = {macro_metric<&ClassCounts::precision>("macro_precision"),
+                             macro_metric<&ClassCounts::recall>("macro_recall"),
+                             macro_metric<&ClassCounts::f1>("macro_f1"),
+                             fraction_metric("auc", nullptr, mean_area)}};
+}
+
+// Over all outputs of all examples.
+double mean_of_outputs(const ExampleSums& sum, const char* name) {
+  return sum(name) / static_cast<double>(sum.outputs()) / sum("examples");
+}
+
+double rmse(const ExampleSums& sum) { return std::sqrt(mean_of_outputs(sum, "squared_errors")); }
+double mae(const ExampleSums& sum) { return mean_of_outputs(sum, "absolute_errors"); }
+// What is below this share of the sum of squares is its rounding: the targets are all the same.
+constexpr double kRounding = 1e-13;
+double r2_of(const ExampleSums& sum, int64_t output) {
+  const double errors = sum("squared_errors", output), squares = sum("squared_targets", output);
+  const double targets = sum("targets", output);
+  const double deviations = squares - targets * targets / sum("examples");
+  if (deviations <= kRounding * squares) return errors == 0 ? 1.0 : 0.0;
+  return 1 - errors / deviations;
+}
+// The mean over the outputs, as in scikit-learn: the distance between the means of two outputs explains
+// nothing of either.
+double r2(const ExampleSums& sum) {
+  double total = 0;
+  for (int64_t output = 0; output < sum.outputs(); ++output) total += r2_of(sum, output);
+  return total / static_cast<double>(sum.outputs());
+}
+
+// Of any loss of numbers: values [n, outputs] and as many targets.
+ObjectiveInfo regression_info(const std::string& name) {
+  return {.name = name,
+          .targets = Targets::kNumbers,
+          .outputs = Outputs::kValues,
+          .output_sums = {"squared_errors", "absolute_errors"},
+          .target_sums = {"targets", "squared_targets"},
+          .metrics = {loss_metric(),
+                      {"rmse", /*higher_is_better=*/false, MetricUnit::kNumber, rmse},
+                      {"mae", /*higher_is_better=*/false, MetricUnit::kNumber, mae},
+                      {"r2", /*higher_is_better=*/true, MetricUnit::kNumber, r2}}};
+}
 
 const std::vector<ObjectiveInfo>& objectives() {
   static const std::vector<ObjectiveInfo> table = {

@@ -1,5 +1,5 @@
-// The losses that training can minimise, and the metrics of each. A file of this room describes a loss by its
-// name, and the table in objectives.cpp lists all; room `objective` computes them.
+// The losses that training can minimise, and the metrics of each. The table in objectives.cpp describes them;
+// room `objective` computes them.
 #pragma once
 
 #include <cstdint>

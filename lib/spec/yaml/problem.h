@@ -2,6 +2,8 @@
 // was read.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "core/error.h"
@@ -16,7 +18,10 @@ struct Problem {
   std::string text;  // what is wrong and, if known, how to fix it
 
   // file:line:column: path: problem
-  std::string to_string() const;
+  std::string to_string() const {
+    const std::string where = line > 0 ? fmt::format("{}:{}:{}", file, line, column) : file;
+    return where + ": " + (path.empty() ? "" : path + ": ") + text;
+  }
 };
 
 // Error(kUsage) "data.train_examples: 7 is more than ...", with the field's path.
@@ -24,6 +29,11 @@ class FieldError : public Error {
  public:
   FieldError(const std::string& field, const std::string& text)
       : Error(ExitCode::kUsage, field + ": " + text), field_(field), text_(text) {}
+  // As fmt::format.
+  template <class... Values>
+  requires(sizeof...(Values) > 0)
+      FieldError(const std::string& field, fmt::format_string<Values...> format, Values&&... values)
+      : FieldError(field, fmt::vformat(format, fmt::make_format_args(values...))) {}
   const std::string& field() const { return field_; }
   const std::string& text() const { return text_; }
 

@@ -1,5 +1,4 @@
-#include "yaml/syntax_help.h"
-
+// Says what is probably wrong with text that is not YAML. The parser only says where it gave up.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include "core/patterns.h"
 #include "core/text.h"
+#include "yaml/yaml_tree.h"
 
 namespace dtrain {
 namespace {

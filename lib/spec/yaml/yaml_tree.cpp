@@ -11,7 +11,6 @@
 #include <streambuf>
 
 #include "core/text.h"
-#include "yaml/syntax_help.h"
 
 namespace dtrain {
 namespace {

@@ -39,6 +39,10 @@ struct YamlError : std::runtime_error {
   int column;
 };
 
+// The error for `text`, which the parser refused at `line` and `column` (1-based) with `message`: at the line
+// that is probably at fault, with its text and how to repair it (syntax_help.cpp).
+YamlError explain_syntax(const std::string& text, int line, int column, const std::string& message);
+
 // Parses the single document in `text`; returns a null node if there is none. Throws YamlError. Memory use
 // stays within some tens of MB.
 YamlNode parse_yaml(const std::string& text);

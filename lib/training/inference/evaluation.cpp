@@ -12,7 +12,6 @@
 #include "data/pixel_statistics.h"
 #include "loader/batches.h"
 #include "models/variables.h"
-#include "objective/evaluated_outputs.h"
 #include "objective/metric_sums.h"
 #include "objective/objective.h"
 #include "train/assembly.h"

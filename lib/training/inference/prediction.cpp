@@ -10,7 +10,7 @@
 #include "arrays/idx.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "data/table_dataset.h"
 #include "images/fit.h"
 #include "inference/evaluation.h"

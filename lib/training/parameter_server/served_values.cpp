@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "optim/decay_groups.h"
+#include "optim/optimizer.h"
 #include "step/sentinel.h"
 
 namespace dtrain {

@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "host/cores.h"
-#include "job_file/rules.h"
+#include "job_file/load.h"
 #include "models/model.h"
 #include "plan/class_weights.h"
 #include "plan/devices.h"

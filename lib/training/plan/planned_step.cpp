@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "compiled/eligibility.h"
+#include "compiled/compiled_program.h"
 #include "core/error.h"
 #include "data/picture_dataset.h"
 #include "kernels/products.h"

@@ -1,8 +1,8 @@
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 
-#include "compiled/eligibility.h"
-#include "objective/evaluated_outputs.h"
+#include "compiled/compiled_program.h"
+#include "objective/objective.h"
 #include "step/step_execution.h"
 #include "store/store.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "models/variables.h"
-#include "optim/decay_groups.h"
-#include "optim/training_optimizer.h"
+#include "optim/optimizer.h"
+#include "optim/weight_average.h"
 #include "step/collect.h"
 #include "step/device_steps.h"
 #include "step/sentinel.h"

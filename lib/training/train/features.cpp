@@ -19,7 +19,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "data/number_source.h"
+#include "data/example_source.h"
 #include "features/feature_file.h"
 #include "features/feature_key.h"
 #include "loader/batches.h"
@@ -248,7 +248,7 @@ bool uses_file(const ReplicaContext& context, const PhasePlan& phase) {
 }
 
 ExampleSourcePtr source_of(const ExampleSourcePtr& examples, const StoredExamples& features) {
-  return examples ? make_number_source(features) : nullptr;
+  return examples ? make_memory_source(features) : nullptr;
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "catch.h"
 #include "command_line.h"
 #include "data/dataset.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "files.h"
 #include "job_file/load.h"
 #include "saved_run.h"

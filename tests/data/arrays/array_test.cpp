@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "arrays/array_file.h"
-#include "arrays/npy.h"
 #include "catch.h"
 #include "core/error.h"
 #include "files.h"

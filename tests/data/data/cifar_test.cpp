@@ -1,10 +1,10 @@
-#include "data/cifar.h"
+#include "data/dataset_readers.h"
 
 #include <ATen/ATen.h>
 
 #include "catch.h"
 #include "data/data_files.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "files.h"
 
 namespace dtrain {

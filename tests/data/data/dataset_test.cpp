@@ -6,7 +6,7 @@
 
 #include "catch.h"
 #include "data/data_files.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "files.h"
 
 using namespace dtrain;

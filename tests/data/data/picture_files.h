@@ -9,7 +9,6 @@
 
 #include "data/data_files.h"
 #include "data/example_source.h"
-#include "data/memory_source.h"
 #include "files.h"
 #include "pictures/picture_list.h"
 

@@ -7,8 +7,7 @@
 
 #include "catch.h"
 #include "data/data_files.h"
-#include "data/memory_source.h"
-#include "data/number_source.h"
+#include "data/example_source.h"
 #include "data/split.h"
 
 using namespace dtrain;
@@ -81,7 +80,7 @@ TEST_CASE("what is not asked for is not replaced") {
 }
 
 TEST_CASE("numbers have no pixels to measure") {
-  const ExampleSourcePtr numbers = make_number_source({at::zeros({8, 3}), at::zeros({8}, at::kLong)});
+  const ExampleSourcePtr numbers = make_memory_source({at::zeros({8, 3}), at::zeros({8}, at::kLong)});
   CHECK_THAT(error_of([&] { measure_pixels(*numbers, 1); }, ExitCode::kBug), ContainsSubstring("no pixels"));
 }
 

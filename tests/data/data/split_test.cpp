@@ -9,7 +9,7 @@
 #include "catch.h"
 #include "data/data_files.h"
 #include "data/dataset.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "files.h"
 #include "yaml/problem.h"
 

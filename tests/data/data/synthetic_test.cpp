@@ -1,11 +1,11 @@
-#include "data/synthetic.h"
+#include "data/dataset_readers.h"
 
 #include <ATen/ops/cdist.h>
 #include <ATen/ops/stack.h>
 
 #include "catch.h"
 #include "data/data_files.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 
 using namespace dtrain;
 using namespace dtrain::test;

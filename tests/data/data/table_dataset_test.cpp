@@ -7,7 +7,7 @@
 
 #include "catch.h"
 #include "core/error.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "files.h"
 #include "job_file/load.h"
 #include "safetensors/safetensors.h"

@@ -8,8 +8,7 @@
 #include "augment/augmenter.h"
 #include "catch.h"
 #include "data/data_files.h"
-#include "data/memory_source.h"
-#include "data/number_source.h"
+#include "data/example_source.h"
 #include "loader/batches.h"
 
 using namespace dtrain;
@@ -127,7 +126,7 @@ TEST_CASE("a device that normalises gets the pixels that the host would normalis
       error_of([&] { ShareLoader loader(make_memory_source(noisy_pictures()), uploaded); }, ExitCode::kBug),
       ContainsSubstring("resident examples are not augmented"));
   const StoredExamples numbers{at::zeros({4, 3}), at::zeros({4}, at::kLong)};
-  CHECK_THAT(error_of([&] { ShareLoader loader(make_number_source(numbers), augmenting_options()); },
+  CHECK_THAT(error_of([&] { ShareLoader loader(make_memory_source(numbers), augmenting_options()); },
                       ExitCode::kBug),
              ContainsSubstring("only pictures are augmented"));
 }

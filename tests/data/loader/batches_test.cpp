@@ -14,7 +14,7 @@
 
 #include "catch.h"
 #include "data/data_files.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "data/split.h"
 #include "loader/example_order.h"
 
@@ -405,8 +405,8 @@ TEST_CASE("options that make no sense are refused") {
   };
   CHECK_THAT(message_for(images, options_for(4, 2, 2)), ContainsSubstring("rank out of range"));
   CHECK_THAT(message_for(images, LoaderOptions{}), ContainsSubstring("plan must be resolved"));
-  CHECK_THAT(message_for({}, options_for(4)), ContainsSubstring("no images"));
-  CHECK_THAT(message_for({images.inputs.to(at::kFloat), images.targets}, options_for(4)),
+  CHECK_THAT(message_for({}, options_for(4)), ContainsSubstring("no inputs"));
+  CHECK_THAT(message_for({images.inputs.to(at::kInt), images.targets}, options_for(4)),
              ContainsSubstring("uint8"));
   CHECK_THAT(message_for({images.inputs.transpose(2, 3), images.targets}, options_for(4)),
              ContainsSubstring("contiguous"));

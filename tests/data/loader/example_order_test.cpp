@@ -10,8 +10,7 @@
 #include "augment/augmenter.h"
 #include "catch.h"
 #include "data/data_files.h"
-#include "data/memory_source.h"
-#include "data/number_source.h"
+#include "data/example_source.h"
 #include "loader/batches.h"
 #include "spec/augment_kinds.h"
 
@@ -113,7 +112,7 @@ TEST_CASE("repeats count how often the epoch has had an example before") {
 }
 
 TEST_CASE("without classes nothing can be balanced") {
-  const ExampleSourcePtr numbers = make_number_source({at::zeros({8, 3}), at::zeros({8, 1})});
+  const ExampleSourcePtr numbers = make_memory_source({at::zeros({8, 3}), at::zeros({8, 1})});
   CHECK_THAT(error_of([&] { ShareLoader loader(numbers, balanced_options()); }, ExitCode::kBug),
              ContainsSubstring("only examples of classes"));
 }

@@ -5,7 +5,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "models/layer_specs.h"
-#include "spec/layers/dropout.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {

@@ -9,7 +9,7 @@
 #include "catch.h"
 #include "models/model.h"
 #include "models/tensors.h"
-#include "spec/layers/dropout.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {

@@ -9,12 +9,11 @@
 
 #include "bare_layer.h"
 #include "catch.h"
-#include "compiled/eligibility.h"
 #include "kernels/matrices.h"
 #include "models/layer_kinds.h"
 #include "models/layer_specs.h"
 #include "models/variables.h"
-#include "spec/layers/dropout.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {

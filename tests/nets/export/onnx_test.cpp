@@ -1,5 +1,5 @@
 // An exported model is read back, compared with what the layers say, and computed with.
-#include "export/onnx.h"
+#include "export/exports.h"
 
 #include <ATen/ATen.h>
 
@@ -15,7 +15,6 @@
 #include "catch.h"
 #include "core/error.h"
 #include "core/version.h"
-#include "export/torchscript.h"
 #include "exported_models.h"
 #include "onnx_file.h"
 #include "onnx_interpreter.h"

@@ -1,4 +1,4 @@
-#include "export/torchscript.h"
+#include "export/exports.h"
 
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/serialization/import.h>

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "catch.h"
+#include "spec/fields.h"
 
 namespace dtrain {
 namespace {
@@ -25,7 +26,7 @@ TEST_CASE("initializers have the published bounds and moments") {
       {"he_normal", std::sqrt(2 / fan_in), false},
       {"lecun_uniform", std::sqrt(1 / fan_in), true},
   };
-  CHECK(initializers_built().size() == cases.size() + 1);  // and zeros
+  CHECK(initializer_kinds().built.size() == cases.size() + 1);  // and zeros
   for (const InitializerCase& one : cases) {
     INFO(one.name);
     WeightMaker weights(1, at::kDouble);

@@ -4,10 +4,7 @@
 #include <string>
 
 #include "models/layers.h"
-#include "spec/layers/conv.h"
-#include "spec/layers/dense.h"
-#include "spec/layers/pair.h"
-#include "spec/layers/pool.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 

@@ -6,14 +6,15 @@
 #include "architectures/architectures.h"
 #include "core/error.h"
 #include "models/tensors.h"
-#include "spec/layers/norm.h"
+#include "spec/fields.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {
 
 // Those that are made within a second and take small images.
 std::vector<std::string> small_kinds() {
-  std::vector<std::string> kinds = model_kinds_built();
+  std::vector<std::string> kinds = model_kinds().built;
   std::erase_if(kinds, [](const std::string& kind) { return kind == "vgg" || kind == "wide_resnet"; });
   return kinds;
 }

@@ -5,8 +5,7 @@
 #include <cmath>
 
 #include "models/tensors.h"
-#include "spec/layers/dropout.h"
-#include "spec/layers/norm.h"
+#include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {

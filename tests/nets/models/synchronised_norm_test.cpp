@@ -1,4 +1,4 @@
-#include "models/synchronised_norm.h"
+#include "models/batch_statistics.h"
 
 #include <ATen/ATen.h>
 

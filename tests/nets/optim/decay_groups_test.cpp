@@ -1,10 +1,11 @@
-#include "optim/decay_groups.h"
+#include "optim/optimizer.h"
 
 #include <ATen/ATen.h>
 
 #include "catch.h"
 #include "optim/optimizer_specs.h"
 #include "optim/weight_average.h"
+#include "spec/fields.h"
 
 namespace dtrain {
 namespace {
@@ -41,7 +42,7 @@ TEST_CASE("biases and the scales of norms do not decay, unless the spec says so"
 // PyTorch: optim([{"params": [kernels]}, {"params": [bias], "weight_decay": 0}], weight_decay=0.1) gives each
 // group what an optimizer of its own with that decay gives it.
 TEST_CASE("each group trains as if it were alone, and what it remembers stands in the parameters' order") {
-  const std::string kind = GENERATE(from_range(optimizer_names()));
+  const std::string kind = GENERATE(from_range(optimizer_kinds().built));
   OptimizerSpec spec = decayed_spec_of(kind);
   set_kind(spec, kind);
   Parameters together, apart;
@@ -91,7 +92,7 @@ TEST_CASE("where all decay, none does, or there is no decay, one optimizer does"
 
 // As gradients arrive from other hosts: some are there before others.
 TEST_CASE("parameters updated in lots, in another order, are those of one update, bit for bit") {
-  const std::string kind = GENERATE(from_range(optimizer_names()));
+  const std::string kind = GENERATE(from_range(optimizer_kinds().built));
   const std::vector<bool> decayed = {true, GENERATE(true, false), true};
   OptimizerSpec spec = decayed_spec_of(kind);
   set_kind(spec, kind);

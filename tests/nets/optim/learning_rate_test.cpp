@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "core/error.h"
+#include "spec/fields.h"
 
 namespace dtrain {
 namespace {
@@ -43,7 +44,7 @@ TEST_CASE("warmup rises in equal parts and ends at the scaled rate") {
 }
 
 TEST_CASE("scaling and warmup apply to every schedule") {
-  for (const std::string& kind : schedule_names()) {
+  for (const std::string& kind : schedule_kinds().built) {
     TrainSpec spec = spec_with("linear", 64, 8);
     spec.schedule.kind = kind;
     if (kind == "piecewise") spec.schedule.own = PiecewiseFields{.boundaries = {1}, .values = {1e-3, 1e-4}};

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "optim/list_optimizer.h"
 #include "optim/optimizer_specs.h"
+#include "spec/fields.h"
 #include "spec/optimizer_kinds.h"
 
 namespace dtrain {
@@ -135,7 +136,7 @@ TEST_CASE("Lion follows the paper") {
 
 TEST_CASE("an optimizer that gets back what another remembers goes on like it, bit for bit") {
   OptimizerSpec spec;
-  set_kind(spec, GENERATE(from_range(optimizer_names())));
+  set_kind(spec, GENERATE(from_range(optimizer_kinds().built)));
   const auto train = [](Optimizer& optimizer, Fixture& f, int from, int to) {
     for (int t = from; t < to; ++t) {
       f.set_gradient(0.3 + 0.1 * t, -0.7 / t);
@@ -197,10 +198,7 @@ TEST_CASE("weight decay of float64 is that of the papers, decoupled or not, at a
   }
 }
 
-TEST_CASE("an unknown optimizer is refused") {
-  CHECK_THROWS_AS(make_optimizer(spec_of("sdg"), {}), Error);
-  CHECK(optimizer_names() == optimizer_kinds().built);  // every one that a spec may have
-}
+TEST_CASE("an unknown optimizer is refused") { CHECK_THROWS_AS(make_optimizer(spec_of("sdg"), {}), Error); }
 
 TEST_CASE("a small model's lists are cut into as many pieces as one launch takes") {
   const std::vector<at::Tensor> parameters = {at::arange(200704), at::arange(256),  at::arange(32768),

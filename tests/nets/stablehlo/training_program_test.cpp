@@ -13,7 +13,7 @@
 #include "models/layer_specs.h"
 #include "models/model.h"
 #include "models/variables.h"
-#include "optim/optimizer.h"
+#include "spec/fields.h"
 #include "spec/optimizer_kinds.h"
 #include "traits/objectives.h"
 
@@ -287,7 +287,7 @@ TEST_CASE(
   no_loss.loss.kind = "nothing";
   CHECK(reason_not_to_lower(plan, no_loss) == "train.loss: nothing");
   CHECK_THROWS_WITH(lower_training_step(plan, no_loss, {.rows = 2}), "the loss nothing is not lowered");
-  for (const std::string& kind : optimizer_names()) {
+  for (const std::string& kind : optimizer_kinds().built) {
     TrainSpec train;
     train.optimizer.kind = kind;
     CHECK(reason_not_to_lower(plan, train).empty());

@@ -1,5 +1,5 @@
 #include "inference/evaluation.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 
 #include <ATen/ATen.h>
 

@@ -4,7 +4,7 @@
 #include <ATen/ATen.h>
 
 #include "catch.h"
-#include "data/number_source.h"
+#include "data/example_source.h"
 #include "data/split.h"
 #include "spec/print.h"
 #include "train/assembly.h"
@@ -59,7 +59,7 @@ TEST_CASE("balanced weights are those of the training part") {
   CHECK(job.spec.train.loss.class_weights.balanced);  // a checkpoint says so, and not what it came to
   CHECK_THAT(print_spec(job.spec), ContainsSubstring("class_weights: balanced\n"));
   const at::Tensor labels = at::tensor({0, 0, 1, 2, 2, 2, 0, 1}, at::kLong);
-  const ExampleSourcePtr all = make_number_source({at::zeros({8, 2}), labels});
+  const ExampleSourcePtr all = make_memory_source({at::zeros({8, 2}), labels});
   CHECK(training_of(job, job.distributed_run(), *all).loss.class_weights.weights ==
         balanced_weights(labels, 3));
   const ExampleSourcePtr some = make_selection(all, {0, 2, 3, 4});

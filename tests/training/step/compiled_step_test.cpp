@@ -9,7 +9,7 @@
 
 #include "architectures/architectures.h"
 #include "catch.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "kernels/matrices.h"
 #include "models/layer_specs.h"
 #include "models/variables.h"

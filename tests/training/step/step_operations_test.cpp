@@ -10,7 +10,7 @@
 #include "architectures/architectures.h"
 #include "catch.h"
 #include "comm/fake_accelerator.h"
-#include "data/memory_source.h"
+#include "data/example_source.h"
 #include "loader/batches.h"
 #include "step/device_steps.h"
 #include "strategy/strategy.h"

@@ -10,7 +10,7 @@
 #include "catch.h"
 #include "comm/fake_accelerator.h"
 #include "models/layer_specs.h"
-#include "spec/layers/dropout.h"
+#include "spec/layer_kinds.h"
 #include "step/device_steps.h"
 #include "step/step_execution.h"
 #include "strategy/replicas.h"

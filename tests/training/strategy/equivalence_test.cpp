@@ -7,7 +7,7 @@
 #include "models/layer_specs.h"
 #include "optim/optimizer_specs.h"
 #include "spec/augment_kinds.h"
-#include "spec/layers/norm.h"
+#include "spec/layer_kinds.h"
 #include "strategy/replicas.h"
 
 namespace dtrain {

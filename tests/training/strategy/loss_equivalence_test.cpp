@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "catch.h"
-#include "data/number_source.h"
+#include "data/example_source.h"
 #include "models/variables.h"
 #include "strategy/replicas.h"
 #include "strategy/servers.h"
@@ -22,8 +22,8 @@ Dataset small_table(int64_t targets, bool answers) {
     const at::Tensor inputs = at::randn({rows, 5}, generator, at::kDouble);
     const at::Tensor weights = at::arange(5 * std::max<int64_t>(1, targets), at::kDouble).view({5, -1}).sin();
     const at::Tensor values = at::mm(inputs, weights) + 0.5;
-    if (targets == 0) return make_number_source({inputs, values.squeeze(1).gt(0).to(at::kLong)});
-    return make_number_source({inputs, answers ? values.gt(0).to(at::kDouble) : values});
+    if (targets == 0) return make_memory_source({inputs, values.squeeze(1).gt(0).to(at::kLong)});
+    return make_memory_source({inputs, answers ? values.gt(0).to(at::kDouble) : values});
   };
   Dataset dataset{{}, part(101), part(101)};
   dataset.info.example_shape = {5};
@@ -94,7 +94,7 @@ struct FarApart {
   explicit FarApart(const std::string& dtype) : dataset(small_table(2, false)), spec(spec_of(1)) {
     StoredExamples examples = *dataset.train->in_memory();
     examples.targets.select(1, 1).add_(1000);
-    dataset.test = dataset.train = make_number_source(examples);
+    dataset.test = dataset.train = make_memory_source(examples);
     spec.model.dtype = dtype;
     spec.train.loss.kind = "huber";
     spec.train.optimizer.learning_rate = 0;

@@ -4,7 +4,7 @@
 #include "catch.h"
 #include "models/layer_specs.h"
 #include "optim/optimizer_specs.h"
-#include "spec/layers/norm.h"
+#include "spec/layer_kinds.h"
 #include "strategy/replicas.h"
 #include "strategy/servers.h"
 

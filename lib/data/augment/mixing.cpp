@@ -1,4 +1,4 @@
-// Yun et al. 2019, arXiv:1905.04899: a box of the picture becomes the partner's.
+// The operations that mix two pictures.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -9,7 +9,17 @@
 namespace dtrain {
 namespace {
 
-// As torchvision's CutMix draws it: around a pixel that any may be, cut off at the picture's border.
+// Zhang et al. 2018, arXiv:1710.09412: every pixel is mixed.
+void mix_all(const Mixture& mixture, const PictureShape& shape, const uint8_t* picture,
+             const uint8_t* partner, uint8_t* mixed) {
+  const auto own = static_cast<float>(mixture.share), rest = static_cast<float>(1 - mixture.share);
+  const int64_t bytes = shape.bytes();
+  for (int64_t i = 0; i < bytes; ++i)
+    mixed[i] = nearest_pixel(static_cast<float>(picture[i]) * own + static_cast<float>(partner[i]) * rest);
+}
+
+// Yun et al. 2019, arXiv:1905.04899: a box of the picture becomes the partner's. As torchvision's CutMix
+// draws it: around a pixel that any may be, cut off at the picture's border.
 Box draw_cut(RandomGenerator& random, const PictureShape& shape, double share) {
   const double half = 0.5 * std::sqrt(1 - share);
   const auto cut = [&](int64_t side) {
@@ -36,6 +46,13 @@ void mix_box(const Mixture& mixture, const PictureShape& shape, const uint8_t* p
 }
 
 }  // namespace
+
+MixtureDraw make_mixup(const KindFields& own) {
+  const double alpha = own.get<MixingFields>().alpha.value_or(0.2);
+  return [alpha](RandomGenerator& random, const PictureShape&) {
+    return Mixture{.share = random_beta(random, alpha), .mix = mix_all};
+  };
+}
 
 MixtureDraw make_cutmix(const KindFields& own) {
   const double alpha = own.get<MixingFields>().alpha.value_or(1);

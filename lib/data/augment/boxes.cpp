@@ -1,3 +1,4 @@
+// The operations on a box of a picture.
 #include <algorithm>
 
 #include "augment/operations.h"
@@ -43,6 +44,14 @@ struct ScaledRow {
   int64_t row = -1;
 };
 
+void erase(Picture& picture, const Box& box, uint8_t fill) {
+  const auto [channels, height, width] = picture.shape;
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    for (int64_t y = box.top; y < box.top + box.height; ++y)
+      std::fill_n(picture.pixels + (channel * height + y) * width + box.left, box.width, fill);
+  }
+}
+
 }  // namespace
 
 void scale_box_up(Picture& picture, const Box& box) {
@@ -72,6 +81,16 @@ PictureChange make_random_resized_crop(const KindFields& own) {
   return [scale, ratio](Picture& picture, RandomGenerator& random) {
     const auto box = draw_box(random, picture.shape, scale, ratio);
     scale_box_up(picture, box.value_or(middle_box(picture.shape, ratio)));
+  };
+}
+
+PictureChange make_random_erasing(const KindFields& own) {
+  const auto scale = interval_of(own.get<BoxFields>().scale, {0.02, 0.33});
+  const auto ratio = interval_of(own.get<BoxFields>().ratio, {1 / 3.3, 1 / 0.3});
+  const auto fill = static_cast<uint8_t>(own.get<BoxFields>().fill);
+  return [scale, ratio, fill](Picture& picture, RandomGenerator& random) {
+    const auto box = draw_box(random, picture.shape, scale, ratio, /*margin=*/1);
+    if (box) erase(picture, *box, fill);
   };
 }
 

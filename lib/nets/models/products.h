@@ -1,4 +1,4 @@
-// The convolution of conv2d.
+// What conv2d and dense compute, under autograd, with products that are faster than LibTorch's.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,5 +17,10 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
 // `input` with `value` around it where the padding of its sides differs; LibTorch itself pads both sides
 // equally.
 at::Tensor padded(const at::Tensor& input, const Window2d& window, double value);
+
+// at::linear(input, weight, bias): input [n, features], weight [units, features], bias [units] or undefined.
+// Of float32 in the processor's memory it is computed by kernels/dense.h; of everything else, and under
+// autocast, by at::linear.
+at::Tensor dense_product(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias);
 
 }  // namespace dtrain

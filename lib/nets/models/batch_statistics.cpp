@@ -1,7 +1,8 @@
-#include "models/synchronised_norm.h"
+#include "models/batch_statistics.h"
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/grad_mode.h>
 
 namespace dtrain {
 namespace {
@@ -97,6 +98,27 @@ at::Tensor synchronised_norm(const at::Tensor& input, const at::Tensor& weight, 
   const variable_list results = SynchronisedNorm::apply(input, weight, bias, epsilon, gather);
   statistics = {results[1].detach(), results[2].detach()};
   return results[0];
+}
+
+void MovingStatistics::add(const at::Tensor& mean, const at::Tensor& variance, const at::Tensor& batch_mean,
+                           const at::Tensor& batch_inverse_deviation, double weight, double epsilon) {
+  means_.push_back(mean);
+  variances_.push_back(variance);
+  batch_means_.push_back(batch_mean);
+  batch_inverse_deviations_.push_back(batch_inverse_deviation);
+  weights_.emplace_back(weight);
+  epsilons_.emplace_back(epsilon);
+}
+
+void MovingStatistics::move() {
+  if (means_.empty()) return;
+  const at::NoGradGuard no_grad;
+  const std::vector<at::Tensor> batch_variances = at::_foreach_pow(batch_inverse_deviations_, -2);
+  at::_foreach_sub_(batch_variances, epsilons_);
+  at::_foreach_clamp_min_(batch_variances, 0);
+  at::_foreach_lerp_(means_, batch_means_, weights_);
+  at::_foreach_lerp_(variances_, batch_variances, weights_);
+  *this = MovingStatistics();
 }
 
 }  // namespace dtrain
