@@ -14,7 +14,7 @@ namespace dtrain {
 ExitCode compare_command(const CompareOptions& options) {
   std::vector<FinishedRun> runs;
   for (const std::string& folder : options.runs) {
-    require_folder(folder, ExitCode::kUsage);
+    require_run(folder, ExitCode::kUsage, "dtrain compare RUN OTHER");
     runs.push_back(read_finished_run(folder));
   }
   const RunsComparison comparison = compare_finished_runs(std::move(runs));

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 // The checkpoint at `path`, or all checkpoints in it if it is the folder of a run or the run's folder of
 // checkpoints.
 std::vector<fs::path> checkpoints_at(const fs::path& path) {
-  require_folder(path, ExitCode::kCheckpoint);
+  require_run(path, ExitCode::kCheckpoint, "dtrain inspect RUN");
   for (const fs::path& folder : {path, path / "checkpoints"}) {
     std::vector<fs::path> found;
     for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) found.push_back(checkpoint.path);

@@ -24,7 +24,7 @@ std::string page_of(const ReportOptions& options) {
   std::vector<RunHistory> runs;
   std::vector<ModelReport> models;
   for (const std::string& folder : options.runs) {
-    require_folder(folder, ExitCode::kUsage);
+    require_run(folder, ExitCode::kUsage, "dtrain report RUN");
     runs.push_back(read_run_history(folder));
     models.push_back(model_report_of(folder, !options.without_mistakes && options.runs.size() == 1));
     if (!models.back().problem.empty())
