@@ -12,6 +12,7 @@
 #include "commands/report_problems.h"
 #include "core/terminal.h"
 #include "core/text.h"
+#include "data/table_dataset.h"
 #include "inference/prediction_text.h"
 #include "inference/table_prediction.h"
 #include "metrics/event.h"
@@ -42,6 +43,16 @@ ExitCode for_each_file(const std::vector<std::string>& files, const PredictOptio
     }
   }
   return code;
+}
+
+// Of a model of numbers: refuses pictures and folders.
+void require_table(const std::string& file, const DatasetInfo& data) {
+  if (!is_picture_name(file) && !std::filesystem::is_directory(file)) return;
+  std::vector<std::string> columns;
+  for (size_t i = 0; data.name == "csv" && i < table_format_of(data).inputs.size(); ++i)
+    columns.push_back(table_format_of(data).inputs[i].name);
+  throw Error(ExitCode::kData, "{}: no table, and this model takes {}", printable(file, 1000),
+              columns.empty() ? ".npy files" : "CSV files with the columns " + printable(join(columns)));
 }
 
 // Predicts the rows of tables, and prints a table.
@@ -104,8 +115,10 @@ ExitCode predict_command(const PredictOptions& options) {
   if (!job.data.has_pixels) {
     const TablePredictor predictor(job, variables, options.threshold);
     if (!options.json) std::cout << shown(csv_line(predictor.columns()));
-    return for_each_file(options.files, options,
-                         [&](const std::string& file) { predict_rows(predictor, options, file); });
+    return for_each_file(options.files, options, [&](const std::string& file) {
+      require_table(file, job.data);
+      predict_rows(predictor, options, file);
+    });
   }
   const Predictor predictor(job, variables, options.threshold);
   if (options.csv) std::cout << shown(prediction_heading(job.data));
