@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -60,7 +61,9 @@ std::string similar_file(const std::filesystem::path& missing) {
   for (std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, none), end;
        !none && entry != end && names.size() < kMostNeighbours; entry.increment(none))
     names.push_back(entry->path().filename().string());
-  const std::optional<std::string> closest = closest_word(missing.filename().string(), names);
+  const std::string name = missing.filename().string(), with_ending = name + ".yaml";
+  const bool lacks_ending = std::find(names.begin(), names.end(), with_ending) != names.end();
+  const std::optional<std::string> closest = lacks_ending ? with_ending : closest_word(name, names);
   return closest ? fmt::format("; did you mean '{}'?", printable((folder / *closest).string())) : "";
 }
 

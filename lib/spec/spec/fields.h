@@ -169,6 +169,9 @@ bool may_be_word(const std::string& section);
 // The lists whose entries may be.
 const std::vector<std::string>& word_lists();
 
+// "learning_rate" for "lr", and so on: the name that other programs have for a field. Any other name stays.
+std::string usual_name(const std::string& name);
+
 // A suggestion for an unknown path: "; did you mean 'train.epochs'?", or else "; known here: ...".
 std::string suggest_field(const std::string& path);
 
