@@ -66,6 +66,7 @@ void CommandLine::add_predict() {
   CLI::App* command =
       app.add_subcommand("predict", "Predict images or rows of tables with a checkpoint's model");
   add_checkpoint(command, predict.checkpoint);
+  predict.checkpoint.usage = "dtrain predict RUN FILE...";
   add_value(command, "FILE", predict.files,
             "JPEG, PNG, WebP, PGM or PPM pictures, folders of them, IDX files of many; CSV or .npy files "
             "of numbers")
@@ -92,6 +93,7 @@ void CommandLine::add_predict() {
 void CommandLine::add_export() {
   CLI::App* command = app.add_subcommand("export", "Write a checkpoint's model for other programs");
   add_checkpoint(command, exported.checkpoint);
+  exported.checkpoint.usage = "dtrain export RUN";
   add_value(command, "--format FORMAT", exported.format,
             "safetensors (default), or onnx or torchscript, which take pixels of 0 to 255")
       ->check(CLI::IsMember({"safetensors", "onnx", "torchscript"}));

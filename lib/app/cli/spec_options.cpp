@@ -10,6 +10,7 @@
 #include "core/patterns.h"
 #include "core/text.h"
 #include "initial_state/resume.h"
+#include "runs/run_directory.h"
 #include "spec/fields.h"
 
 namespace dtrain {
@@ -47,6 +48,7 @@ std::string spec_of_resumed_run(RunOptions& run) {
   if (std::filesystem::is_regular_file(word)) return word;
   if (word != "auto") run.resume = word;
   if (word == "auto" && !run.run_directory) throw CLI::RequiredError("SPEC");
+  if (word != "auto") require_run(word, ExitCode::kUsage, "dtrain run --resume RUN");
   const std::filesystem::path of =
       word == "auto" ? std::filesystem::path(*run.run_directory) : run_of_checkpoint(word);
   return (of / "spec.yaml").string();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <vector>
 
 #include "cli/command_line.h"
@@ -29,6 +30,7 @@ std::string path_of(const CLI::App& command, const CLI::App& app) {
 std::string field_named(std::string name) {
   name.erase(0, name.find_first_not_of('-'));
   std::replace(name.begin(), name.end(), '-', '_');
+  name = usual_name(name);
   for (const auto& field : job_fields()) {
     if (field.path.substr(field.path.rfind('.') + 1) == name || field.path == name) return field.path;
   }
@@ -64,6 +66,12 @@ std::vector<std::string> commands_of(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands(is_visible)) names.push_back(command->get_name());
   return names;
 }
+
+// Words that other programs have for a command.
+const std::map<std::string, std::string> kOtherWords = {
+    {"train", "run"},      {"fit", "run"},          {"resume", "run"},    {"test", "eval"},
+    {"evaluate", "eval"},  {"score", "eval"},       {"infer", "predict"}, {"inference", "predict"},
+    {"check", "validate"}, {"examples", "configs"}, {"new", "init"},      {"convert", "export"}};
 
 std::string explain_left_over(const CLI::App& command, const std::string& word) {
   if (is_option(word)) {
@@ -128,10 +136,11 @@ std::optional<std::string> unknown_command(const CLI::App& app, int argc, char**
   const auto is_it = [&word](const CLI::App* command) { return command->get_name() == word; };
   if (!app.get_subcommands(is_it).empty()) return std::nullopt;
   const std::vector<std::string> known = commands_of(app);
+  const auto other = kOtherWords.find(word);
   const std::string extension = std::filesystem::path(word).extension();
   const std::string meant = extension == ".yaml" || extension == ".yml"
                                 ? fmt::format("; to train it: dtrain run {}", printable(word))
-                                : did_you_mean(word, known);
+                                : did_you_mean(other == kOtherWords.end() ? word : other->second, known);
   return fmt::format("unknown command '{}'{} (commands: {}; see dtrain --help)", printable(word), meant,
                      join(known));
 }

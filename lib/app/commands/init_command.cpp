@@ -81,6 +81,11 @@ ExitCode init_command(InitOptions options) {
   const std::optional<std::string> file = file_of(options);
   if (file) require_file_name(*file);
   const bool on_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
+  const std::string ending = std::filesystem::path(file.value_or("")).extension();
+  if (file && !options.from && ending != ".yaml" && ending != ".yml" && std::filesystem::exists(*file))
+    throw Error(ExitCode::kUsage,
+                "{0} is there and no spec; for a spec for such data: dtrain init --from {0}",
+                printable(*file));
   if (file && !options.overwrite) require_absent(*file, "name another FILE");  // before anything is asked
   StarterNotes notes;
   if (options.from) {

@@ -11,6 +11,7 @@
 #include "commands/shared.h"
 #include "core/terminal.h"
 #include "core/text.h"
+#include "data/table_dataset.h"
 #include "inference/evaluation.h"
 #include "inference/output.h"
 #include "inference/prediction.h"
@@ -44,6 +45,17 @@ ExitCode for_each_file(const std::vector<std::string>& files, const PredictOptio
   return code;
 }
 
+// Of a model of numbers: refuses pictures and folders.
+void require_table(const std::string& file, const DatasetInfo& data) {
+  if (!is_picture_name(file) && !std::filesystem::is_directory(file)) return;
+  std::vector<std::string> columns;
+  for (size_t i = 0; data.name == "csv" && i < table_format_of(data).inputs.size(); ++i)
+    columns.push_back(table_format_of(data).inputs[i].name);
+  throw Error(ExitCode::kData, "{}: no table, and this model takes {}", printable(file, 1000),
+              columns.empty() ? ".npy files" : "CSV files with the columns " + printable(join(columns)));
+}
+
+// Predicts the rows of tables, and prints a table.
 void predict_rows(const Predictor& predictor, const PredictOptions& options, const std::string& file) {
   const std::vector<std::string> columns = predicted_columns(predictor.job.data);
   const auto warn = [](const std::string& line) { report_warnings({line}); };
@@ -103,8 +115,10 @@ ExitCode predict_command(const PredictOptions& options) {
   const Predictor predictor{job, trained_model(job, load_model(point.checkpoint)), options.threshold};
   if (!job.data.has_pixels) {
     if (!options.json) std::cout << shown(csv_line(predicted_columns(job.data)));
-    return for_each_file(options.files, options,
-                         [&](const std::string& file) { predict_rows(predictor, options, file); });
+    return for_each_file(options.files, options, [&](const std::string& file) {
+      require_table(file, job.data);
+      predict_rows(predictor, options, file);
+    });
   }
   if (options.csv) std::cout << shown(prediction_heading(job.data));
   return predict_pictures(predictor, options, options.files);

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 // The checkpoint at `path`, or all checkpoints in it if it is the folder of a run or the run's folder of
 // checkpoints.
 std::vector<fs::path> checkpoints_at(const fs::path& path) {
-  require_folder(path, ExitCode::kCheckpoint);
+  require_run(path, ExitCode::kCheckpoint, "dtrain inspect RUN");
   for (const fs::path& folder : {path, path / "checkpoints"}) {
     std::vector<fs::path> found;
     for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) found.push_back(checkpoint.path);
@@ -44,7 +44,7 @@ std::string page_of(const ReportOptions& options) {
   std::vector<RunHistory> runs;
   std::vector<ModelReport> models;
   for (const std::string& folder : options.runs) {
-    require_folder(folder, ExitCode::kUsage);
+    require_run(folder, ExitCode::kUsage, "dtrain report RUN");
     runs.push_back(read_run_history(folder));
     models.push_back(model_report_of(folder, !options.without_mistakes && options.runs.size() == 1));
     if (!models.back().problem.empty())
@@ -58,7 +58,7 @@ std::string page_of(const ReportOptions& options) {
 ExitCode compare_command(const CompareOptions& options) {
   std::vector<FinishedRun> runs;
   for (const std::string& folder : options.runs) {
-    require_folder(folder, ExitCode::kUsage);
+    require_run(folder, ExitCode::kUsage, "dtrain compare RUN OTHER");
     runs.push_back(read_finished_run(folder));
   }
   const RunsComparison comparison = compare_finished_runs(std::move(runs));

@@ -18,6 +18,7 @@
 #include "core/text.h"
 #include "data/picture_dataset.h"
 #include "data/pixel_statistics.h"
+#include "documentation/configs.h"
 #include "host/cores.h"
 #include "inference/evaluation.h"
 #include "initial_state/warm_start.h"
@@ -37,13 +38,28 @@ void report_lines(const char* begin, const std::vector<std::string>& texts) {
   std::cerr.flush();
 }
 
+// What a user may mean by a file that is no spec.
+std::string advice_on_file(const Problem& problem) {
+  const std::filesystem::path file(problem.file);
+  const std::string name = printable(problem.file), example = file.stem().string();
+  if (!problem.path.empty()) return "";
+  if (std::filesystem::exists(file / "spec.yaml")) return "; to resume a run: dtrain run --resume " + name;
+  if (std::filesystem::is_directory(file) || file.extension() == ".csv")
+    return fmt::format("; for a spec for such data: dtrain init --from {} > job.yaml", name);
+  const std::vector<std::string> names = names_of_rows(shipped_configs());
+  const bool is_example = std::find(names.begin(), names.end(), example) != names.end();
+  if (!is_example || std::filesystem::exists(file)) return "";
+  return fmt::format("; `dtrain configs {0}` writes the example of this name to {0}.yaml here", example);
+}
+
 constexpr double kSecondsBetween = 0.2;
 constexpr double kLong = 2;  // seconds, after which a user wonders
 
 }  // namespace
 
 ExitCode report_problems(const std::vector<Problem>& problems) {
-  for (const Problem& problem : problems) std::cerr << printable_lines(problem.to_string());
+  for (const Problem& problem : problems)
+    std::cerr << printable_lines(problem.to_string() + advice_on_file(problem));
   const bool about_fields = std::any_of(problems.begin(), problems.end(), [](const Problem& problem) {
     return problem.line > 0 || !problem.path.empty();
   });

@@ -87,7 +87,7 @@ Columns columns_named(const fs::path& file, const CsvSummary& summary,
 
 bool names_classes(const ColumnSummary& target, int64_t rows) {
   if (!target.is_number()) return true;
-  const bool few = target.different <= 2 ||
+  const bool few = (target.different <= 2 && target.different < rows) ||
                    (target.different <= kMostWholeClasses && target.different * kRowsOfAClass <= rows);
   return target.is_whole && !target.many && few;
 }

@@ -69,7 +69,10 @@ std::vector<std::string> names_beside(const std::filesystem::path& path, bool fo
 
 // "; did you mean 'FOLDER/NAME'?" of a file beside the one that is missing.
 std::string similar_file(const std::filesystem::path& missing) {
-  const auto closest = closest_word(missing.filename().string(), names_beside(missing, false));
+  const std::vector<std::string> names = names_beside(missing, false);
+  const std::string name = missing.filename().string(), with_ending = name + ".yaml";
+  const bool lacks_ending = std::find(names.begin(), names.end(), with_ending) != names.end();
+  const std::optional<std::string> closest = lacks_ending ? with_ending : closest_word(name, names);
   return closest ? fmt::format("; did you mean '{}'?", printable((missing.parent_path() / *closest).string()))
                  : "";
 }
@@ -204,7 +207,7 @@ void require_absent(const std::filesystem::path& path, const std::string& otherw
   throw Error(ExitCode::kUsage, "{} is there already: --overwrite replaces it, {}", path.string(), otherwise);
 }
 
-void require_folder(const std::filesystem::path& from, ExitCode code) {
+void require_folder(const std::filesystem::path& from, ExitCode code, const std::string& advice) {
   std::error_code none;
   const std::filesystem::path path = from.has_filename() ? from : from.parent_path();
   if (std::filesystem::is_directory(path, none)) return;
@@ -219,7 +222,7 @@ void require_folder(const std::filesystem::path& from, ExitCode code) {
       similar.push_back((path.parent_path() / other).string());
   }
   throw Error(code, "{}: there is no such folder{}", path.string(),
-              similar.empty() ? "" : fmt::format("; did you mean {}?", join(similar, " or ")));
+              similar.empty() ? advice : fmt::format("; did you mean {}?", join(similar, " or ")));
 }
 
 void write_file_atomically(const std::filesystem::path& path, const std::string& content,

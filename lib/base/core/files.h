@@ -48,8 +48,8 @@ std::string read_input(const std::filesystem::path& path, const std::string& nam
 void require_absent(const std::filesystem::path& path, const std::string& otherwise);
 
 // Throws Error(code) if `from`, which a user has named, is no folder: with up to three folders beside it
-// whose names begin like its name or are close to it, the last by name first.
-void require_folder(const std::filesystem::path& from, ExitCode code);
+// whose names begin like its name or are close to it, the last by name first; else with `advice`.
+void require_folder(const std::filesystem::path& from, ExitCode code, const std::string& advice = "");
 
 // Writes to a new file beside `path` and renames it, so that a reader sees either the old content or the new.
 // No two writers use the same new file. Throws Error(kUsage, kDisk) with advice_on_writing(), and then leaves

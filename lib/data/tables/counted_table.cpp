@@ -84,7 +84,9 @@ size_t place_of_column(const std::filesystem::path& path, const std::map<std::st
   if (found != places.end()) return found->second;
   std::vector<std::string> names;
   for (const auto& [known, place] : places) names.push_back(known);
-  refuse_file(path, "there is no {}{}", in_column(name), did_you_mean(name, names));
+  const std::string meant = did_you_mean(name, names);
+  refuse_file(path, "there is no {}{}", in_column(name),
+              meant.empty() ? "; there are " + printable(join(names), 300) : meant);
 }
 
 bool TableWish::predicts(const std::string& column) const {

@@ -8,10 +8,12 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <sstream>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "export/layer_exports.h"
 #include "models/layer_kinds.h"
 #include "spec/normalisation.h"
@@ -38,10 +40,10 @@ Module make_module(const std::string& name, const std::shared_ptr<torch::jit::Co
 
 // Python's keywords, and what every module has: TorchScript reads "self.in" as no attribute.
 const std::set<std::string> kTakenNames = {
-    "False",    "None",   "True",     "and",  "as",    "assert", "async",    "await", "break",   "class",
-    "continue", "def",    "del",      "elif", "else",  "except", "finally",  "for",   "forward", "from",
-    "global",   "if",     "import",   "in",   "is",    "lambda", "nonlocal", "not",   "or",      "pass",
-    "raise",    "return", "training", "try",  "while", "with",   "yield"};
+    "False",    "None", "True",   "and",    "as",       "assert", "async",    "await",    "break",    "class",
+    "continue", "def",  "del",    "elif",   "else",     "except", "Ellipsis", "NoneType", "finally",  "for",
+    "forward",  "from", "global", "if",     "import",   "in",     "is",       "lambda",   "nonlocal", "not",
+    "or",       "pass", "raise",  "return", "training", "try",    "while",    "with",     "yield"};
 
 // Adds the variables of each layer, in a module named after the layer.
 void add_variables(Module& model, const NamedTensors& variables) {
@@ -71,6 +73,32 @@ std::string by_channel(const std::vector<double>& values, at::ScalarType type) {
   for (const double value : values) list += fmt::format("{}{:#}", list.empty() ? "" : ", ", value);
   return fmt::format("torch.view(torch.tensor([{}], dtype={}, device=pixels.device), [-1, 1, 1])", list,
                      static_cast<int>(type));
+}
+
+Module module_of(const std::string& source, const NamedTensors& variables) {
+  Module model = make_module("Model", std::make_shared<torch::jit::CompilationUnit>());
+  add_variables(model, variables);
+  model.define(source);
+  return model;
+}
+
+// Throws Error(kUsage) that names the first layer with which LibTorch does not take the model's source.
+void refuse_faulty_layer(const LayerPlan& layers, const DataSpec& data, const NamedTensors& variables,
+                         const ExportForm& form) {
+  LayerPlan first;
+  for (const PlacedLayer& layer : layers.layers) {
+    first.layers.push_back(layer);
+    try {
+      module_of(torchscript_source(first, data, variables, form), variables);
+    } catch (const std::exception& error) {
+      const std::string why = trimmed(error.what());
+      throw Error(ExitCode::kUsage,
+                  "layer {} ({}): LibTorch does not take its TorchScript, {}: {}; use another --format, or "
+                  "correct the kind of the layer",
+                  layer.name, layer.spec.kind, kind_of(layer).torchscript(layer, ScriptNames(variables)),
+                  why.substr(0, why.find('\n')));
+    }
+  }
 }
 
 }  // namespace
@@ -110,13 +138,19 @@ std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, co
 std::string torchscript_model(const LayerPlan& layers, const DataSpec& data, const NamedTensors& variables,
                               const ExportForm& form) {
   const std::string source = torchscript_source(layers, data, variables, form);
-  Module model = make_module("Model", std::make_shared<torch::jit::CompilationUnit>());
-  add_variables(model, variables);
-  model.define(source);
+  std::optional<Module> model;
+  try {
+    model = module_of(source, variables);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception&) {
+    refuse_faulty_layer(layers, data, variables, form);
+    throw;
+  }
   std::ostringstream bytes;
   nlohmann::ordered_json metadata = nlohmann::ordered_json::object();
   for (const auto& [key, value] : form.metadata) metadata[key] = value;
-  model.save(bytes, {{kTorchScriptMetadata, metadata.dump(2)}});
+  model->save(bytes, {{kTorchScriptMetadata, metadata.dump(2)}});
   return bytes.str();
 }
 

@@ -1,19 +1,23 @@
 #include "runs/run_directory.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <system_error>
+#include <tuple>
 #include <vector>
 
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/patterns.h"
+#include "core/text.h"
 #include "job_file/load.h"
 
 namespace dtrain {
@@ -24,6 +28,32 @@ namespace fs = std::filesystem;
 constexpr size_t kNameLimit = 64;
 constexpr int kMostOfOneName = 10000;
 constexpr size_t kLongestEvent = size_t{1} << 20;  // bytes of the first one
+
+// The runs in a folder, the newest first; runs without checkpoints come last.
+std::vector<fs::path> runs_in(const fs::path& folder) {
+  std::vector<std::tuple<bool, fs::file_time_type, fs::path>> found;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    const fs::path events = entry.path() / "metrics.jsonl";
+    if (fs::exists(events, none))
+      found.emplace_back(fs::exists(entry.path() / "checkpoints", none), fs::last_write_time(events, none),
+                         entry);
+  }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<fs::path> runs;
+  for (const auto& [trained, time, path] : found) runs.push_back(path);
+  return runs;
+}
+
+// Of a run that is not there: one of this name in the folder of runs, or else the newest.
+std::string advice_on_missing(const fs::path& path) {
+  std::error_code none;
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : "runs";
+  const fs::path other = parent / path.filename();
+  if (fs::is_directory(other, none)) return fmt::format("; did you mean {}?", other.string());
+  const std::vector<fs::path> runs = runs_in(parent);
+  return runs.empty() ? "" : "; the newest run is " + runs.front().string();
+}
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
   throw Error(ExitCode::kUsage, path.string() + ": " + why);
@@ -148,6 +178,19 @@ void make_empty_file(const fs::path& path) {
 }
 
 }  // namespace
+
+void require_run(const fs::path& from, ExitCode code, const std::string& usage) {
+  const fs::path path = from.has_filename() ? from : from.parent_path();
+  std::error_code none;
+  require_folder(path, code, fs::exists(path, none) ? "" : advice_on_missing(path));
+  if (fs::exists(path / "metrics.jsonl", none) || fs::exists(path / "checkpoints", none)) return;
+  const std::vector<fs::path> runs = runs_in(path);
+  if (runs.empty()) return;
+  std::string command = usage;
+  command.replace(command.find("RUN"), 3, shell_word(runs.front().string()));
+  throw Error(code, "{} is no run, it holds {}; for the newest: {}", path.string(),
+              counted(std::ssize(runs), "run"), command);
+}
 
 fs::path make_folder_of_run(const RunDirectoryOptions& options) {
   return options.directory ? make_given_folder(*options.directory)

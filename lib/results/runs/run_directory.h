@@ -6,9 +6,14 @@
 #include <string>
 
 #include "core/descriptor.h"
+#include "core/error.h"
 #include "metrics/event.h"
 
 namespace dtrain {
+
+// Throws Error(code) if `from`, which a user has named, is no folder, with a run that may be meant, or if it
+// holds runs: then with `usage` for the newest of them. RUN stands for it there: "dtrain eval RUN".
+void require_run(const std::filesystem::path& from, ExitCode code, const std::string& usage);
 
 struct RunDirectoryOptions {
   std::string name;                                // of the job; characters unsafe in a file name become '_'

@@ -23,6 +23,11 @@ constexpr size_t kMaxProblems = 100;
 const char* const kSpaceAfterColon = "; YAML needs a space after the colon";
 const char* const kSmallestSpec = "the spec is empty; the smallest one is: batch: {per_replica: 64}";
 
+// Of a section's first field: whether its value is what a user may give in place of the section.
+bool names_a_choice(const std::string& field) {
+  return field == "kind" || field == "dataset" || field == "per_replica";
+}
+
 // Reads a tree into a LoadedSpec.
 class SpecReader {
  public:
@@ -122,9 +127,12 @@ class SpecReader {
     if (!entry.value.complaint.empty()) return report(entry.value, path, entry.value.complaint);
     if (entry.value.kind == YamlNode::Kind::kMap) return read_section(entry.value, path);
     const bool no_space = entry.value.plain && entry.value.text.find(':') != std::string::npos;
+    const std::vector<std::string> names = names_in_section(path);
+    std::string advice = no_space ? kSpaceAfterColon : "";
+    if (advice.empty() && entry.value.kind == YamlNode::Kind::kScalar && names_a_choice(names.front()))
+      advice = fmt::format("; write {{{}: {}}}", names.front(), printable(entry.value.text, 60));
     report(entry.value, path,
-           fmt::format("expected a section with {}, got {}{}", join(names_in_section(path)),
-                       shown(entry.value), no_space ? kSpaceAfterColon : ""));
+           fmt::format("expected a section with {}, got {}{}", join(names), shown(entry.value), advice));
   }
 
   void report_unknown(const YamlNode& key, const std::string& section) {
@@ -208,9 +216,12 @@ class SpecReader {
     for (const YamlNode* key : unknown) {
       const std::string name = printable(key->text, 60);
       const std::string meant = flooded() ? "" : did_you_mean(name, names);
+      const bool is_kind = std::count(of.kinds.built.begin(), of.kinds.built.end(), name) > 0;
       report(*key, path_in(base, name),
              fmt::format("unknown field of {}{}", of.one,
-                         meant.empty() ? "; known here: " + join(names) : meant));
+                         is_kind         ? fmt::format("; write {{{}: {}, ...}}", of.selector, name)
+                         : meant.empty() ? "; known here: " + join(names)
+                                         : meant));
     }
   }
 

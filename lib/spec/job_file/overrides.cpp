@@ -130,7 +130,10 @@ YamlNode* entry_at(YamlNode& root, const EntryFieldPath& path, std::string& prob
 
 // Returns what is wrong with the path of a field or section of the job, or "" if nothing is.
 std::string unknown_path(const std::string& path) {
+  static const Pattern kNumberAfterDot(R"(^(model\.layers|model\.head|data\.augment|phases)\.(\d{1,4})\.)");
   if (path.size() > kMaxPathBytes) return "unknown field";
+  if (const std::string meant = kNumberAfterDot.replace(path, "$1[$2]."); meant != path)
+    return fmt::format("the number of an entry is in brackets: --set '{}=VALUE' (counted from 0)", meant);
   if (!path.empty() && (find_field(job_fields(), path) || !names_in_section(path).empty())) return "";
   return "unknown field" + suggest_field(path);
 }

@@ -227,13 +227,17 @@ std::vector<std::string> names_in_section(const std::string& section) {
 bool may_be_word(const std::string& section) { return section == "train.loss"; }
 bool items_may_be_words(const std::string& list) { return list == entry_list<AugmentSpec>().path; }
 
+std::string usual_name(const std::string& name) {
+  return name == "lr" ? "learning_rate" : name == "batch_size" ? "per_replica" : name;
+}
+
 std::string suggest_field(const std::string& path) {
   const size_t dot = path.rfind('.');
   std::string section = dot == std::string::npos ? "" : path.substr(0, dot);
-  const std::string name = dot == std::string::npos ? path : path.substr(dot + 1);
+  const std::string name = usual_name(name_of(path));
   const auto sibling = closest_word(name, names_in_section(section));
   if (sibling) return fmt::format("; did you mean '{}'?", path_in(section, *sibling));
-  const std::string elsewhere = named_elsewhere(path);
+  const std::string elsewhere = named_elsewhere(path_in(section, name));
   if (!elsewhere.empty()) return fmt::format("; did you mean '{}'?", elsewhere);
   if (names_in_section(section).empty()) section.clear();
   return "; known here: " + join(names_in_section(section));

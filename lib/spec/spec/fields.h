@@ -167,6 +167,9 @@ std::vector<std::string> names_in_section(const std::string& section);
 bool may_be_word(const std::string& section);
 bool items_may_be_words(const std::string& list);
 
+// "learning_rate" for "lr", and so on: the name that other programs have for a field. Any other name stays.
+std::string usual_name(const std::string& name);
+
 // A suggestion for an unknown path: "; did you mean 'train.epochs'?", or else "; known here: ...".
 std::string suggest_field(const std::string& path);
 

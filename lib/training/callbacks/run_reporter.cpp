@@ -347,17 +347,24 @@ void RunReporter::on_first_step(const MetricSums& own) {
 
 // Weights may be spoiled within the first window already: then its loss is not where the training began.
 void RunReporter::warn_if_worse() {
-  if (!run_.traits().trains || !last_loss_) return;
-  const bool rose = first_loss_ && *last_loss_ > kNoticeablyWorse * *first_loss_;
-  const bool rose_at_once = first_step_loss_ && *last_loss_ > kSurelyWorse * *first_step_loss_;
-  if (!rose && !rose_at_once) return;
-  on_warning(fmt::format(
-      "the training loss rose from {:.4g} at the beginning to {:.4g} in the last epoch; a lower "
-      "{} usually helps",
-      rose ? *first_loss_ : *first_step_loss_, *last_loss_,
-      !job_.spec.phases.empty()                                ? "learning_rate of the phases"
-      : schedule_uses(job_.spec.train.schedule.kind, "values") ? "train.schedule.values"
-                                                               : "train.optimizer.learning_rate"));
+  if (!run_.traits().trains) return;
+  const char* const rate = !job_.spec.phases.empty() ? "learning_rate of the phases"
+                           : schedule_uses(job_.spec.train.schedule.kind, "values")
+                               ? "train.schedule.values"
+                               : "train.optimizer.learning_rate";
+  const bool rose = last_loss_ && first_loss_ && *last_loss_ > kNoticeablyWorse * *first_loss_;
+  const bool rose_at_once = last_loss_ && first_step_loss_ && *last_loss_ > kSurelyWorse * *first_step_loss_;
+  if (rose || rose_at_once)
+    on_warning(fmt::format(
+        "the training loss rose from {:.4g} at the beginning to {:.4g} in the last epoch; a lower {} usually "
+        "helps",
+        rose ? *first_loss_ : *first_step_loss_, *last_loss_, rate));
+  const std::optional<double> r2 = find_metric(validation_ ? validation_->metrics : evaluated_, "r2");
+  if (r2 && *r2 < 0)
+    on_warning(fmt::format(
+        "r2 of the {} examples is {:.4g}: the mean of the targets would predict them better; usually {} does "
+        "not fit (dtrain find-lr looks for one), or the targets need a scale of about 1 (docs/tables.md)",
+        validation_ ? kValidationPart : kTestPart, *r2, rate));
 }
 
 void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers) {

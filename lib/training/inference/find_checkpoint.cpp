@@ -50,10 +50,10 @@ fs::path chosen(const CheckpointChoice& choice) {
 }
 
 // A file of a checkpoint means the checkpoint.
-fs::path plain_choice(const fs::path& path) {
+fs::path plain_choice(const fs::path& path, const std::string& usage) {
   std::error_code none;
   const bool is_part = fs::is_regular_file(path, none) && is_checkpoint(path.parent_path());
-  if (!is_part) require_folder(path, ExitCode::kCheckpoint);
+  if (!is_part) require_run(path, ExitCode::kCheckpoint, usage);
   return is_part ? path.parent_path() : path;
 }
 
@@ -61,7 +61,7 @@ fs::path plain_choice(const fs::path& path) {
 
 ResumePoint find_checkpoint(const CheckpointChoice& choice) {
   CheckpointChoice plain = choice;
-  plain.path = plain_choice(choice.path).string();
+  plain.path = plain_choice(choice.path, choice.usage).string();
   return find_resume_point(chosen(plain).string(), {});
 }
 

@@ -13,9 +13,10 @@ namespace dtrain {
 
 // Which checkpoint of a run a user wants.
 struct CheckpointChoice {
-  std::string path;              // the folder of a run, of a checkpoint, or a file of one
-  bool best = false;             // the run's best_of_run()
-  std::optional<int64_t> epoch;  // the one saved at the end of this epoch, counted from 1
+  std::string path;                       // the folder of a run, of a checkpoint, or a file of one
+  bool best = false;                      // the run's best_of_run()
+  std::optional<int64_t> epoch;           // the one saved at the end of this epoch, counted from 1
+  std::string usage = "dtrain eval RUN";  // of the command that wants it, for require_run()
 };
 
 // The checkpoint in the folder `choice.path` (or that the file `choice.path` is a part of), or of the folder

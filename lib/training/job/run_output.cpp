@@ -7,6 +7,7 @@
 #include "core/text.h"
 #include "initial_state/warm_start.h"
 #include "metrics/jsonl.h"
+#include "runs/run_directory.h"
 #include "spec/print.h"
 #include "train/assembly.h"
 #include "train/overhead.h"
@@ -276,6 +277,8 @@ std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions&
     require_weights(job);
     return std::nullopt;
   }
+  if (*options.resume != "auto")
+    require_run(*options.resume, ExitCode::kCheckpoint, "dtrain run --resume RUN");
   ResumePoint point = find_resume_point(*options.resume, directory_options(job, options));
   std::string other_model;
   try {

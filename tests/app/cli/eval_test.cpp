@@ -1,5 +1,6 @@
 // dtrain eval and dtrain export: what a saved model makes of the test examples, and the model for other
 // programs.
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
@@ -195,6 +196,48 @@ TEST_CASE("eval takes the part of the data that it is asked for") {
   CHECK(none.exit_code == 2);
   CHECK_THAT(none.errors, ContainsSubstring("no validation part") && ContainsSubstring("--split test"));
   CHECK(dtrain_command({"eval", run, "--split", "all"}).exit_code == 2);
+}
+
+TEST_CASE("of a folder that holds runs, or of a run that is not there, the newest run is named") {
+  const TemporaryFolder folder;
+  const auto run_at = [&](const char* name) {
+    save_run(folder / name);
+    folder.write(std::string(name) + "/run/metrics.jsonl", "");
+  };
+  run_at("x");  // x/run
+  const fs::path runs = folder / "runs";
+  for (const char* name : {"a", "b", "c"}) {
+    fs::create_directories(runs / name);
+    if (*name != 'c') fs::copy(folder / "x/run", runs / name, fs::copy_options::recursive);
+    write_file(runs / name / "metrics.jsonl", "");
+    fs::last_write_time(runs / name / "metrics.jsonl",
+                        fs::file_time_type::clock::now() + std::chrono::seconds(*name));
+  }
+  const std::string newest = (runs / "b").string();  // of those with a checkpoint
+  const auto refused = [&](const std::vector<std::string>& arguments, int code, const std::string& message) {
+    const Outcome outcome = dtrain_command(arguments, {folder.path(), {}, ""});
+    INFO(arguments[0] << ": " << outcome.errors);
+    CHECK(outcome.exit_code == code);
+    CHECK_THAT(outcome.errors, ContainsSubstring(message));
+  };
+  const std::string holds = " is no run, it holds 3 runs; for the newest: dtrain ";
+  refused({"eval", runs / ""}, 7, runs.string() + holds + "eval " + newest + "\n");
+  refused({"predict", runs, "a.png"}, 7, holds + "predict " + newest + " FILE...\n");
+  refused({"export", runs}, 7, holds + "export " + newest + "\n");
+  refused({"inspect", runs}, 7, holds + "inspect " + newest + "\n");
+  refused({"report", runs}, 2, holds + "report " + newest + "\n");
+  refused({"compare", runs, runs}, 2, holds + "compare " + newest + " OTHER\n");
+  refused({"run", "--resume", runs}, 2, holds + "run --resume " + newest + "\n");
+  const std::string spec = folder.write("job.yaml", kSavedSpec);
+  refused({"run", spec, "--resume", runs}, 7, holds + "run --resume " + newest + "\n");
+
+  const std::string nothing = (runs / "nothing").string();
+  const std::string absent = nothing + ": there is no such folder; the newest run is " + newest + "\n";
+  refused({"eval", nothing}, 7, absent);
+  refused({"run", spec, "--resume", nothing}, 7, absent);
+  refused({"run", "--resume", nothing}, 2, absent);
+  refused({"eval", "a"}, 7, "a: there is no such folder; did you mean runs/a?\n");
+  refused({"eval", "nothing"}, 7, "nothing: there is no such folder; the newest run is runs/b\n");
 }
 
 TEST_CASE("what cannot be evaluated is refused with the reason") {

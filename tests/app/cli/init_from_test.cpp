@@ -148,6 +148,8 @@ TEST_CASE("init --from a table guesses its target and says how to take another")
   newcomer.write("contest/test.csv", "id,town,Price,age,garden\n1,Ulm,3,3,1\n");
   CHECK_THAT(newcomer.spec_from("contest"),
              ContainsSubstring("path: contest\n") && !ContainsSubstring("split"));
+  newcomer.write("tiny.csv", "area,price\n20,10\n30,11\n");
+  CHECK_THAT(newcomer.spec_from("tiny.csv"), ContainsSubstring("kind: mean_squared_error\n"));
   newcomer.write("ragged.csv", "a,b\n1,2\n3\n");
   CHECK_THAT(newcomer.refused("ragged.csv"), ContainsSubstring("row 2 has 1 cell, the header 2"));
 }
@@ -237,6 +239,8 @@ TEST_CASE("init --from a table predicts the columns that --target names") {
     return outcome.errors;
   };
   CHECK_THAT(refused({"radios"}), ContainsSubstring("there is no column 'radios'; did you mean 'radius'?"));
+  CHECK_THAT(refused({"cost"}),
+             ContainsSubstring("there is no column 'cost'; there are diagnosis, ill, old, radius, width\n"));
   CHECK_THAT(refused({"radius", "diagnosis"}), ContainsSubstring("the column 'diagnosis' holds words"));
   newcomer.write_pictures("photos/rose", 4, 20, 20);
   newcomer.write_pictures("photos/tulip", 4, 20, 20);

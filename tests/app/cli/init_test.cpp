@@ -63,6 +63,12 @@ TEST_CASE("init does not replace a file, and refuses what is no spec") {
   CHECK(refused.exit_code == 2);
   CHECK_THAT(refused.errors, ContainsSubstring("job.yaml is there already: --overwrite replaces it"));
   CHECK(content_of(folder / "job.yaml") == "mine");
+  folder.write("rows.csv", "a,b\n1,2\n");
+  const Outcome data = dtrain_command({"init", "rows.csv", "--overwrite", "--epochs", "3"}, there);
+  CHECK(data.exit_code == 2);
+  CHECK_THAT(data.errors, ContainsSubstring("rows.csv is there and no spec; for a spec for such data: dtrain "
+                                            "init --from rows.csv\n"));
+  CHECK(content_of(folder / "rows.csv") == "a,b\n1,2\n");
   CHECK(dtrain_command({"init", "--overwrite", "--epochs", "3"}, there).exit_code == 0);
   CHECK_THAT(content_of(folder / "job.yaml"), ContainsSubstring("epochs: 3"));
   const Outcome unknown = dtrain_command({"init", "new.yaml", "--set", "train.epoch=3"}, there);

@@ -6,12 +6,15 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "architectures/architectures.h"
 #include "catch.h"
 #include "command_line.h"
 #include "data/dataset.h"
 #include "data/example_source.h"
 #include "files.h"
 #include "job_file/load.h"
+#include "models/model.h"
+#include "models/variables.h"
 #include "saved_run.h"
 #include "spec/print.h"
 
@@ -131,6 +134,30 @@ TEST_CASE("a bad file does not keep the others from being predicted") {
   const auto failed = lines_of(dtrain_command({"predict", run, broken, "--json"}).output);
   REQUIRE(failed.size() == 1);
   CHECK_THAT(failed[0].at("error").get<std::string>(), ContainsSubstring("no sound PNG"));
+}
+
+TEST_CASE("a file of the wrong sort is told what the model takes") {
+  const TemporaryFolder folder;
+  const std::string table = folder.write("rows.csv", "a,b,kind\n1,2,x\n3,4,y\n5,6,z\n7,8,x\n");
+  const std::string picture = folder.write("a.pgm", pgm(at::full({1, 4, 4}, 255, at::kByte)));
+  const Outcome of_table = dtrain_command({"predict", save_run(folder.path()), table});
+  CHECK(of_table.exit_code == 3);
+  CHECK_THAT(of_table.errors,
+             ContainsSubstring("rows.csv: no PNG, JPEG, WebP, PGM, PPM or IDX file of images"));
+  const std::string run = save_run(folder / "table", [&](Checkpoint& checkpoint) {
+    const LoadedSpec loaded =
+        parse_spec("data: {dataset: csv, path: " + table + ", target: kind, split: {test: 0.5}}\n" +
+                       "batch: {per_replica: 1}\nmodel: {kind: mlp, hidden: [5]}\n",
+                   "spec");
+    checkpoint.state.spec = print_spec(loaded.spec);
+    const LayerPlan plan = place_layers(expand_layers(loaded.spec.model, 3), {2}, 3);
+    checkpoint.model = copy_variables(*build_model(plan, at::kFloat, 7));
+  });
+  const Outcome of_picture = dtrain_command({"predict", run, picture});
+  INFO(of_picture.errors);
+  CHECK(of_picture.exit_code == 3);
+  CHECK_THAT(of_picture.errors, ContainsSubstring("a.pgm: no table, and this model takes CSV files "
+                                                  "with the columns a, b\n"));
 }
 
 TEST_CASE("what is predicted is numbers, or the checkpoint is refused") {

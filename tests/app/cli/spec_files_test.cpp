@@ -48,6 +48,21 @@ TEST_CASE("a spec that cannot be read") {
                 folder);
   write_file(folder / "messing.yaml", "");
   check_refused({"missing.yaml"}, "directory; did you mean 'messing.yaml'?\n1 problem\n", folder);
+  check_refused({"messing"}, "directory; did you mean 'messing.yaml'?\n1 problem\n", folder);
+  for (const char* name : {"mnist_mirrored", "configs/mnist_mirrored.yaml"})
+    check_refused({name},
+                  "directory; `dtrain configs mnist_mirrored` writes the example of this name to "
+                  "mnist_mirrored.yaml here\n",
+                  folder);
+  std::filesystem::create_directories(folder / "photos");
+  check_refused({"photos"},
+                "a folder; name a file; for a spec for such data: dtrain init --from photos > job.yaml",
+                folder);
+  write_file(folder / "rows.csv", "a,b\n1,2\n");
+  check_refused({"rows.csv"}, "; for a spec for such data: dtrain init --from rows.csv > job.yaml", folder);
+  std::filesystem::create_directories(folder / "a_run");
+  write_file(folder / "a_run/spec.yaml", kGood);
+  check_refused({"a_run"}, "; to resume a run: dtrain run --resume a_run", folder);
   check_refused({""}, "No such file or directory", folder);
   check_refused({"."}, ".: a folder; name a file\n1 problem\n", folder);
   check_refused({"/dev/zero"}, "/dev/zero: not a regular file", folder);
@@ -175,11 +190,16 @@ TEST_CASE("overrides that are malformed are refused as such") {
   refused("train.epochs=", "--set: train.epochs: expected an integer, got nothing");
   refused("train.epochs=many", "--set: train.epochs: expected an integer, got 'many'");
   refused("train.epoch=3", "--set: train.epoch: unknown field; did you mean 'train.epochs'?");
+  refused("lr=3", "--set: lr: unknown field; did you mean 'train.optimizer.learning_rate'?");
+  refused("train.lr=3", "did you mean 'train.optimizer.learning_rate'?");
+  refused("data.batch_size=3", "did you mean 'batch.per_replica'?");
   refused("train=3", "--set: train: is a section; set one of its fields: ");
   refused("train.epochs=[", "--set: train.epochs: ");
   refused("a\x1b[0m=1", "--set: a\\x1b[0m: unknown field");
   refused(repeated("a.", 100'000) + "=1", "--set: ");
   refused("model.layers[99999999999999999999].units=1", "--set: ");
+  refused("model.layers.4.rate=0.3", "is in brackets: --set 'model.layers[4].rate=VALUE' (counted from 0)");
+  refused("phases.0.trainable=[dense]", "--set 'phases[0].trainable=VALUE'");
 }
 
 TEST_CASE("validate goes over all specs and lists the problems of each") {

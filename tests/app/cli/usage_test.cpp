@@ -112,7 +112,11 @@ TEST_CASE("mistakes are told in one line, with what was probably meant, and exit
       // commands
       {{"rnu"}, "unknown command 'rnu'; did you mean 'run'? (commands: run, validate, "},
       {{"Run"}, "did you mean 'run'?"},
-      {{"train"}, "unknown command 'train'"},
+      {{"train", "job.yaml"}, "unknown command 'train'; did you mean 'run'? (commands: run, "},
+      {{"fit"}, "did you mean 'run'?"},
+      {{"evaluate"}, "did you mean 'eval'?"},
+      {{"test"}, "did you mean 'eval'?"},
+      {{"infer"}, "did you mean 'predict'?"},
       {{"runn"}, "did you mean 'run'?"},
       {{"help"}, "see dtrain --help"},
       {{""}, "unknown command ''"},
@@ -136,6 +140,8 @@ TEST_CASE("mistakes are told in one line, with what was probably meant, and exit
       {{"run", "x.yaml", "--learning-rate=0.1"},
        "unknown option '--learning-rate'; a field of the spec is set with --set "
        "train.optimizer.learning_rate=VALUE"},
+      {{"run", "x.yaml", "--lr", "0.1"}, "--set train.optimizer.learning_rate=VALUE"},
+      {{"run", "x.yaml", "--batch-size", "8"}, "--set batch.per_replica=VALUE"},
       {{"plan", "x.yaml", "--strategy.kind", "mirrored"}, "--set strategy.kind=VALUE"},
       // values
       {{"run", "x.yaml", "--set"}, "--set needs a value: --set PATH=VALUE (see dtrain run --help)"},

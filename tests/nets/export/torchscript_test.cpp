@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "bare_layer.h"
 #include "catch.h"
 #include "core/error.h"
 #include "exported_models.h"
@@ -115,12 +116,36 @@ TEST_CASE("a TorchScript model can give probabilities, and tells what it was tol
 }
 
 TEST_CASE("a layer that is named like a word of TorchScript is refused") {
-  const std::string name = GENERATE("in", "training");
+  const std::string name = GENERATE("in", "training", "NoneType");
   const ExportedModel model = exported_model(
       listed_layers("[{kind: flatten}, {kind: dense, units: 3, name: " + name + "}]"), at::kFloat);
   CHECK_THROWS_WITH(
       torchscript_model(model.plan, model.data, model.variables),
       ContainsSubstring("no layer named '" + name + "'") && ContainsSubstring("another --format"));
+}
+
+TEST_CASE("a layer whose expression is not TorchScript is a usage error that names it") {
+  static const LayerKind kFaulty = {.name = "faulty",
+                                    .place = place_elementwise,
+                                    .make = make_module<FunctionLayer<doubled>>,
+                                    .torchscript = script<"torch.twice(x)">};
+  if (find_layer_kind(kFaulty.name) == nullptr) add_layer_kinds({&kFaulty});
+  std::vector<LayerSpec> layers = listed_layers("[{kind: flatten}, {kind: dense, units: 3}, {kind: tanh}]");
+  layers.insert(layers.begin() + 2, {.kind = kFaulty.name});
+  const ExportedModel model = exported_model(layers, at::kFloat);
+  const auto code = [&] {
+    try {
+      torchscript_model(model.plan, model.data, model.variables);
+    } catch (const Error& error) {
+      CHECK_THAT(error.what(),
+                 ContainsSubstring(
+                     "layer faulty (faulty): LibTorch does not take its TorchScript, torch.twice(x): ") &&
+                     ContainsSubstring("aten::twice"));
+      return error.code();
+    }
+    return ExitCode::kDone;
+  };
+  CHECK(code() == ExitCode::kUsage);
 }
 
 TEST_CASE("variables that are missing are named") {

@@ -119,6 +119,42 @@ TEST_CASE("where the first window is spoiled, the training began with its first 
   CHECK(warnings(15, 5).empty());
 }
 
+TEST_CASE("a model of numbers that ends worse than the mean of the targets is told, with what to change") {
+  const JobPlan job = small_job();
+  JobPlan with_validation = job;
+  with_validation.data.validation_examples = 2;
+  // Of targets 1 and 3, both predicted as `predicted`: r2 is 1 - (predicted - 2)^2 - 1.
+  const auto sums_of_numbers = [](double predicted) {
+    TrainSpec train;
+    train.loss.kind = "mean_squared_error";
+    MetricSums sums;
+    sums.add_batch(*make_objective(train), at::full({2, 1}, predicted), at::tensor({1.0F, 3.0F}).view({2, 1}),
+                   at::scalar_tensor(1.0));
+    return sums;
+  };
+  const auto warnings = [&](const JobPlan& planned, double evaluated, double tested) {
+    RecordingSink sink;
+    RunReporter reporter(planned, planned.distributed_run(), sink);
+    reporter.on_run_start();
+    reporter.on_evaluation(1, 1, 1, sums_of_numbers(evaluated));
+    if (planned.data.has_validation()) reporter.on_final_test(1, 1, 1, sums_of_numbers(tested));
+    reporter.on_run_end(1, 1);
+    std::vector<std::string> texts;
+    for (const Event& event : sink.of("warning")) texts.push_back(event["text"]);
+    return texts;
+  };
+  const std::vector<std::string> told = {
+      "r2 of the test examples is -0.25: the mean of the targets would predict them better; usually "
+      "train.optimizer.learning_rate does not fit (dtrain find-lr looks for one), or the targets need a "
+      "scale "
+      "of about 1 (docs/tables.md)"};
+  CHECK(warnings(job, 2.5, 0) == told);
+  CHECK(warnings(job, 2, 0).empty());  // as good as the mean
+  REQUIRE(warnings(with_validation, 2.5, 2).size() == 1);
+  CHECK_THAT(warnings(with_validation, 2.5, 2)[0], ContainsSubstring("r2 of the validation examples"));
+  CHECK(warnings(with_validation, 2, 2.5).empty());
+}
+
 TEST_CASE("the loss scale and the updates that it cost are told") {
   const JobPlan job = small_job({"train.precision=fp16_mixed"});
   const auto scale = std::make_shared<LossScale>();
