@@ -40,7 +40,9 @@ void in_pieces(int64_t numbers, const Operation& operation, float* result, const
   });
 }
 
-// The passes of a function of LibTorch whose gradient follows from its output, or from its input.
+// The passes of a function whose gradient follows from its output, or from its input: kForward(output, input)
+// and kBackward(input_gradient, output_gradient, output or input). Both write into their first tensor, as the
+// functions of LibTorch do whose names end in _out; where there is none, write one that copies its result.
 template <auto kForward, auto kBackward, bool kFromOutput = true>
 constexpr LayerPasses kElementwisePasses = {
     .forward = [](const LayerWork& work) { in_pieces(numbers_of(work), kForward, work.output, work.input); },
@@ -53,8 +55,7 @@ constexpr LayerPasses kElementwisePasses = {
     .reads_input = !kFromOutput,
     .reads_output = kFromOutput};
 
-// 0 where `condition` holds, as the gradient where an activation is flat; a condition on not-a-number does
-// not.
+// 0 where `condition` holds (of not-a-number none does): the gradient where an activation is flat.
 inline Value zero_where(const Value& condition, const Value& gradient) {
   TextBuilder& builder = *gradient.builder;
   return builder.select(condition, builder.like(gradient, 0), gradient);

@@ -1,5 +1,4 @@
-// The kinds of layers that dtrain has: one file of this folder describes each, or several that are much
-// alike.
+// The kinds of layers that dtrain has: a file of this folder describes one, or several that are much alike.
 #pragma once
 
 #include <vector>

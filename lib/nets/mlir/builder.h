@@ -76,7 +76,7 @@ class TextBuilder {
   Value like(const Value& value, double number) { return constant(number, value.element, value.shape); }
   Value iota(const std::string& element, const Shape& shape, int64_t dimension);
 
-  // An operation whose result has the type of its operands, of which one may be a number.
+  // The operation of StableHLO with this name. Its result has the operands' type; one may be a number.
   Value apply(const std::string& operation, const Value& a);
   Value apply(const std::string& operation, const Value& a, const Value& b);
   Value error_function(const Value& a);

@@ -32,9 +32,9 @@ class Optimizer {
     begin_step(learning_rate);
     update();
   }
-  // The two halves of a step. begin_step() counts the step and stores the learning rate where update() reads
-  // it. update() works only on the parameters' device, so that the device can record it and replay it in
-  // every step.
+  // The two halves of a step. begin_step() counts the step and stores the learning rate, and all else that
+  // the number of the step changes, where update() reads it. update() works only on the parameters' device,
+  // so that the device can record it and replay it in every step.
   virtual void begin_step(double learning_rate) = 0;
   void update();
   // The second half for the parameters with these numbers, at least one. Each parameter is updated once in a

@@ -1,4 +1,4 @@
-// The computations and properties of each optimizer. Its name and fields are in spec/optimizers.
+// The computations and properties of each optimizer. Its name and fields are in spec/optimizer_kinds.h.
 #pragma once
 
 #include <functional>

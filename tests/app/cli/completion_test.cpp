@@ -9,6 +9,7 @@
 #include "catch.h"
 #include "command_line.h"
 #include "files.h"
+#include "spec/fields.h"
 
 namespace dtrain {
 namespace {
@@ -42,6 +43,12 @@ std::string script_of(const std::string& shell) {
 }
 
 using Words = std::set<std::string>;
+
+Words each_after(const std::string& begin, const std::vector<std::string>& ends) {
+  Words words;
+  for (const std::string& end : ends) words.insert(begin + end);
+  return words;
+}
 
 // What is offered to somebody who has typed these words and completes the last of them.
 struct Completion {
@@ -108,8 +115,7 @@ TEST_CASE("bash and zsh complete commands, options, shells and files") {
       {{"run", "--set", "train.optimizer.ki"}, {"train.optimizer.kind="}},
       {{"run", "job.yaml", "--set", "strategy.kind=mi"}, {"strategy.kind=mirrored"}},
       {{"run", "job.yaml", "--set", "train.optimizer.kind="},
-       {"train.optimizer.kind=sgd", "train.optimizer.kind=rmsprop", "train.optimizer.kind=adam",
-        "train.optimizer.kind=adamw", "train.optimizer.kind=lion"}},
+       each_after("train.optimizer.kind=", optimizer_kinds().built)},
       {{"plan", "--set", "data.shuffle=f"}, {"data.shuffle=false"}},
       {{"sweep", "--set", "data.train_examples=a"}, {"data.train_examples=all"}},
       {{"run", "--unset", "compare"}, {"compare", "compare.baseline"}},

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "optim/optimizer.h"
 #include "spec/optimizer_kinds.h"
 
 namespace dtrain {

@@ -49,7 +49,7 @@ at::Tensor find(const Variables& variables, const std::string& name) {
 
 TEST_CASE("a training that was collected and restored goes on bit for bit, optimizer and all") {
   const std::string communication = GENERATE("shared_memory", "gloo");
-  JobSpec spec = spec_with(GENERATE("sgd", "rmsprop", "adam", "lion"));
+  JobSpec spec = spec_with(GENERATE(from_range(optimizer_names())));
   spec.strategy.communication = communication;
   const int replicas = GENERATE(1, 2, 3);
   INFO(communication << " " << spec.train.optimizer.kind << " " << replicas);
