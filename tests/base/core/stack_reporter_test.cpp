@@ -24,7 +24,7 @@ struct Child {
   int status = 0;
 };
 template <class Body>
-Child in_child(Body body) {
+Child run_in_child(Body body) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const pid_t child = ::fork();
@@ -58,7 +58,7 @@ void quit_from_outside(pid_t process) {
 
 // The reporter has written when its thread asks for the next description.
 TEST_CASE("every thread's stack is written, and all of them go on") {
-  const Child child = in_child([] {
+  const Child child = run_in_child([] {
     std::mutex held;
     held.lock();
     std::thread waiting([&] { const std::lock_guard lock(held); });
@@ -84,7 +84,7 @@ TEST_CASE("every thread's stack is written, and all of them go on") {
 }
 
 TEST_CASE("a thread that blocks the signal is named and not waited for, and nobody is ended by a late one") {
-  const Child child = in_child([] {
+  const Child child = run_in_child([] {
     sigset_t quit;
     sigemptyset(&quit);
     sigaddset(&quit, SIGQUIT);
@@ -119,7 +119,7 @@ TEST_CASE("a thread that blocks the signal is named and not waited for, and nobo
 }
 
 TEST_CASE("once it is gone SIGQUIT is ignored") {
-  const Child child = in_child([] {
+  const Child child = run_in_child([] {
     {
       const StackReporter reporter([] { return "nothing"; });
     }

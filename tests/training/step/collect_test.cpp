@@ -8,6 +8,7 @@
 
 #include "catch.h"
 #include "core/error.h"
+#include "core/named.h"
 #include "data/dataset.h"
 #include "models/layer_specs.h"
 #include "optim/optimizer_specs.h"
@@ -49,7 +50,7 @@ at::Tensor find(const Variables& variables, const std::string& name) {
 
 TEST_CASE("a training that was collected and restored goes on bit for bit, optimizer and all") {
   const std::string communication = GENERATE("shared_memory", "gloo");
-  JobSpec spec = spec_with(GENERATE(from_range(optimizer_names())));
+  JobSpec spec = spec_with(GENERATE(from_range(names_of_rows(all_optimizers()))));
   spec.strategy.communication = communication;
   const int replicas = GENERATE(1, 2, 3);
   INFO(communication << " " << spec.train.optimizer.kind << " " << replicas);

@@ -12,6 +12,7 @@
 #include "catch.h"
 #include "comm/group_threads.h"
 #include "core/error.h"
+#include "core/named.h"
 #include "data/dataset.h"
 #include "optim/optimizer_specs.h"
 #include "strategy/replicas.h"
@@ -19,7 +20,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int kSteps = 6;
+constexpr int kWatchedSteps = 6;
 
 // A low bit of the mantissa of a float32 parameter's last element. The lowest ones would be lost again when
 // updates are rounded.
@@ -119,7 +120,7 @@ TEST_CASE("a flipped bit in a copy of the variables is found, however long ago, 
   const auto failures = failures_of(
       spec, replicas,
       [&, culprit = culprit](Trained& trained) {
-        for (int step = 0; step < kSteps; ++step) {
+        for (int step = 0; step < kWatchedSteps; ++step) {
           trained.step();
           if (step == 1) trained.strategy->check_variables();
           if (step == 1 && trained.rank == culprit) flip_a_bit(trained.model->parameters().front());
@@ -157,7 +158,7 @@ TEST_CASE("a flipped bit in what one replica updates is found by the step after 
   const int owner = replicas - 1;  // of the last parameter
   std::string name;
   const auto failures = failures_of(spec_of(kind, communication), replicas, [&](Trained& trained) {
-    for (int step = 0; step < kSteps; ++step) {
+    for (int step = 0; step < kWatchedSteps; ++step) {
       demand(step <= 3, "the step after the check fails");
       trained.step();
       if (step != 2) continue;
@@ -221,7 +222,7 @@ TEST_CASE("nothing is found where nothing is wrong") {
       GENERATE(Owned{"mirrored", "shared_memory", 3}, Owned{"mirrored", "gloo", 3},
                Owned{"central_storage", "auto", 2}, Owned{"one_device", "auto", 1});
   JobSpec spec = spec_of(kind, communication);
-  set_kind(spec.train.optimizer, GENERATE(from_range(optimizer_names())));
+  set_kind(spec.train.optimizer, GENERATE(from_range(names_of_rows(all_optimizers()))));
   const std::string more = GENERATE("", "ema", "clip", "decay", "fp16_mixed", "accumulate");
   if (more == "ema") spec.train.ema.decay = 0.9;
   if (more == "clip") spec.train.clip_norm = 0.1;
@@ -231,7 +232,7 @@ TEST_CASE("nothing is found where nothing is wrong") {
   INFO(kind << " " << communication << " " << spec.train.optimizer.kind << " " << more);
   const auto failures = failures_of(spec, replicas, [&](Trained& trained) {
     Share test;
-    for (int step = 0; step < kSteps; ++step) {
+    for (int step = 0; step < kWatchedSteps; ++step) {
       trained.step();
       demand(trained.strategy->check_variables().empty(), "no warning");
       if (step == 3) trained.strategy->evaluate(test);

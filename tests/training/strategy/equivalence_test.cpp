@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "catch.h"
+#include "core/named.h"
 #include "models/layer_specs.h"
 #include "optim/optimizer_specs.h"
 #include "spec/augment_kinds.h"
@@ -46,7 +47,7 @@ TEST_CASE("a device that holds the examples and replays its steps comes to the w
   spec.model.dtype = "float64";
   spec.data.mean = 0.13;
   spec.data.standard_deviation = 0.31;
-  set_kind(spec.train.optimizer, GENERATE(from_range(optimizer_names())));
+  set_kind(spec.train.optimizer, GENERATE(from_range(names_of_rows(all_optimizers()))));
   spec.train.learning_rate_scaling.warmup_steps = 30;  // a rate of its own for each step
   const Dataset dataset = load_dataset(spec.data, 1);
   const int replicas = GENERATE(1, 2);
@@ -62,7 +63,7 @@ TEST_CASE("a device that holds the examples and replays its steps comes to the w
 
 TEST_CASE("central storage trains the very weights that mirroring does") {
   JobSpec spec = with_batch(small_spec(), 8);
-  set_kind(spec.train.optimizer, GENERATE(from_range(optimizer_names())));
+  set_kind(spec.train.optimizer, GENERATE(from_range(names_of_rows(all_optimizers()))));
   spec.strategy.communication = "shared_memory";
   const int replicas = GENERATE(2, 3);
   const Dataset dataset = load_dataset(spec.data, 1);

@@ -8,6 +8,7 @@
 
 #include "catch.h"
 #include "core/error.h"
+#include "core/named.h"
 #include "models/variables.h"
 #include "optim/optimizer_specs.h"
 #include "strategy/replicas.h"
@@ -17,7 +18,7 @@ namespace dtrain {
 namespace {
 
 TEST_CASE("one worker trains what one device trains, however the variables are divided") {
-  const std::string optimizer = GENERATE(from_range(optimizer_names()));
+  const std::string optimizer = GENERATE(from_range(names_of_rows(all_optimizers())));
   const int count = GENERATE(1, 2, 4);
   const int steps = 30;  // 24 an epoch
   JobSpec spec = spec_of(1);
@@ -90,7 +91,7 @@ at::Tensor tensor_of(const Variables& variables, const std::string& name) {
 }
 
 TEST_CASE("a training goes on as if it had not ended, on another number of servers too") {
-  const std::string optimizer = GENERATE(from_range(optimizer_names()));
+  const std::string optimizer = GENERATE(from_range(names_of_rows(all_optimizers())));
   const int before = GENERATE(1, 3), after = GENERATE(1, 2);
   JobSpec spec = spec_of(1);
   set_kind(spec.train.optimizer, optimizer);
