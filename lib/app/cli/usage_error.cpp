@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "cli/command_line.h"
+#include "cli/options.h"
 #include "core/text.h"
 #include "spec/fields.h"
 
