@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include "cli/command_line.h"
+#include "cli/options.h"
 #include "commands/shared.h"
 #include "core/exit_codes.h"
 #include "core/files.h"

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <utility>
 
-#include "cli/command_line.h"
+#include "cli/options.h"
 #include "core/error.h"
 #include "core/named.h"
 #include "core/text.h"

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <vector>
 
-#include "cli/command_line.h"
+#include "cli/options.h"
 #include "core/error.h"
 #include "core/signals.h"
 #include "core/terminal.h"

@@ -1,7 +1,7 @@
 // The options of the subcommands about runs and checkpoints.
 #include <fmt/format.h>
 
-#include "cli/command_line.h"
+#include "cli/options.h"
 #include "core/exit_codes.h"
 #include "core/text.h"
 #include "inference/evaluation.h"

@@ -1,7 +1,7 @@
 // The options of the subcommands that look for good values of a spec's fields.
 #include <fmt/format.h>
 
-#include "cli/command_line.h"
+#include "cli/options.h"
 #include "core/exit_codes.h"
 #include "traits/objectives.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/command_line.h"
+#include "cli/options.h"
 #include "core/exit_codes.h"
 #include "core/patterns.h"
 #include "core/text.h"

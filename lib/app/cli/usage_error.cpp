@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "cli/command_line.h"
+#include "cli/options.h"
 #include "core/text.h"
 #include "spec/fields.h"
 

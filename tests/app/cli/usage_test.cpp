@@ -3,7 +3,7 @@
 #include <regex>
 
 #include "catch.h"
-#include "cli/command_line.h"
+#include "cli/options.h"
 #include "command_line.h"
 #include "core/exit_codes.h"
 #include "core/version.h"
