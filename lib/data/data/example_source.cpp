@@ -33,9 +33,12 @@ void fetch_ahead(const uint8_t* data, int64_t bytes) {
     __builtin_prefetch(data + offset);
 }
 
+// Not the stride, which says nothing where there is one row.
+int64_t row_size(const at::Tensor& rows) { return rows.numel() / std::max<int64_t>(1, rows.size(0)); }
+
 void normalise_rows(const at::Tensor& images, std::span<const int64_t> rows, const at::Tensor& values,
                     const at::Tensor& out) {
-  const int64_t pixels = images.stride(0);
+  const int64_t pixels = row_size(images);
   const uint8_t* const source = images.const_data_ptr<uint8_t>();
   for (size_t row = 0; row < rows.size(); ++row) {
     if (row + kAhead < rows.size()) fetch_ahead(source + rows[row + kAhead] * pixels, pixels);
@@ -46,7 +49,7 @@ void normalise_rows(const at::Tensor& images, std::span<const int64_t> rows, con
 // Plain loops, as in map_pixels().
 template <typename From, typename To = From>
 void gather_as(const at::Tensor& stored, std::span<const int64_t> rows, at::Tensor& out) {
-  const int64_t numbers = stored.numel() / std::max<int64_t>(1, stored.size(0));
+  const int64_t numbers = row_size(stored);
   const From* source = stored.const_data_ptr<From>();
   To* target = out.mutable_data_ptr<To>();
   for (const int64_t row : rows) {

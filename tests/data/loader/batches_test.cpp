@@ -398,6 +398,15 @@ TEST_CASE("an error in the prefetch thread is thrown by next(), and the loader c
   }
 }
 
+// As a decoder makes it: the only row of a contiguous tensor may have any stride.
+TEST_CASE("a single picture is read whole, whatever its stride is") {
+  const StoredExamples images = numbered_images(1);
+  const at::Tensor decoded = images.inputs.view({4, 3, 1}).permute({2, 0, 1}).unsqueeze(0);
+  REQUIRE(decoded.is_contiguous());
+  REQUIRE(decoded.stride(0) == 1);
+  CHECK(same(epoch_of({decoded, images.targets}, options_for(1)), epoch_of(images, options_for(1))));
+}
+
 TEST_CASE("options that make no sense are refused") {
   const StoredExamples images = numbered_images(10);
   const auto message_for = [&](const StoredExamples& data, const LoaderOptions& options) {
