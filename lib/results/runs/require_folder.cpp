@@ -78,8 +78,7 @@ void require_folder(const fs::path& from, ExitCode code) {
     throw Error(code, "{} is a file; name the folder of a run or of a checkpoint", path.string());
   std::vector<std::string> similar = similar_folders(path);
   const fs::path parent = path.has_parent_path() ? path.parent_path() : "runs";
-  if (similar.empty() && fs::is_directory(parent / path.filename(), none))
-    similar.push_back((parent / path.filename()).string());
+  if (fs::is_directory(parent / path.filename(), none)) similar = {(parent / path.filename()).string()};
   const std::vector<fs::path> runs = runs_in(parent);
   throw Error(code, "{}: there is no such folder{}", path.string(),
               !similar.empty() ? fmt::format("; did you mean {}?", join(similar, " or "))
