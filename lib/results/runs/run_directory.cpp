@@ -45,13 +45,9 @@ std::vector<fs::path> runs_in(const fs::path& folder) {
   return runs;
 }
 
-// Of a run that is not there: one of this name in the folder of runs, or else the newest.
-std::string advice_on_missing(const fs::path& path) {
-  std::error_code none;
-  const fs::path parent = path.has_parent_path() ? path.parent_path() : "runs";
-  const fs::path other = parent / path.filename();
-  if (fs::is_directory(other, none)) return fmt::format("; did you mean {}?", other.string());
-  const std::vector<fs::path> runs = runs_in(parent);
+// Of a run that is not there: the newest of those beside it.
+std::string newest_beside(const fs::path& path) {
+  const std::vector<fs::path> runs = runs_in(path.has_parent_path() ? path.parent_path() : "runs");
   return runs.empty() ? "" : "; the newest run is " + runs.front().string();
 }
 
@@ -182,7 +178,11 @@ void make_empty_file(const fs::path& path) {
 void require_run(const fs::path& from, ExitCode code, const std::string& usage) {
   const fs::path path = from.has_filename() ? from : from.parent_path();
   std::error_code none;
-  require_folder(path, code, fs::exists(path, none) ? "" : advice_on_missing(path));
+  const bool exists = fs::exists(path, none);
+  const fs::path named = "runs" / path;
+  if (!exists && path.is_relative() && !path.has_parent_path() && fs::is_directory(named, none))
+    throw Error(code, "{}: there is no such folder; did you mean {}?", path.string(), named.string());
+  require_folder(path, code, exists ? "" : newest_beside(path));
   if (fs::exists(path / "metrics.jsonl", none) || fs::exists(path / "checkpoints", none)) return;
   const std::vector<fs::path> runs = runs_in(path);
   if (runs.empty()) return;

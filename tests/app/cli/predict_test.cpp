@@ -138,7 +138,10 @@ TEST_CASE("a bad file does not keep the others from being predicted") {
 
 TEST_CASE("a file of the wrong sort is told what the model takes") {
   const TemporaryFolder folder;
-  const std::string table = folder.write("rows.csv", "a,b,kind\n1,2,x\n3,4,y\n5,6,z\n7,8,x\n");
+  std::string rows = "a,b,kind\n";
+  for (int row = 0; row < 30; ++row)
+    rows += std::to_string(row) + ",2," + static_cast<char>('x' + row % 3) + "\n";
+  const std::string table = folder.write("rows.csv", rows);
   const std::string picture = folder.write("a.pgm", pgm(at::full({1, 4, 4}, 255, at::kByte)));
   const Outcome of_table = dtrain_command({"predict", save_run(folder.path()), table});
   CHECK(of_table.exit_code == 3);
