@@ -180,7 +180,7 @@ void require_run(const fs::path& from, ExitCode code, const std::string& usage) 
   std::error_code none;
   const bool exists = fs::exists(path, none);
   const fs::path named = "runs" / path;
-  if (!exists && path.is_relative() && !path.has_parent_path() && fs::is_directory(named, none))
+  if (!exists && !path.has_parent_path() && fs::is_directory(named, none))
     throw Error(code, "{}: there is no such folder; did you mean {}?", path.string(), named.string());
   require_folder(path, code, exists ? "" : newest_beside(path));
   if (fs::exists(path / "metrics.jsonl", none) || fs::exists(path / "checkpoints", none)) return;
