@@ -57,7 +57,7 @@ struct Cached {
   }
 };
 
-std::string weights_of(const Job& job) {
+std::string weight_bytes_of(const Job& job) {
   return content_of(checkpoints_of(job) / "step-000000040" / "model.safetensors");
 }
 
@@ -66,7 +66,7 @@ std::string weights_from_memory() {
   const Job job(kFeatureSpec);
   CHECK(cached.trained(job, {"phases[0].cache_features=memory"}) == "");
   CHECK_FALSE(fs::exists(cached.data()));
-  return weights_of(job);
+  return weight_bytes_of(job);
 }
 
 TEST_CASE("features on disk are read by later runs, which train the same bits") {
@@ -82,13 +82,13 @@ TEST_CASE("features on disk are read by later runs, which train the same bits") 
              ContainsSubstring("features of phase 1 of 2: read from " + files.begin()->string()));
   CHECK(cached.files() == files);
   const std::string weights = weights_from_memory();
-  CHECK(weights_of(first) == weights);
-  CHECK(weights_of(second) == weights);
+  CHECK(weight_bytes_of(first) == weights);
+  CHECK(weight_bytes_of(second) == weights);
   const auto checkpoint = checkpoints_of(first) / "step-000000020";
   const Finished run = run_program(resumed.run({"--resume", checkpoint.string()}), cached.options);
   REQUIRE(run.exit_code == 0);
   CHECK_THAT(run.output, ContainsSubstring("read from"));
-  CHECK(weights_of(resumed) == weights);
+  CHECK(weight_bytes_of(resumed) == weights);
 }
 
 TEST_CASE("other weights, data, layers or processes have other features on disk") {
@@ -125,7 +125,7 @@ TEST_CASE("a damaged file of features is computed anew and replaced") {
     CHECK_THAT(cached.trained(job),
                ContainsSubstring("computed again, for this file is damaged: " + file.string()) &&
                    ContainsSubstring("kept for later runs"));
-    CHECK(weights_of(job) == weights);
+    CHECK(weight_bytes_of(job) == weights);
     CHECK(content_of(file) == whole);
   }
 }
@@ -158,7 +158,7 @@ TEST_CASE("without room on the disk features are in memory, and the run says so"
   write_file(cached.folder / "cache", "no folder");
   CHECK_THAT(cached.trained(job), ContainsSubstring("the features are not kept on disk: ") &&
                                       ContainsSubstring("Not a directory"));
-  CHECK(weights_of(job) == weights_from_memory());
+  CHECK(weight_bytes_of(job) == weights_from_memory());
 }
 
 TEST_CASE("features that are computed at once stay in memory unless the spec says otherwise") {
