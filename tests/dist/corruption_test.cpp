@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 // A learning rate so small that weights stay as they were made, bit for bit: what is in a checkpoint is what
 // is in memory. Some pixels of synthetic images are never 0; a huge weight would show in the loss at once.
-const char* const kSpec = R"(name: corrupt
+const char* const kCorruptionSpec = R"(name: corrupt
 strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}
 data: {dataset: synthetic, train_examples: 4000, test_examples: 100, shape: [1, 4, 4], classes: 4}
 batch: {per_replica: 16}
@@ -81,7 +81,7 @@ void flip_a_bit(const Job& job, int rank, const at::Tensor& weights) {
 }
 
 TEST_CASE("a job whose replicas disagree goes on by itself from before that") {
-  const Job job(kSpec);
+  const Job job(kCorruptionSpec);
   Program program(job.run(Job::set({"strategy.communication=gloo"})));
   const at::Tensor weights = weights_of(job);
   flip_a_bit(job, 1, weights);
@@ -110,7 +110,7 @@ TEST_CASE("a flipped bit of a replica's weights ends the job, which goes on from
   const auto [replicas, rank, said] =
       GENERATE(Case{2, 1, "memory of one of rank 0 on host "}, Case{3, 1, "memory of rank 1 on host "},
                Case{3, 0, "memory of rank 0 on host "});
-  const Job job(kSpec);
+  const Job job(kCorruptionSpec);
   Program program(job.run(gloo + Job::set({fmt::format("strategy.replicas={}", replicas)})));
   const at::Tensor weights = weights_of(job);
   flip_a_bit(job, rank, weights);

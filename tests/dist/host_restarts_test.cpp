@@ -12,7 +12,7 @@ namespace dtrain {
 namespace {
 
 // A replica on each host. Without what each replica does for itself, so that fewer come to the same.
-const char* const kSpec = R"(name: several
+const char* const kHostRestartsSpec = R"(name: several
 strategy: {kind: multi_worker_mirrored, threads_per_replica: 1}
 data: {dataset: synthetic, train_examples: 960, test_examples: 120, shape: [1, 4, 4], classes: 4}
 batch: {global: 24}
@@ -41,7 +41,7 @@ void wait_for_all(Hosts& hosts, int count) {
 
 // The final loss on so many hosts that nobody disturbed.
 double undisturbed_loss(int count) {
-  const Job job(kSpec);
+  const Job job(kHostRestartsSpec);
   Hosts hosts(job, count);
   start_all(hosts, count);
   wait_for_all(hosts, count);
@@ -49,7 +49,7 @@ double undisturbed_loss(int count) {
 }
 
 TEST_CASE("a replica that dies on another host is replaced, to the same bits") {
-  const Job job(kSpec);
+  const Job job(kHostRestartsSpec);
   Hosts hosts(job, 2);
   start_all(hosts, 2);
   wait_for_checkpoint(job, 40);
@@ -62,7 +62,7 @@ TEST_CASE("a replica that dies on another host is replaced, to the same bits") {
 }
 
 TEST_CASE("a host that is lost and started again takes its place, to the same bits") {
-  const Job job(kSpec);
+  const Job job(kHostRestartsSpec);
   Hosts hosts(job, 2);
   start_all(hosts, 2);
   wait_for_checkpoint(job, 40);
@@ -76,7 +76,7 @@ TEST_CASE("a host that is lost and started again takes its place, to the same bi
 }
 
 TEST_CASE("a stop on another host while the next restart waits stops the job, and all say where") {
-  const Job job(kSpec);
+  const Job job(kHostRestartsSpec);
   Hosts hosts(job, 2);
   start_all(
       hosts, 2,
@@ -99,7 +99,7 @@ TEST_CASE("a stop on another host while the next restart waits stops the job, an
 }
 
 TEST_CASE("a host that does not come back ends the job when all are needed") {
-  const Job job(kSpec);
+  const Job job(kHostRestartsSpec);
   Hosts hosts(job, 3);
   start_all(hosts, 3, Job::set({"network.rendezvous_timeout_seconds=3"}));
   wait_for_checkpoint(job, 40);
@@ -117,7 +117,7 @@ TEST_CASE("a host that does not come back ends the job when all are needed") {
 }
 
 TEST_CASE("a job goes on without a host where that is allowed, with the same global batch") {
-  const Job job(kSpec);
+  const Job job(kHostRestartsSpec);
   Hosts hosts(job, 3);
   start_all(hosts, 3, Job::set({"network.rendezvous_timeout_seconds=3", "restarts.min_replicas=2"}));
   wait_for_checkpoint(job, 40);

@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-const char* const kSpec = R"(name: served
+const char* const kParameterServerSpec = R"(name: served
 strategy: {kind: parameter_server, servers: 2, workers: 3, threads_per_replica: 1, min_shard_kib: 1}
 data: {dataset: synthetic, train_examples: 1000, test_examples: 100, shape: [1, 8, 8], classes: 4}
 batch: {per_replica: 16}
@@ -24,7 +24,7 @@ constexpr int kWorkers = 3;
 int64_t updates_of(const Event& worker) { return worker.at("updates"); }
 
 TEST_CASE("workers train on every example once an epoch, and the servers say how") {
-  const Job job(kSpec);
+  const Job job(kParameterServerSpec);
   const Finished run = run_program(job.run());
   INFO(run.output << run.errors);
   REQUIRE(run.exit_code == 0);
@@ -57,9 +57,9 @@ TEST_CASE("workers train on every example once an epoch, and the servers say how
 }
 
 TEST_CASE("one server and one worker train what one device trains") {
-  const Job served(kSpec), alone(kSpec);
+  const Job served(kParameterServerSpec), alone(kParameterServerSpec);
   REQUIRE(run_program(served.run(Job::set({"strategy.servers=1", "strategy.workers=1"}))).exit_code == 0);
-  std::string spec = kSpec;
+  std::string spec = kParameterServerSpec;
   const std::string strategy =
       "{kind: parameter_server, servers: 2, workers: 3, threads_per_replica: 1, "
       "min_shard_kib: 1}";
@@ -76,7 +76,7 @@ TEST_CASE("one server and one worker train what one device trains") {
 TEST_CASE("a killed worker costs its own share only") {
   const int rank = GENERATE(1, 2);
   const std::string bound = GENERATE("none", "4");
-  const Job job(kSpec);
+  const Job job(kParameterServerSpec);
   Program program(job.run(
       Job::set({"train.epochs=30", "evaluate.every_epochs=1000", "strategy.max_staleness=" + bound})));
   job.wait_for_connections(rank);
@@ -99,7 +99,7 @@ TEST_CASE("a killed worker costs its own share only") {
 
 TEST_CASE("a killed worker is started again and does all of its share") {
   const auto [bound, kills] = GENERATE(table<std::string, int>({{"none", 1}, {"4", 2}}));
-  const Job job(kSpec);
+  const Job job(kParameterServerSpec);
   Program program(job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000",
                                     "strategy.restart_workers=2", "strategy.max_staleness=" + bound})));
   job.wait_for_step();
@@ -140,7 +140,7 @@ TEST_CASE("a killed worker is started again and does all of its share") {
 
 // The servers have never met the first one, and do not wait for it.
 TEST_CASE("a worker that is killed before it has met the servers comes all the same") {
-  const Job job(kSpec);
+  const Job job(kParameterServerSpec);
   Program program(
       job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000", "strategy.restart_workers=1"})));
   ::kill(job.wait_for_replica(1).process, SIGKILL);
@@ -156,7 +156,7 @@ TEST_CASE("a worker that is killed before it has met the servers comes all the s
 // Others wait for it once: all servers give it up when one has done so.
 TEST_CASE("a worker that stops for ever is given up where others wait for it") {
   const std::string bound = GENERATE("none", "4");
-  const Job job(kSpec);
+  const Job job(kParameterServerSpec);
   Program program(job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000",
                                     "strategy.timeout_seconds=2", "strategy.max_staleness=" + bound})));
   job.wait_for_connections(2);
@@ -176,7 +176,7 @@ TEST_CASE("a worker that stops for ever is given up where others wait for it") {
 }
 
 TEST_CASE("a worker that stops for ever is started again") {
-  const Job job(kSpec);
+  const Job job(kParameterServerSpec);
   Program program(job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000",
                                     "strategy.timeout_seconds=2", "strategy.restart_workers=1"})));
   job.wait_for_connections(2);
@@ -204,7 +204,7 @@ void check_ends_with(Program& program, const Job& job, const std::string& name, 
 
 TEST_CASE("a killed server ends the job and is named") {
   const int server = GENERATE(0, 1);
-  const Job job(kSpec);
+  const Job job(kParameterServerSpec);
   Program program(job.run(kEndless));
   job.wait_for_step();
   ::kill(job.wait_for_replica(kWorkers + server).process, SIGKILL);
@@ -213,7 +213,7 @@ TEST_CASE("a killed server ends the job and is named") {
 
 TEST_CASE("a server that stops answering ends the job and is named") {
   const int server = GENERATE(0, 1);
-  const Job job(kSpec);
+  const Job job(kParameterServerSpec);
   Program program(job.run(kEndless + Job::set({"strategy.timeout_seconds=2"})));
   job.wait_for_step();
   ::kill(job.wait_for_replica(kWorkers + server).process, SIGSTOP);
@@ -221,7 +221,7 @@ TEST_CASE("a server that stops answering ends the job and is named") {
 }
 
 TEST_CASE("the worker that evaluates is needed") {
-  const Job job(kSpec);
+  const Job job(kParameterServerSpec);
   Program program(job.run(kEndless));
   job.wait_for_step();
   ::kill(job.wait_for_replica(0).process, SIGKILL);
@@ -231,7 +231,7 @@ TEST_CASE("the worker that evaluates is needed") {
 // A worker that runs a fifth of the time: it is stopped whenever it has made an update, until the servers
 // have made some by others.
 TEST_CASE("the staleness of no update exceeds the bound, however slow a worker is") {
-  const Job job(kSpec);
+  const Job job(kParameterServerSpec);
   Program program(job.run(Job::set({"train.epochs=20", "evaluate.every_epochs=1000", "metrics.every_steps=1",
                                     "strategy.max_staleness=4"})));
   job.wait_for_step();
@@ -253,7 +253,7 @@ TEST_CASE("the staleness of no update exceeds the bound, however slow a worker i
 }
 
 TEST_CASE("a signal stops servers and workers") {
-  const Job job(kSpec);
+  const Job job(kParameterServerSpec);
   Program program(job.run(kEndless));
   job.wait_for_step();
   program.send(SIGINT);
@@ -262,7 +262,7 @@ TEST_CASE("a signal stops servers and workers") {
 }
 
 TEST_CASE("servers and workers that a launcher starts must be as many as the spec says") {
-  const Job job(kSpec);
+  const Job job(kParameterServerSpec);
   ProgramOptions options;
   options.environment = {{"RANK", "0"},
                          {"WORLD_SIZE", "4"},

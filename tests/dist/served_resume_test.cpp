@@ -12,7 +12,7 @@ namespace dtrain {
 namespace {
 
 // With everything that has to be remembered: momenta, a generator, moving statistics, a schedule.
-const char* const kSpec = R"(name: served
+const char* const kServedResumeSpec = R"(name: served
 strategy: {kind: parameter_server, servers: 2, workers: 1, threads_per_replica: 1, min_shard_kib: 1}
 data: {dataset: synthetic, train_examples: 1000, test_examples: 100, shape: [1, 4, 4], classes: 4}
 batch: {per_replica: 16}
@@ -54,10 +54,10 @@ at::Tensor steps_of_workers(const Job& job) {
 }
 
 TEST_CASE("a stopped job of one worker goes on bit for bit") {
-  static const Job whole(kSpec);
+  static const Job whole(kServedResumeSpec);
   static const int ended = run_program(whole.run()).exit_code;
   REQUIRE(ended == 0);
-  const Job job(kSpec);
+  const Job job(kServedResumeSpec);
   const bool kill = GENERATE(false, true);
   const Finished stopped =
       stop_early(job, {}, [&](Program& program) { program.send(kill ? SIGKILL : SIGTERM); });
@@ -78,7 +78,7 @@ TEST_CASE("a stopped job of one worker goes on bit for bit") {
 // Whoever gets the signal, all end, and each goes on after the last step that the servers know of it.
 TEST_CASE("a stopped job of several workers goes on, and no step is made twice") {
   const int worker = GENERATE(-1, 0, 2);  // -1: the supervisor
-  const Job job(kSpec);
+  const Job job(kServedResumeSpec);
   const Arguments three = Job::set({"strategy.workers=3", "train.epochs=15", "batch.per_replica=4"});
   const Finished stopped = stop_early(job, three, [&](Program& program) {
     ::kill(worker < 0 ? program.process() : job.wait_for_replica(worker).process, SIGTERM);
@@ -106,10 +106,10 @@ TEST_CASE("a stopped job of several workers goes on, and no step is made twice")
 }
 
 TEST_CASE("another strategy goes on from what servers had, and servers from another strategy") {
-  const Job job(kSpec);
+  const Job job(kServedResumeSpec);
   const Arguments part = Job::set({"train.max_steps=75"});
   REQUIRE(run_program(job.run(part)).exit_code == 0);
-  std::string spec = kSpec;
+  std::string spec = kServedResumeSpec;
   const std::string served =
       "{kind: parameter_server, servers: 2, workers: 1, threads_per_replica: 1, "
       "min_shard_kib: 1}";
@@ -121,7 +121,7 @@ TEST_CASE("another strategy goes on from what servers had, and servers from anot
   INFO(second.output << second.errors);
   REQUIRE(second.exit_code == 0);
   CHECK(mirrored.events("run_start").back().at("resumed_step") == 75);
-  const Job again(kSpec);
+  const Job again(kServedResumeSpec);
   const Finished third = run_program(
       again.run(Arguments{"--resume", mirrored.run_folder().string()} + Job::set({"train.max_steps=200"})));
   INFO(third.output << third.errors);
