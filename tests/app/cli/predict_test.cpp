@@ -138,9 +138,8 @@ TEST_CASE("a bad file does not keep the others from being predicted") {
 
 TEST_CASE("a file of the wrong sort is told what the model takes") {
   const TemporaryFolder folder;
-  std::string rows = "a,b,kind\n";
-  for (int row = 0; row < 30; ++row)
-    rows += std::to_string(row) + ",2," + static_cast<char>('x' + row % 3) + "\n";
+  std::string rows = "a,b,price\n";
+  for (int row = 0; row < 30; ++row) rows += std::to_string(row) + ",2," + std::to_string(row) + "\n";
   const std::string table = folder.write("rows.csv", rows);
   const std::string picture = folder.write("a.pgm", pgm(at::full({1, 4, 4}, 255, at::kByte)));
   const Outcome of_table = dtrain_command({"predict", save_run(folder.path()), table});
@@ -149,11 +148,12 @@ TEST_CASE("a file of the wrong sort is told what the model takes") {
              ContainsSubstring("rows.csv: no PNG, JPEG, WebP, PGM, PPM or IDX file of images"));
   const std::string run = save_run(folder / "table", [&](Checkpoint& checkpoint) {
     const LoadedSpec loaded =
-        parse_spec("data: {dataset: csv, path: " + table + ", target: kind, split: {test: 0.5}}\n" +
-                       "batch: {per_replica: 1}\nmodel: {kind: mlp, hidden: [5]}\n",
+        parse_spec("data: {dataset: csv, path: " + table + ", target: price, split: {test: 0.5}}\n" +
+                       "batch: {per_replica: 1}\nmodel: {kind: mlp, hidden: [5]}\n"
+                       "train: {loss: mean_squared_error}\n",
                    "spec");
     checkpoint.state.spec = print_spec(loaded.spec);
-    const LayerPlan plan = place_layers(expand_layers(loaded.spec.model, 3), {2}, 3);
+    const LayerPlan plan = place_layers(expand_layers(loaded.spec.model, 1), {2}, 1);
     checkpoint.model = copy_variables(*build_model(plan, at::kFloat, 7));
   });
   const Outcome of_picture = dtrain_command({"predict", run, picture});
