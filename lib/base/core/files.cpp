@@ -55,13 +55,13 @@ std::string read_bytes(const Descriptor& file, int64_t offset, int64_t count,
 constexpr size_t kMostNeighbours = 1000;
 constexpr size_t kMostSuggested = 3;
 
-// The names in the folder of `path`.
-std::vector<std::string> names_beside(const std::filesystem::path& path, bool folders_only) {
+// Up to `most` names in the folder of `path`.
+std::vector<std::string> names_beside(const std::filesystem::path& path, bool folders_only, size_t most) {
   const std::filesystem::path folder = path.parent_path();
   std::vector<std::string> names;
   std::error_code none, unknown;
   for (std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, none), end;
-       !none && entry != end && names.size() < kMostNeighbours; entry.increment(none)) {
+       !none && entry != end && names.size() < most; entry.increment(none)) {
     if (!folders_only || entry->is_directory(unknown)) names.push_back(entry->path().filename().string());
   }
   return names;
@@ -69,7 +69,7 @@ std::vector<std::string> names_beside(const std::filesystem::path& path, bool fo
 
 // "; did you mean 'FOLDER/NAME'?" of a file beside the one that is missing.
 std::string similar_file(const std::filesystem::path& missing) {
-  const std::vector<std::string> names = names_beside(missing, false);
+  const std::vector<std::string> names = names_beside(missing, false, kMostNeighbours);
   const std::string name = missing.filename().string(), with_ending = name + ".yaml";
   const bool lacks_ending = std::find(names.begin(), names.end(), with_ending) != names.end();
   const std::optional<std::string> closest = lacks_ending ? with_ending : closest_word(name, names);
@@ -129,7 +129,7 @@ std::string advice_on_writing(int error, const std::string& option) {
   }
 }
 
-void fail_to_write(const std::filesystem::path& path, const std::string& what, int error,
+void fail_to_write(const std::filesystem::path& path, const char* what, int error,
                    const std::string& option) {
   throw Error(file_failure_code(error), "{}: {}: {}{}", path.string(), what, std::strerror(error),
               advice_on_writing(error, option));
@@ -213,7 +213,7 @@ void require_folder(const std::filesystem::path& from, ExitCode code, const std:
   if (std::filesystem::is_directory(path, none)) return;
   if (std::filesystem::exists(path, none))
     throw Error(code, "{} is a file; name the folder of a run or of a checkpoint", path.string());
-  std::vector<std::string> names = names_beside(path, true), similar;
+  std::vector<std::string> names = names_beside(path, true, SIZE_MAX), similar;
   std::sort(names.rbegin(), names.rend());
   const std::string name = path.filename();
   for (const std::string& other : names) {
@@ -239,7 +239,7 @@ void write_file_atomically(const std::filesystem::path& path, const std::string&
 
 ScratchFolder::ScratchFolder(const std::string& prefix) {
   std::string path = (std::filesystem::temp_directory_path() / (prefix + "-XXXXXX")).string();
-  if (::mkdtemp(path.data()) == nullptr) fail_to_write(path, "cannot make the folder", errno);
+  if (::mkdtemp(path.data()) == nullptr) fail_to_write(path, "cannot make the folder", errno, "TMPDIR");
   path_ = path;
 }
 

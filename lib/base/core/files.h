@@ -23,7 +23,7 @@ ExitCode output_failure_code();
 std::string advice_on_writing(int error, const std::string& option = "");
 
 // Throws Error(kUsage, kDisk) with this advice because of `error`: "PATH: cannot write: ...".
-[[noreturn]] void fail_to_write(const std::filesystem::path& path, const std::string& what, int error,
+[[noreturn]] void fail_to_write(const std::filesystem::path& path, const char* what, int error,
                                 const std::string& option = "");
 
 // Writes all `count` bytes. Returns false, with errno set, if that fails.

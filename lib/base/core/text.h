@@ -56,7 +56,7 @@ std::string printable_json(const std::string& json);
 std::string wrapped(const std::string& text, int width, int indent = 0);
 
 // The text as one word for a POSIX shell, in quotes where it needs them; where it has characters that a
-// terminal would obey (core/text.h), escaped in $'...', which bash, zsh and ksh read.
+// terminal would obey (printable()), escaped in $'...', which bash, zsh and ksh read.
 std::string shell_word(const std::string& text);
 
 }  // namespace dtrain

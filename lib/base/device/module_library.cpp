@@ -29,13 +29,14 @@ void* ModuleLibrary::load(const std::string& expected) const {
     throw Error(ExitCode::kUsage, "the module for {} cannot be loaded: {}{}", purpose, ::dlerror(),
                 if_it_fails);
   void* const text = ::dlsym(library, ("dtrain_" + name + "_version").c_str());
-  void* const function = ::dlsym(library, entry);
-  if (text == nullptr || function == nullptr)
+  const std::string version = text == nullptr ? "" : static_cast<const char*>(text);
+  if (version.empty())
     throw Error(ExitCode::kUsage, "{} is not dtrain's module for {}", path->string(), purpose);
-  const std::string version = static_cast<const char*>(text);
   if (version != expected)
     throw Error(ExitCode::kUsage, "{} is of version {}, the program of {}; build both together",
                 path->string(), version, expected);
+  void* const function = ::dlsym(library, entry);
+  if (function == nullptr) throw Error(ExitCode::kBug, "{} has no {}", path->string(), entry);
   return function;
 }
 

@@ -34,8 +34,8 @@ struct MemoryInUse {
 };
 MemoryInUse memory_in_use();
 
-// How many processes the kernel has killed for lack of memory so far: in this process's memory cgroup, or on
-// the whole host if that is not known. 0 if nothing is known.
+// How many processes the kernel has killed for lack of memory so far: in this process's memory cgroup or the
+// nearest one above it that counts them, or on the whole host if that is not known. 0 if nothing is known.
 int64_t out_of_memory_kills(const std::filesystem::path& root = "/");
 
 }  // namespace dtrain

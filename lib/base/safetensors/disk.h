@@ -31,6 +31,6 @@ class NewFile {
 void sync_folder(const std::filesystem::path& path);
 
 // Throws the error (errno) of the last system call, which was on `path`, as an Error with advice.
-[[noreturn]] void refuse_to_write(const std::filesystem::path& path, const char* what);
+[[noreturn]] void fail_to_save(const std::filesystem::path& path, const char* what);
 
 }  // namespace dtrain

@@ -35,7 +35,7 @@ struct ReducerOptions {
 // and types. If a peer dies, or does not answer within the group's timeout, the call throws Error(kPeerLost).
 class ProcessGroup {
  public:
-  explicit ProcessGroup(int rank = 0, int size = 1) : rank_(rank), size_(size) {}
+  ProcessGroup() : ProcessGroup(0, 1) {}
   virtual ~ProcessGroup() = default;
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
@@ -66,6 +66,9 @@ class ProcessGroup {
   void set_on_wait(std::function<void()> on_wait) { on_wait_ = std::move(on_wait); }
 
  protected:
+  // Of a group that has all its collectives.
+  ProcessGroup(int rank, int size) : rank_(rank), size_(size) {}
+
   const int rank_, size_;
 
   void notify_wait() const {

@@ -111,6 +111,7 @@ std::vector<int64_t> expand_slurm_counts(const char* variable, const std::string
     if (count < 0 || times < 0) refuse_list(variable, text, "numbers such as 2(x3),1");
     for (int64_t i = 0; i < times && counts.size() < limit; ++i) counts.push_back(count);
   }
+  if (counts.empty()) refuse_list(variable, text, "numbers such as 2(x3),1");
   return counts;
 }
 

@@ -34,7 +34,7 @@ std::optional<Identity> pmi_identity(std::optional<int64_t> port);
 std::optional<Identity> slurm_identity(std::optional<int64_t> port);
 
 // Of lists as Slurm writes them: "n[01-03,7],m4" -> n01, and "2(x3),1" -> 2, 2, 2, 1. Throw an Error(kUsage)
-// that names `variable` if the text is not such a list.
+// that names `variable` if the text is not such a list; only the first host is looked at.
 std::string first_slurm_host(const char* variable, const std::string& text);
 std::vector<int64_t> expand_slurm_counts(const char* variable, const std::string& text, size_t limit);
 

@@ -67,6 +67,7 @@ const char* activity_name(Activity activity) {
       "starting",         "loading data",        "connecting",    "building the model",
       "waiting for data", "computing",           "communicating", "updating variables",
       "evaluating",       "saving a checkpoint", "serving",       "finished"};  // in the enum's order
+  static_assert(kNames.size() == static_cast<size_t>(Activity::kFinished) + 1);
   const auto number = static_cast<size_t>(activity);
   return number < kNames.size() ? kNames[number]
                                 : "in an unknown state";  // another process may have written any

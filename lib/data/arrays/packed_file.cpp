@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <new>
 
 namespace dtrain {
@@ -81,7 +82,9 @@ int64_t PackedFile::read_file(void* out, int64_t bytes) {
     const ssize_t got =
         ::read(file_.get(), static_cast<unsigned char*>(out) + filled, static_cast<size_t>(bytes - filled));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_on_file(path_, "cannot be read", errno);
+    if (got < 0)
+      throw Error(file_failure_code(errno, ExitCode::kData), "{}: byte {}: cannot be read: {}",
+                  printable(path_.string(), 1000), offset_, std::strerror(errno));
     if (got == 0) break;
     filled += got;
   }

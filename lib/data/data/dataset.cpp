@@ -27,10 +27,10 @@ struct Entry {
   // Describes the dataset in `folder`; nullopt if it is not there. Null: the dataset has no files.
   std::optional<DatasetInfo> (*find)(const fs::path& folder, const DataSpec& spec) = nullptr;
   Dataset (*load)(const DatasetInfo& info, const DataSpec& spec, uint64_t seed) = nullptr;
-  int64_t classes = 10;
-  std::vector<int64_t> shape = {1, 28, 28};  // as published, like the counts below
-  int64_t train_examples = 60'000;
-  int64_t test_examples = 10'000;
+  int64_t classes = 0;
+  std::vector<int64_t> shape = {};  // as published, like the counts below
+  int64_t train_examples = 0;
+  int64_t test_examples = 0;
   std::string system_folder = {};  // where the operating system's package installs it; may be empty
   std::string how_to_get = {};
   std::vector<std::string> class_names = {};
@@ -57,31 +57,36 @@ constexpr int64_t kUnknownExamples = 1'000'000;
 
 // The one table of datasets; that of arrays and csv is table_dataset.h.
 const std::vector<Entry>& entries() {
+  static const std::vector<int64_t> kGrey = {1, 28, 28}, kColour = {3, 32, 32};
   // clang-format off
   static const std::vector<Entry> table = {
-      {.name = "mnist", .find = find_by<find_mnist>, .load = load_by<load_mnist>,
-       .how_to_get = "scripts/fetch_dataset mnist"},
-      {.name = "fashion_mnist", .find = find_by<find_mnist>, .load = load_by<load_mnist>,
+      {.name = "mnist", .find = find_by<find_mnist>, .load = load_by<load_mnist>, .classes = 10, .shape = kGrey,
+       .train_examples = 60'000, .test_examples = 10'000, .how_to_get = "scripts/fetch_dataset mnist"},
+      {.name = "fashion_mnist", .find = find_by<find_mnist>, .load = load_by<load_mnist>, .classes = 10,
+       .shape = kGrey, .train_examples = 60'000, .test_examples = 10'000,
        .system_folder = "/usr/share/datasets/fashion-mnist",
        .how_to_get = "scripts/fetch_dataset fashion_mnist, or Debian's package dataset-fashion-mnist",
        .class_names = {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag",
                        "Ankle boot"}},
-      {.name = "cifar10", .find = find_by<find_cifar10>, .load = load_by<load_cifar10>, .shape = {3, 32, 32},
-       .train_examples = 50'000, .how_to_get = "scripts/fetch_dataset cifar10",
+      {.name = "cifar10", .find = find_by<find_cifar10>, .load = load_by<load_cifar10>, .classes = 10,
+       .shape = kColour, .train_examples = 50'000, .test_examples = 10'000,
+       .how_to_get = "scripts/fetch_dataset cifar10",
        .class_names = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}},
       {.name = "cifar100", .find = find_by<find_cifar100>, .load = load_by<load_cifar100>, .classes = 100,
-       .shape = {3, 32, 32}, .train_examples = 50'000, .how_to_get = "scripts/fetch_dataset cifar100"},
+       .shape = kColour, .train_examples = 50'000, .test_examples = 10'000,
+       .how_to_get = "scripts/fetch_dataset cifar100"},
       {.name = "idx", .find = find_by<find_mnist>, .load = load_by<load_mnist>, .classes = kMostIdxClasses,
-       .how_to_get = "correct data.path"},
-      {.name = "image_folder", .find = find_image_folder, .load = load_listed, .classes = 2, .shape = {},
+       .shape = kGrey, .train_examples = 60'000, .test_examples = 10'000, .how_to_get = "correct data.path"},
+      {.name = "image_folder", .find = find_image_folder, .load = load_listed, .classes = 2,
        .train_examples = kUnknownExamples, .test_examples = kUnknownExamples,
        .how_to_get = "make a folder with a folder of pictures for each class", .divides_itself = true},
-      {.name = "tar", .find = find_archives, .load = load_listed, .classes = 2, .shape = {},
+      {.name = "tar", .find = find_archives, .load = load_listed, .classes = 2,
        .train_examples = kUnknownExamples, .test_examples = kUnknownExamples, .how_to_get = "correct data.path",
        .divides_itself = true},
       {.name = "arrays"},
       {.name = "csv"},
-      {.name = "synthetic", .load = load_synthetic},
+      {.name = "synthetic", .load = load_synthetic, .classes = 10, .shape = kGrey, .train_examples = 60'000,
+       .test_examples = 10'000},
   };
   // clang-format on
   return table;

@@ -82,9 +82,9 @@ class ImageSource : public ExampleSource {
     const int64_t* label = labels_.const_data_ptr<int64_t>();
     int64_t* target = slot.targets.mutable_data_ptr<int64_t>();
     for (const int64_t index : indices) *target++ = label[index];
+    const int64_t pixels = set_.bytes_of_one();
     for (int64_t row = 0; values.defined() && row < images.size(0); ++row)
-      map_pixels(images.const_data_ptr<uint8_t>() + row * images.stride(0), images.stride(0), values,
-                 slot.inputs, row);
+      map_pixels(images.const_data_ptr<uint8_t>() + row * pixels, pixels, values, slot.inputs, row);
   }
 
   std::vector<ExampleName> names_of(std::span<const int64_t> indices) const override {

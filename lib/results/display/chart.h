@@ -60,7 +60,7 @@ struct LineChart {
   ChartScale scale = ChartScale::kFromZero;
   double x_end = 0;   // the x axis extends at least to here
   double x_unit = 0;  // above 0: x is a power of ten above this, and marks are labelled as x_unit * 10^x
-  bool x_is_whole = false;  // x counts something: marks are at whole numbers
+  std::vector<double> x_marks = {};  // in ascending order; empty: at round numbers
   double width = 900;
   double height = 420;
   bool tells_values = false;  // each point shows its value when the pointer is over it

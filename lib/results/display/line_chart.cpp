@@ -17,6 +17,7 @@ constexpr double kBottom = 50;
 constexpr double kMostDecades = 6;
 constexpr double kLeastSpan = 1e-12;  // a smaller span means that all values are the same
 constexpr double kMostShown = 1e300;
+constexpr double kClosestMarks = 22;     // between two that the caller chose
 constexpr double kLeastLabelWidth = 60;  // between the centres of two labels of the x axis
 
 // An axis from low to high. The position of a value on it is from 0 to 1.
@@ -98,7 +99,12 @@ Axis time_axis(const LineChart& chart) {
   Axis axis;
   axis.high = end > kLeastSpan ? end : 1;
   const double labels = std::max(2.0, (chart.width - kLeft - kRight) / kLeastLabelWidth);
-  axis.step = std::max(grid_step(axis.high), chart.x_is_whole ? 1.0 : 0.0);
+  axis.step = grid_step(axis.high);
+  for (const double mark : chart.x_marks) {
+    const double distance = axis.marks.empty() ? axis.high : mark - axis.marks.back();
+    if (distance / axis.high * (chart.width - kLeft - kRight) >= kClosestMarks) axis.marks.push_back(mark);
+  }
+  if (!axis.marks.empty()) return axis;
   while (axis.high / axis.step > labels) axis.step *= 2;
   for (double mark = 0; mark <= axis.high * (1 + 1e-9); mark += axis.step) axis.marks.push_back(mark);
   return axis;

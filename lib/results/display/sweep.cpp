@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "core/text.h"
 #include "display/sweep.h"
@@ -193,6 +194,7 @@ std::string sweep_csv(const Sweep& sweep) {
 std::array<LineChart, 2> sweep_charts(const Sweep& sweep) {
   LineChart rates{.title = "Speed, examples/s", .x_title = "replicas"};
   LineChart efficiencies{.title = "Scaling efficiency, %", .x_title = "replicas"};
+  std::set<double> replicas;
   size_t number = 0;
   for (const auto& [batch, points] : numbers_by_batch(sweep)) {
     ChartLine rate{.name = fmt::format("batch {} {}", batch, kept_batch_name(sweep)),
@@ -202,8 +204,9 @@ std::array<LineChart, 2> sweep_charts(const Sweep& sweep) {
     ChartLine efficiency = rate;
     ChartLine perfect{.name = "perfect scaling", .colour = number, .dashed = true}, whole = perfect;
     const auto& [fewest, reference] = *points.begin();
-    for (const auto& [replicas, numbers] : points) {
-      const auto x = static_cast<double>(replicas);
+    for (const auto& [count, numbers] : points) {
+      const auto x = static_cast<double>(count);
+      replicas.insert(x);
       rate.points.emplace_back(x, numbers.examples_per_second);
       rate.spread.emplace_back(numbers.lowest, numbers.highest);
       efficiency.points.emplace_back(x, 100 * numbers.scaling_efficiency);
@@ -217,7 +220,8 @@ std::array<LineChart, 2> sweep_charts(const Sweep& sweep) {
   for (LineChart* chart : {&rates, &efficiencies}) {
     chart->width = 460;
     chart->height = 270;
-    chart->x_is_whole = chart->tells_values = true;
+    chart->x_marks = {replicas.begin(), replicas.end()};
+    chart->tells_values = true;
   }
   return {rates, efficiencies};
 }

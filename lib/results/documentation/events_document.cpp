@@ -76,7 +76,7 @@ std::string text_of() {
 
 // What all events have, then each of these.
 template <HasEventTable... Tables>
-std::string texts_of() {
+std::string head_and_texts_of() {
   std::vector<std::string> kinds;
   for (const std::string& kind : {Tables::table.kind...}) {
     if (!kind.empty()) kinds.push_back(kind);
@@ -92,10 +92,10 @@ std::string texts_of() {
 
 std::string events_markdown() {
   return kEventsBegin +
-         texts_of<RunStartEvent, StepEvent, EpochEvent, PhaseEvent, EvalEvent, CheckpointEvent, MachineEvent,
-                  WarningEvent, MessageEvent, RestartEvent, WorkerLostEvent, InspectEvent, InspectedReplica,
-                  RunEndEvent, ValidationSummary, StalenessSummary, WorkerSummary, ComparisonEvent,
-                  ComparedRun>() +
+         head_and_texts_of<RunStartEvent, StepEvent, EpochEvent, PhaseEvent, EvalEvent, CheckpointEvent,
+                           MachineEvent, WarningEvent, MessageEvent, RestartEvent, WorkerLostEvent,
+                           InspectEvent, InspectedReplica, RunEndEvent, ValidationSummary, StalenessSummary,
+                           WorkerSummary, ComparisonEvent, ComparedRun>() +
          text_of<ProgressEvent>() + text_of<OverheadEvent>() + kEventsEnd;
 }
 

@@ -125,7 +125,8 @@ EventFile::EventFile(const std::filesystem::path& folder, int64_t first_step) : 
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   file_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (file_.get() < 0) fail_to_write(path_, "cannot create the file of TensorBoard's events", errno);
+  if (file_.get() < 0)
+    fail_to_write(path_, "cannot create the file of TensorBoard's events", errno, "--run-dir");
   write_record(event(0, bytes(3, "brain.Event:2")));
   const int kStart = 1;  // SessionLog.status
   if (first_step > 0) write_record(event(first_step, bytes(7, integer(1, kStart))));
@@ -145,7 +146,7 @@ void EventFile::write_record(const std::string& event) {
   const std::string record =
       length + little_endian(masked_crc(length)) + event + little_endian(masked_crc(event));
   if (!write_all(file_.get(), record.data(), record.size()))
-    fail_to_write(path_, "cannot write TensorBoard's events", errno);
+    fail_to_write(path_, "cannot write TensorBoard's events", errno, "--run-dir");
 }
 
 }  // namespace dtrain

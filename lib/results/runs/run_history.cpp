@@ -31,7 +31,11 @@ void take_into_courses(RunHistory& history, const Event& event) {
   if (run != "baseline" && run != "distributed") return;
   if (auto start = decode<RunStartEvent>(event)) course_of(history, run).start = std::move(*start);
   if (auto end = decode<RunEndEvent>(event)) course_of(history, run).end = std::move(*end);
-  if (auto step = decode<StepEvent>(event)) course_of(history, run).steps.push_back(std::move(*step));
+  if (auto step = decode<StepEvent>(event)) {
+    step->run.reset();  // there are millions of steps: no text in each
+    step->time.reset();
+    course_of(history, run).steps.push_back(std::move(*step));
+  }
   if (const auto epoch = decode<EpochEvent>(event); epoch && epoch->phases_ms)
     course_of(history, run).epochs.push_back(*epoch);
   if (const auto phase = decode<PhaseEvent>(event)) take_phase(course_of(history, run), *phase);

@@ -52,7 +52,7 @@ void remove_folder(const fs::path& path) {
   fs::remove_all(path, error);
   if (!error) return;
   errno = error.value();
-  refuse_to_write(path, "remove the folder");
+  fail_to_save(path, "remove the folder");
 }
 
 // Renames it first, so that nobody takes a half-removed checkpoint for a damaged one.
@@ -60,7 +60,7 @@ void remove_checkpoint(const SavedCheckpoint& checkpoint) {
   const fs::path hidden = checkpoint.path.parent_path() / staging_name(checkpoint.step, "old");
   remove_folder(hidden);
   if (::rename(checkpoint.path.c_str(), hidden.c_str()) != 0)
-    refuse_to_write(checkpoint.path, "remove the folder");
+    fail_to_save(checkpoint.path, "remove the folder");
   remove_folder(hidden);
 }
 
@@ -105,7 +105,7 @@ void make_checkpoint_folder(const fs::path& folder) {
     const fs::path parent = folder.parent_path();
     sync_folder(parent.empty() ? fs::path(".") : parent);
   } else if (errno != EEXIST) {
-    refuse_to_write(folder, "make the folder");
+    fail_to_save(folder, "make the folder");
   }
 }
 
@@ -129,7 +129,7 @@ void remove_all_checkpoints(const fs::path& folder) {
 StagingFolder::StagingFolder(const fs::path& folder, int64_t step)
     : path_(folder / staging_name(step, "new")) {
   remove_folder(path_);
-  if (::mkdir(path_.c_str(), 0777) != 0) refuse_to_write(path_, "make the folder");
+  if (::mkdir(path_.c_str(), 0777) != 0) fail_to_save(path_, "make the folder");
 }
 
 StagingFolder::~StagingFolder() {
@@ -139,9 +139,9 @@ StagingFolder::~StagingFolder() {
 
 void StagingFolder::put_in_place(const fs::path& path) {
   if (::rename(path_.c_str(), path.c_str()) != 0) {
-    if (errno != ENOTEMPTY && errno != EEXIST) refuse_to_write(path, "give the folder its name");
+    if (errno != ENOTEMPTY && errno != EEXIST) fail_to_save(path, "give the folder its name");
     if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) != 0)
-      refuse_to_write(path, "replace the folder, which was saved before; remove it: the system says");
+      fail_to_save(path, "replace the folder, which was saved before; remove it: the system says");
   }
   sync_folder(path.parent_path());
 }

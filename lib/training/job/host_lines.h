@@ -9,7 +9,7 @@
 
 namespace dtrain {
 
-// How a host's replicas, or the whole run, ended.
+// How a host's replicas, or the whole run, ended. The names of the members are those in the lines.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SuperviseResult, code, first_failing_rank, message, reason, cause, step,
                                    evidence)
 // The result that `line` has under `name`; nullopt if there is none, or if this version of dtrain does not

@@ -141,6 +141,8 @@ bool ParameterService::answer(Session& session, const RequestHeader& request) {
       &ParameterService::update,         &ParameterService::skip,         &ParameterService::collect,
       &ParameterService::restore,        &ParameterService::end_training, &ParameterService::report,
       &ParameterService::leave};
+  static_assert(kHandlers.size() ==
+                static_cast<size_t>(Request::kLeave) - static_cast<size_t>(Request::kAwait) + 1);
   {
     const std::lock_guard lock(mutex_);
     session.last_request = Clock::now();
