@@ -32,13 +32,13 @@ TEST_CASE("the chart is well-formed SVG that needs nothing else") {
 
 TEST_CASE("one line a batch size in each diagram, without the points that failed") {
   Sweep sweep = sample_sweep();
-  CHECK(count_of(sweep_chart(sweep), "batch 64 per replica") == 1);
+  CHECK(count_of(sweep_chart(sweep), ">batch 64 per replica</text>") == 1);
   CHECK(count_of(sweep_chart(sweep), "<circle") == 2 * 2 + 1);  // two points in two diagrams, and the legend
   sweep.points.push_back(sweep_point(1, 128, {sweep_run(80000, 1)}));
   const std::string svg = sweep_chart(sweep);
   CHECK(is_well_formed(svg));
   CHECK(count_of(svg, "class=\"line\"") == 2 * 2 + 2);
-  CHECK(count_of(svg, "batch 128 per replica") == 1);
+  CHECK(count_of(svg, ">batch 128 per replica</text>") == 1);
 }
 
 TEST_CASE("a sweep of many batch sizes and replicas keeps its shape") {
