@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "compiled/graph.h"
@@ -15,6 +16,9 @@ namespace dtrain {
 // The gradients of a model's trained parameters: one tensor for each, in the model's order, all in one
 // memory.
 std::vector<at::Tensor> allocate_gradients(const Model& model);
+
+// As profiles name the passes that turn around the images that this layer makes, or, null, the model's input.
+std::string name_of_turning(const PlacedLayer* layer);
 
 // How many numbers a program for training lays out for each example of a batch of `examples` (at least 1).
 // The layers from `first` on can be compiled.

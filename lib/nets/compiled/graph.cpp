@@ -1,5 +1,8 @@
 #include "compiled/graph.h"
 
+#include <utility>
+
+#include "compiled/layouts.h"
 #include "models/shapes.h"
 
 namespace dtrain {
@@ -47,7 +50,9 @@ std::vector<Node> nodes_of(const std::vector<PlacedLayer>& layers, size_t first,
           {.passes = passes, .layer = i, .end = next, .input = input, .with = maker_of(layers[i].with)});
     makers[next] = computes ? std::ssize(nodes) - 1 : input;
   }
-  find_readers(nodes, makers.back());
+  int64_t output = makers.back();
+  nodes = with_layouts(std::move(nodes), layers, output);
+  find_readers(nodes, output);
   find_shared_places(nodes);
   return nodes;
 }
@@ -56,6 +61,12 @@ LayerWork sizes_of(const Node& node, const std::vector<PlacedLayer>& layers, int
   LayerWork work;
   work.layer = &layers[node.layer];
   work.examples = examples;
+  work.channels_inside = node.channels_inside;
+  if (!node.turned.empty()) {
+    work.inputs = work.outputs = bounded_product(node.turned);
+    work.pixels = node.turned[1] * node.turned[2];
+    return work;
+  }
   work.inputs = bounded_product(layers[node.layer].input_shape);
   work.outputs = bounded_product(layers[node.end - 1].output_shape);
   return work;

@@ -9,7 +9,11 @@ namespace dtrain {
 at::Tensor LayerWork::view(const Shape& shape, const float* data) const {
   at::DimVector sizes{examples};
   sizes.append(shape.begin(), shape.end());
-  return at::from_blob(const_cast<float*>(data), sizes, at::kFloat);
+  if (!channels_inside || shape.size() != 3)
+    return at::from_blob(const_cast<float*>(data), sizes, at::kFloat);
+  const int64_t row = shape[0] * shape[2];
+  return at::from_blob(const_cast<float*>(data), sizes, at::DimVector{row * shape[1], 1, row, shape[0]},
+                       at::kFloat);
 }
 
 LayerMatch match_layers(const std::vector<PlacedLayer>& layers, size_t first) {

@@ -51,7 +51,8 @@ constexpr LayerPasses kElementwisePasses = {
         },
     .in_place = true,
     .reads_input = !kFromOutput,
-    .reads_output = kFromOutput};
+    .reads_output = kFromOutput,
+    .layout = ImageLayout::kEither};
 
 // 0 where `condition` holds, as the gradient where an activation is flat; a condition on not-a-number does
 // not.
