@@ -63,10 +63,10 @@ struct LayerPasses {
   // Output may be input, and input_gradient output_gradient. Not if backward reads the input, or the layer
   // before reads what is its output.
   bool in_place = false;
+  bool only_in_training = false;  // in evaluation the output is the input
+  bool reads_input = false;       // in backward; of a layer in place
+  bool reads_output = false;      // in backward
   ImageLayout layout = ImageLayout::kPlanes;
-  bool only_in_training = false;                        // in evaluation the output is the input
-  bool reads_input = false;                             // in backward; of a layer in place
-  bool reads_output = false;                            // in backward
   int64_t (*scratch)(const LayerWork& work) = nullptr;  // how many numbers; null: none
   int64_t (*kept)(const LayerWork& work) = nullptr;     // how many numbers; null: none
 };

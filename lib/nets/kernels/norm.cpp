@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kNumbersABlock = 1 << 15;  // fewer are not worth a second thread
 constexpr int64_t kSumsAtOnce = 16;
 constexpr int64_t kChannelsAtOnce = 64;
-constexpr int64_t kRowsAtOnce = 64;  // are summed in float32
-constexpr int64_t kManyRows = 512;   // fewer are divided among threads by channels
+constexpr int64_t kRowsOfFloats = 64;  // are summed in float32
+constexpr int64_t kManyRows = 512;     // fewer are divided among threads by channels
 
 // The sum of term(i) for i from `begin` to `end`, in an order that does not depend on the processor.
 template <class Term>
@@ -107,8 +107,8 @@ struct SumRows {
   }
   [[gnu::always_inline]] static void run(int64_t channels, Term term, int64_t first, int64_t last,
                                          double* __restrict sums) {
-    for (int64_t begin = first; begin < last; begin += kRowsAtOnce) {
-      const int64_t end = std::min(begin + kRowsAtOnce, last);
+    for (int64_t begin = first; begin < last; begin += kRowsOfFloats) {
+      const int64_t end = std::min(begin + kRowsOfFloats, last);
       int64_t channel = 0;
       for (; channel + 64 <= channels; channel += 64) add<64>(channels, channel, term, begin, end, sums);
       for (; channel + 16 <= channels; channel += 16) add<16>(channels, channel, term, begin, end, sums);
@@ -120,7 +120,7 @@ struct SumRows {
 // Many rows are divided into blocks, whose sums are added in order.
 template <class Term>
 void add_up_rows(const ChannelSize& size, const Term& term, float* sums) {
-  const int64_t rows = std::max(kNumbersABlock / size.channels / kRowsAtOnce, int64_t{1}) * kRowsAtOnce;
+  const int64_t rows = std::max(kNumbersABlock / size.channels / kRowsOfFloats, int64_t{1}) * kRowsOfFloats;
   const int64_t blocks = (size.examples + rows - 1) / rows;
   std::vector<double> parts(static_cast<size_t>(blocks * size.channels));
   run_blocks(blocks, [&](int64_t block) {

@@ -48,8 +48,8 @@ void dropout_backward_input(const LayerWork& work) {
 const LayerPasses kDropoutPasses = {.forward = dropout,
                                     .backward_input = dropout_backward_input,
                                     .in_place = true,
-                                    .layout = ImageLayout::kEither,
                                     .only_in_training = true,
+                                    .layout = ImageLayout::kEither,
                                     .kept = numbers_of};
 
 // What is drawn is a function of the step, the device, the layer and the place of the element alone.

@@ -63,11 +63,11 @@ const std::vector<std::vector<LayerSpec>>& compiled_cases() {
       // Layers that take images by channels among those that want the channels innermost.
       {with_padding(conv2d(4, 3), "same"), dropping(0.4), conv2d(6, 1), layer("silu"), layer("flatten"),
        layer("relu"), dense(5)},
-      {layer("layer_norm"), with_padding(conv2d(20, 3), "same"), layer("layer_norm"),
-       with_padding(conv2d(7, 3), "same"), layer("relu"), pool2d("max_pool2d", 2), layer("gelu"),
-       without_bias(conv2d(70, 1)), layer("batch_norm"), layer("flatten"), dense(5)},
+      {with_padding(conv2d(20, 3), "same"), layer("layer_norm"), with_padding(conv2d(7, 3), "same"),
+       layer("relu"), pool2d("max_pool2d", 2), layer("gelu"), without_bias(conv2d(70, 1)),
+       layer("batch_norm"), layer("flatten"), dense(5)},
       {with_padding(conv2d(48, 3), "same"), in_groups(with_padding(conv2d(48, 3), "same"), 48),
-       with_padding(conv2d(48, 3), "same"), layer("relu"), pool2d("max_pool2d", 2), conv2d(80, 1),
+       with_padding(conv2d(48, 3), "same"), layer("tanh"), pool2d("avg_pool2d", 2), conv2d(80, 1),
        adaptive(2), layer("flatten"), dense(5)},
   };
   return cases;

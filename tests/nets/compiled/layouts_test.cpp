@@ -31,8 +31,8 @@ TEST_CASE("images are turned around where a chain of layers that want their chan
         "[input] conv2d relu global_avg_pool2d dense");
   CHECK(program_of({layer("tanh"), conv2d(4), flat, relu, dense(5)}) ==
         "[input] tanh conv2d [conv2d] relu dense");
-  CHECK(program_of({conv2d(4), relu, pool, relu, conv2d(4), layer("batch_norm"), flat, dense(5)}) ==
-        "conv2d [max_pool2d] relu_1 conv2d_1 batch_norm [batch_norm] dense");
+  CHECK(program_of({conv2d(4), relu, pool, relu, with_padding(conv2d(4), "same"), layer("batch_norm"), flat,
+                    dense(5)}) == "conv2d [max_pool2d] relu_1 conv2d_1 batch_norm [batch_norm] dense");
   CHECK(program_of({relu, layer("batch_norm"), flat, dense(5)}) == "relu batch_norm dense");
   CHECK(program_of({conv2d(4), flat}) == "[input] conv2d [conv2d]");
 }
@@ -46,8 +46,8 @@ TEST_CASE("what several layers read is turned around once") {
   CHECK(program_of({conv2d(4), layer("relu"), named(pool2d("max_pool2d", 2), "p"),
                     with_padding(conv2d(4), "same"), add("p"), layer("flatten"), dense(5)}) ==
         "conv2d [p] conv2d_1 add [add] dense");
-  CHECK(program_of({named(with_padding(conv2d(2), "same"), "a"), layer("relu"), add("a")}) ==
-        "[input] a relu add [add]");
+  CHECK(program_of({named(with_padding(conv2d(2), "same"), "a"), layer("relu"), add("a"),
+                    layer("flatten")}) == "[input] a relu add [add]");
 }
 
 }  // namespace
