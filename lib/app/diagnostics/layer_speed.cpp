@@ -107,14 +107,23 @@ std::vector<LayerSpeed> compiled_layers(const std::vector<PlacedLayer>& layers, 
                                         const Shape& input, const Model& model) {
   PassTimes times = times_of_program(model, examples, input);
   std::vector<LayerSpeed> speeds;
+  const auto add = [&](LayerSpeed speed, const std::string& name) {
+    speed.forward_seconds = median(times.forward[name]).value_or(0);
+    speed.backward_seconds = median(times.backward[name]).value_or(0);
+    speeds.push_back(std::move(speed));
+  };
+  const auto add_turning = [&](const PlacedLayer* layer) {
+    const std::string name = name_of_turning(layer);
+    if (times.forward.contains(name)) add({.name = name}, name);
+  };
+  add_turning(nullptr);
   for (size_t i = 0; i < layers.size();) {
     const size_t together = match_layers(layers, i).layers;
     LayerSpeed speed{.name = layers[i].name, .operations = operations_of_batch(layers, i, examples)};
     for (size_t next = 1; next < together; ++next) speed.name += " + " + layers[i + next].name;
-    speed.forward_seconds = median(times.forward[layers[i].name]).value_or(0);
-    speed.backward_seconds = median(times.backward[layers[i].name]).value_or(0);
-    speeds.push_back(std::move(speed));
+    add(std::move(speed), layers[i].name);
     i += together;
+    add_turning(&layers[i - 1]);
   }
   return speeds;
 }

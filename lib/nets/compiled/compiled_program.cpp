@@ -38,11 +38,15 @@ class Layout {
 // Shows the passes of a layer in profiles, as LibTorch shows its operations.
 class Recorded {
  public:
-  Recorded(at::RecordScope scope, const PlacedLayer& layer) : record_(scope) {
-    if (record_.isActive()) record_.before(layer.name.c_str());
+  Recorded(at::RecordScope scope, const Node& node, const PlacedLayer& layer) : record_(scope) {
+    if (!record_.isActive()) return;
+    const PlacedLayer* const turned = node.input == kModelInput ? nullptr : &layer;
+    name_ = node.turned.empty() ? layer.name : name_of_turning(turned);
+    record_.before(name_.c_str());
   }
 
  private:
+  std::string name_;  // lasts as long as the record
   at::RecordFunction record_;
 };
 
@@ -53,6 +57,10 @@ struct Parameter {
 };
 
 }  // namespace
+
+std::string name_of_turning(const PlacedLayer* layer) {
+  return (layer == nullptr ? "input" : layer->name) + " turned";
+}
 
 std::vector<at::Tensor> allocate_gradients(const Model& model) {
   const std::vector<at::Tensor> parameters = tensors_of(trained_parameters(model));
@@ -238,7 +246,7 @@ const at::Tensor& Program::forward(const at::Tensor& inputs) {
   for (auto& [node, work, trained, sums] : steps_) {
     if (node.input == kModelInput) work.input = inputs.const_data_ptr<float>();
     if (node.with == kModelInput) work.with = inputs.const_data_ptr<float>();
-    const Recorded recorded(at::RecordScope::FUNCTION, *work.layer);
+    const Recorded recorded(at::RecordScope::FUNCTION, node, *work.layer);
     node.passes->forward(work);
   }
   return outputs_;
@@ -249,7 +257,7 @@ void Program::backward(bool adds, const GradientReady& ready) {
     const auto& [node, work, trained, sums] = *step;
     const bool is_needed = work.input_gradient != nullptr || work.with_gradient != nullptr;
     if (!is_needed && work.weight_gradient == nullptr) continue;
-    const Recorded recorded(at::RecordScope::BACKWARD_FUNCTION, *work.layer);
+    const Recorded recorded(at::RecordScope::BACKWARD_FUNCTION, node, *work.layer);
     if (work.weight_gradient != nullptr) node.passes->backward_weights(work, adds);
     for (const size_t number : trained) {
       if (ready) ready(number);

@@ -19,6 +19,9 @@ namespace dtrain {
 // memory.
 std::vector<at::Tensor> allocate_gradients(const Model& model);
 
+// As profiles name the passes that turn around the images that this layer makes, or, null, the model's input.
+std::string name_of_turning(const PlacedLayer* layer);
+
 // How many numbers a program for training lays out for each example of a batch of `examples` (at least 1).
 // The layers from `first` on can be compiled.
 int64_t numbers_of_example(const std::vector<PlacedLayer>& layers, size_t first, int64_t examples);

@@ -2,6 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <utility>
+
+#include "compiled/layouts.h"
 #include "models/layer_kinds.h"
 #include "models/shapes.h"
 
@@ -50,7 +53,9 @@ std::vector<Node> nodes_of(const std::vector<PlacedLayer>& layers, size_t first,
           {.passes = passes, .layer = i, .end = next, .input = input, .with = maker_of(layers[i].with)});
     makers[next] = computes ? std::ssize(nodes) - 1 : input;
   }
-  find_readers(nodes, makers.back());
+  int64_t output = makers.back();
+  nodes = with_layouts(std::move(nodes), layers, output);
+  find_readers(nodes, output);
   find_shared_places(nodes);
   return nodes;
 }
@@ -59,6 +64,12 @@ LayerWork sizes_of(const Node& node, const std::vector<PlacedLayer>& layers, int
   LayerWork work;
   work.layer = &layers[node.layer];
   work.examples = examples;
+  work.channels_inside = node.channels_inside;
+  if (!node.turned.empty()) {
+    work.inputs = work.outputs = bounded_product(node.turned);
+    work.pixels = node.turned[1] * node.turned[2];
+    return work;
+  }
   work.inputs = bounded_product(layers[node.layer].input_shape);
   work.outputs = bounded_product(layers[node.end - 1].output_shape);
   return work;
@@ -67,7 +78,11 @@ LayerWork sizes_of(const Node& node, const std::vector<PlacedLayer>& layers, int
 at::Tensor LayerWork::view(const Shape& shape, const float* data) const {
   at::DimVector sizes{examples};
   sizes.append(shape.begin(), shape.end());
-  return at::from_blob(const_cast<float*>(data), sizes, at::kFloat);
+  if (!channels_inside || shape.size() != 3)
+    return at::from_blob(const_cast<float*>(data), sizes, at::kFloat);
+  const int64_t row = shape[0] * shape[2];
+  return at::from_blob(const_cast<float*>(data), sizes, at::DimVector{row * shape[1], 1, row, shape[0]},
+                       at::kFloat);
 }
 
 LayerMatch match_layers(const std::vector<PlacedLayer>& layers, size_t first) {

@@ -20,6 +20,9 @@ struct Node {
   int64_t readers = 0;         // how often its output is read; the output of the model once more
   int64_t last_reader = 0;     // the number of all nodes for the output of the model
 
+  bool channels_inside = false;  // of its images (LayerWork)
+  Shape turned = {};             // of a node that turns images around: theirs; of others empty
+
   // It works in place, and nothing else reads its input: the gradients of both have one place.
   bool in_place = false;
   // In training its output takes the place of its input, too: no backward pass reads that.
@@ -29,7 +32,8 @@ struct Node {
 };
 
 // Of the layers from `first` on, in their order; each has a compiled form. In evaluation those that only
-// training has are left out, as are everywhere those whose output is their input.
+// training has are left out, as are everywhere those whose output is their input. Where neighbours want their
+// images differently, there are nodes between them that turn them around (layouts.h).
 std::vector<Node> nodes_of(const std::vector<PlacedLayer>& layers, size_t first, bool training);
 
 // The sizes of a node's work; its pointers are unset.

@@ -11,13 +11,16 @@
 namespace dtrain {
 
 // One layer of a model, for a fixed number of examples. Values and their gradients are float32, row-major
-// [examples, inputs or outputs].
+// [examples, inputs or outputs], and images [examples, channels, height, width] or, with the channels
+// innermost, [examples, height, width, channels].
 struct LayerWork {
   const PlacedLayer* layer = nullptr;
   int64_t examples = 0;
   int64_t inputs = 0;
   int64_t outputs = 0;
-  at::Tensor weight;  // undefined: the layer has none
+  bool channels_inside = false;  // of all images that it reads and makes
+  int64_t pixels = 1;            // of what turns images around (compiled/layouts.h): of each
+  at::Tensor weight;             // undefined: the layer has none
   at::Tensor bias;
   at::Tensor moving_mean;  // of batch_norm
   at::Tensor moving_variance;
@@ -37,12 +40,20 @@ struct LayerWork {
     static_assert(sizeof(int32_t) == sizeof(float));
     return reinterpret_cast<int32_t*>(kept);
   }
-  // `data` as a tensor of LibTorch, [examples, the sizes of `shape`].
+  // `data` as a tensor of LibTorch, [examples, the sizes of `shape`]; an image's lie as `channels_inside`
+  // says.
   at::Tensor view(const Shape& shape, const float* data) const;
   at::Tensor input_tensor() const { return view(layer->input_shape, input); }
   at::Tensor output_tensor() const { return view(layer->output_shape, output); }
   at::Tensor input_gradient_tensor() const { return view(layer->input_shape, input_gradient); }
   at::Tensor output_gradient_tensor() const { return view(layer->output_shape, output_gradient); }
+};
+
+// How the images lie for which a layer has passes.
+enum class ImageLayout {
+  kPlanes,         // by channels
+  kEither,         // as those of its neighbours
+  kChannelsInside  // with the channels innermost, as convolutions are fastest
 };
 
 struct LayerPasses {
@@ -52,14 +63,12 @@ struct LayerPasses {
   // Output may be input, and input_gradient output_gradient. Not if backward reads the input, or the layer
   // before reads what is its output.
   bool in_place = false;
-  bool only_in_training = false;                        // in evaluation the output is the input
-  bool reads_input = false;                             // in backward; of a layer in place
-  bool reads_output = false;                            // in backward
+  bool only_in_training = false;  // in evaluation the output is the input
+  bool reads_input = false;       // in backward; of a layer in place
+  bool reads_output = false;      // in backward
+  ImageLayout layout = ImageLayout::kPlanes;
   int64_t (*scratch)(const LayerWork& work) = nullptr;  // how many numbers; null: none
   int64_t (*kept)(const LayerWork& work) = nullptr;     // how many numbers; null: none
-  // Describes for users what an eager step computes faster in such a layer; null, or a null result: nothing
-  // known.
-  const char* (*faster_eager)(const PlacedLayer& layer) = nullptr;
 };
 
 // The passes of one or several layers at once.

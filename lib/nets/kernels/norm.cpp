@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "kernels/instructions.h"
 #include "parallel/parallel_blocks.h"
@@ -12,6 +13,8 @@ namespace {
 constexpr int64_t kNumbersABlock = 1 << 15;  // fewer are not worth a second thread
 constexpr int64_t kSumsAtOnce = 16;
 constexpr int64_t kChannelsAtOnce = 64;
+constexpr int64_t kRowsOfFloats = 64;  // are summed in float32
+constexpr int64_t kManyRows = 512;     // fewer are divided among threads by channels
 
 // The sum of term(i) for i from `begin` to `end`, in an order that does not depend on the processor.
 template <class Term>
@@ -88,8 +91,53 @@ void in_blocks(int64_t count, int64_t numbers, const Work& work) {
   run_blocks(blocks, [&](int64_t block) { work(block * count / blocks, (block + 1) * count / blocks); });
 }
 
+// Adds the channels of the rows from `first` to `last` to `sums`: kWidth channels at once, so that their sums
+// stay in registers.
+template <class Term>
+struct SumRows {
+  template <int64_t kWidth>
+  [[gnu::always_inline]] static void add(int64_t channels, int64_t channel, const Term& term, int64_t first,
+                                         int64_t last, double* sums) {
+    float lanes[kWidth] = {};
+    for (int64_t row = first; row < last; ++row) {
+      const int64_t at = row * channels + channel;
+      for (int64_t i = 0; i < kWidth; ++i) lanes[i] += term(at + i, channel + i);
+    }
+    for (int64_t i = 0; i < kWidth; ++i) sums[channel + i] += static_cast<double>(lanes[i]);
+  }
+  [[gnu::always_inline]] static void run(int64_t channels, Term term, int64_t first, int64_t last,
+                                         double* __restrict sums) {
+    for (int64_t begin = first; begin < last; begin += kRowsOfFloats) {
+      const int64_t end = std::min(begin + kRowsOfFloats, last);
+      int64_t channel = 0;
+      for (; channel + 64 <= channels; channel += 64) add<64>(channels, channel, term, begin, end, sums);
+      for (; channel + 16 <= channels; channel += 16) add<16>(channels, channel, term, begin, end, sums);
+      for (; channel < channels; ++channel) add<1>(channels, channel, term, begin, end, sums);
+    }
+  }
+};
+
+// Many rows are divided into blocks, whose sums are added in order.
+template <class Term>
+void add_up_rows(const ChannelSize& size, const Term& term, float* sums) {
+  const int64_t rows = std::max(kNumbersABlock / size.channels / kRowsOfFloats, int64_t{1}) * kRowsOfFloats;
+  const int64_t blocks = (size.examples + rows - 1) / rows;
+  std::vector<double> parts(static_cast<size_t>(blocks * size.channels));
+  run_blocks(blocks, [&](int64_t block) {
+    run_kernel<SumRows<Term>>(size.channels, term, block * rows, std::min((block + 1) * rows, size.examples),
+                              parts.data() + block * size.channels);
+  });
+  for (int64_t channel = 0; channel < size.channels; ++channel) {
+    double sum = 0;
+    for (int64_t block = 0; block < blocks; ++block)
+      sum += parts[static_cast<size_t>(block * size.channels + channel)];
+    sums[channel] = static_cast<float>(sum);
+  }
+}
+
 template <class Term>
 void add_up(const ChannelSize& size, const Term& term, float* sums) {
+  if (size.pixels == 1 && size.examples > kManyRows) return add_up_rows(size, term, sums);
   in_blocks(size.channels, size.numbers(), [&](int64_t first, int64_t last) {
     run_kernel<SumChannels<Term>>(size, term, first, last, sums);
   });

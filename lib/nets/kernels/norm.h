@@ -15,6 +15,11 @@ struct ChannelSize {
   int64_t numbers_of_channel() const { return examples * pixels; }
 };
 
+// Of images by channels, or with the channels `innermost`: there every pixel is an example.
+inline ChannelSize channels_of(int64_t examples, int64_t channels, int64_t pixels, bool innermost) {
+  return innermost ? ChannelSize{examples * pixels, channels, 1} : ChannelSize{examples, channels, pixels};
+}
+
 // The sum of each channel, [channels]. The number of threads changes no bit, here and below.
 void sum_channels(const ChannelSize& size, const float* from, float* sums);
 

@@ -13,8 +13,11 @@ void relu_backward_input(const LayerWork& work) {
   rectify_gradient(numbers_of(work), work.output, work.output_gradient, work.input_gradient);
 }
 
-const LayerPasses kReluPasses = {
-    .forward = relu, .backward_input = relu_backward_input, .in_place = true, .reads_output = true};
+const LayerPasses kReluPasses = {.forward = relu,
+                                 .backward_input = relu_backward_input,
+                                 .in_place = true,
+                                 .reads_output = true,
+                                 .layout = ImageLayout::kEither};
 
 LoweredLayer lower_relu(const LayerUse& use) {
   TextBuilder& builder = use.builder();

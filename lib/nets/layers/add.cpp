@@ -25,7 +25,8 @@ void sum_backward_inputs(const LayerWork& work) {
   }
 }
 
-const LayerPasses kAddPasses = {.forward = sum, .backward_input = sum_backward_inputs, .in_place = true};
+const LayerPasses kAddPasses = {
+    .forward = sum, .backward_input = sum_backward_inputs, .in_place = true, .layout = ImageLayout::kEither};
 
 // Where one of the two is of the products' element, the sum is of the other's.
 LoweredLayer lower_add(const LayerUse& use) {

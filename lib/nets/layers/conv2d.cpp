@@ -8,6 +8,7 @@
 #include "convolutions/conv_block.h"
 #include "convolutions/winograd.h"
 #include "core/cache_lines.h"
+#include "kernels/dense.h"
 #include "kernels/norm.h"
 #include "kernels/transpose.h"
 #include "layers/faces.h"
@@ -135,7 +136,8 @@ LayerMatch match_conv_block(const std::vector<PlacedLayer>& layers, size_t first
   return is_block ? LayerMatch{&kConvBlock, 3} : LayerMatch{};
 }
 
-// A convolution by itself: by Winograd's filtering or by LibTorch, as in an eager step.
+// A convolution by itself, of images with the channels innermost: by Winograd's filtering, as products, or by
+// LibTorch.
 WinogradConv winograd_of(const LayerWork& work) {
   const Shape &input = work.layer->input_shape, &output = work.layer->output_shape;
   const Window2d window = conv2d_window(*work.layer);
@@ -156,54 +158,58 @@ bool is_winograd(const LayerWork& work) {
 
 constexpr int64_t kPlaces = 9;  // of a kernel of 3 x 3
 
-// The scratch of Winograd's filtering, which has the channels innermost. Every piece begins a cache line.
+// The scratch of Winograd's filtering, which has the channels of the kernels innermost, too. Every piece
+// begins a cache line.
 struct WinogradMemory {
-  float* input;    // [examples, height, width, channels], or its gradient
-  float* output;   // [examples, rows, columns, filters], or its gradient
   float* weight;   // [filters, 3, 3, channels], or its gradient
   float* scratch;  // winograd_scratch()
 
   explicit WinogradMemory(const LayerWork& work)
-      : input(work.scratch),
-        output(input + whole_lines_of_floats(work.examples * work.inputs)),
-        weight(output + whole_lines_of_floats(work.examples * work.outputs)),
-        scratch(weight + whole_lines_of_floats(work.weight.numel())) {}
+      : weight(work.scratch), scratch(weight + whole_lines_of_floats(work.weight.numel())) {}
   static int64_t size(const LayerWork& work) {
     const WinogradConv conv = winograd_of(work);
-    return whole_lines_of_floats(work.examples * work.inputs) +
-           whole_lines_of_floats(work.examples * work.outputs) +
-           whole_lines_of_floats(kPlaces * conv.channels * conv.filters) + winograd_scratch(conv);
+    return whole_lines_of_floats(kPlaces * conv.channels * conv.filters) + winograd_scratch(conv);
   }
 };
 
 void winograd(const LayerWork& work) {
   const WinogradConv conv = winograd_of(work);
   const WinogradMemory memory(work);
-  transpose_each(conv.examples, conv.channels, conv.height * conv.width, work.input, memory.input);
   transpose_each(conv.filters, conv.channels, kPlaces, work.weight.const_data_ptr<float>(), memory.weight);
-  winograd_forward(conv, memory.input, memory.weight, bias_of(work), memory.output, memory.scratch);
-  transpose_each(conv.examples, conv.rows * conv.columns, conv.filters, memory.output, work.output);
+  winograd_forward(conv, work.input, memory.weight, bias_of(work), work.output, memory.scratch);
 }
 
 void winograd_backward_input(const LayerWork& work) {
   const WinogradConv conv = winograd_of(work);
   const WinogradMemory memory(work);
-  transpose_each(conv.examples, conv.filters, conv.rows * conv.columns, work.output_gradient, memory.output);
   transpose_each(conv.filters, conv.channels, kPlaces, work.weight.const_data_ptr<float>(), memory.weight);
-  winograd_backward_input(conv, memory.output, memory.weight, memory.input, memory.scratch);
-  transpose_each(conv.examples, conv.height * conv.width, conv.channels, memory.input, work.input_gradient);
+  winograd_backward_input(conv, work.output_gradient, memory.weight, work.input_gradient, memory.scratch);
 }
 
 void winograd_backward_weights(const LayerWork& work, at::Tensor gradient, bool adds) {
   const WinogradConv conv = winograd_of(work);
   const WinogradMemory memory(work);
-  transpose_each(conv.examples, conv.channels, conv.height * conv.width, work.input, memory.input);
-  transpose_each(conv.examples, conv.filters, conv.rows * conv.columns, work.output_gradient, memory.output);
-  winograd_backward_weights(conv, memory.input, memory.output, memory.weight, memory.scratch);
+  winograd_backward_weights(conv, work.input, work.output_gradient, memory.weight, memory.scratch);
   const at::Tensor kernels = at::from_blob(memory.weight, {conv.filters, kPlaces, conv.channels}, at::kFloat)
                                  .transpose(1, 2)
                                  .reshape(gradient.sizes());
   adds ? gradient.add_(kernels) : gradient.copy_(kernels);
+}
+
+// A kernel of one pixel is a dense layer of each pixel.
+bool is_dense(const LayerWork& work) {
+  const Window2d window = conv2d_window(*work.layer);
+  return window.size == 1 && window.stride == 1 && conv_fields(*work.layer).groups == 1;
+}
+
+DenseSize dense_of(const LayerWork& work) {
+  const Shape& output = work.layer->output_shape;
+  return {work.examples * output[1] * output[2], work.layer->input_shape[0], output[0]};
+}
+
+int64_t conv_scratch(const LayerWork& work) {
+  if (is_winograd(work)) return WinogradMemory::size(work);
+  return is_dense(work) ? dense_scratch(dense_of(work)) : 0;
 }
 
 // By LibTorch: the gradients that `wanted` names, of the input (padded_input()) and the weight.
@@ -219,6 +225,9 @@ std::array<at::Tensor, 2> convolution_gradients(const LayerWork& work, std::arra
 void conv(const LayerWork& work) {
   if (work.examples == 0) return;
   if (is_winograd(work)) return winograd(work);
+  if (is_dense(work))
+    return dense_forward(dense_of(work), work.input, work.weight.const_data_ptr<float>(), bias_of(work),
+                         work.output, work.scratch);
   const at::NoGradGuard no_grad;
   const Window2d window = conv2d_window(*work.layer);
   work.output_tensor().copy_(at::conv2d(padded_input(work, window, 0), work.weight, work.bias,
@@ -229,11 +238,15 @@ void conv(const LayerWork& work) {
 void conv_backward_input(const LayerWork& work) {
   if (work.examples == 0) return;
   if (is_winograd(work)) return winograd_backward_input(work);
+  if (is_dense(work))
+    return dense_backward_input(dense_of(work), work.output_gradient, work.weight.const_data_ptr<float>(),
+                                work.input_gradient);
   put_gradient_of_padded(work, conv2d_window(*work.layer), convolution_gradients(work, {true, false})[0]);
 }
 
 void add_bias_gradient(const LayerWork& work, bool adds) {
-  const ChannelSize size{work.examples, work.bias.numel(), work.outputs / work.bias.numel()};
+  const int64_t filters = work.bias.numel();
+  const ChannelSize size = channels_of(work.examples, filters, work.outputs / filters, work.channels_inside);
   std::vector<float> sums(static_cast<size_t>(size.channels));
   sum_channels(size, work.output_gradient, sums.data());
   for (size_t i = 0; i < sums.size(); ++i)
@@ -247,25 +260,20 @@ void conv_backward_weights(const LayerWork& work, bool adds) {
     if (!adds) gradient.zero_();
   } else if (is_winograd(work)) {
     winograd_backward_weights(work, gradient, adds);
+  } else if (is_dense(work)) {
+    dense_backward_weights(dense_of(work), work.input, work.output_gradient, work.weight_gradient,
+                           /*bias_gradient=*/nullptr, adds, work.scratch);
   } else {
     const at::Tensor own = convolution_gradients(work, {false, true})[1];
     adds ? gradient.add_(own) : gradient.copy_(own);
   }
 }
 
-// An eager step leaves what Winograd's filtering makes with the channels innermost, as the next one reads it;
-// a compiled one turns it around each time. Measured: 0.8 to 0.9 times the speed with nothing else, 2.2 times
-// where such convolutions are an eighth of the operations. Where between them it turns was not measured.
-const char* faster_eager(const PlacedLayer& conv) {
-  return can_be_winograd(conv) ? "convolutions of many channels" : nullptr;
-}
-
-const LayerPasses kConvPasses = {
-    .forward = conv,
-    .backward_input = conv_backward_input,
-    .backward_weights = conv_backward_weights,
-    .scratch = [](const LayerWork& work) { return is_winograd(work) ? WinogradMemory::size(work) : 0; },
-    .faster_eager = faster_eager};
+const LayerPasses kConvPasses = {.forward = conv,
+                                 .backward_input = conv_backward_input,
+                                 .backward_weights = conv_backward_weights,
+                                 .layout = ImageLayout::kChannelsInside,
+                                 .scratch = conv_scratch};
 
 void conv2d_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
   std::vector<std::string> attributes = onnx_window(conv2d_window(layer));

@@ -2,6 +2,7 @@
 // rate). Exports leave it out: it does nothing after training.
 #include <cmath>
 
+#include "kernels/transpose.h"
 #include "layers/elementwise.h"
 #include "spec/layer_kinds.h"
 
@@ -24,12 +25,16 @@ void product_into(at::Tensor& result, const at::Tensor& numbers, const at::Tenso
   at::mul_out(result, numbers, noise);
 }
 
-// Draws what at::dropout would draw from the same generator.
+// Draws what at::dropout would draw from the same generator, of images by channels.
 void dropout(const LayerWork& work) {
   const double rate = dropout_rate(work.layer->spec);
   at::Tensor noise = work.view({work.outputs}, work.kept);
   if (rate == 0 || work.examples == 0) {
     noise.fill_(1);
+  } else if (work.channels_inside && work.layer->input_shape.size() == 3) {
+    const Shape& shape = work.layer->input_shape;
+    const at::Tensor planes = at::empty(noise.sizes(), at::kFloat).bernoulli_(1 - rate).div_(1 - rate);
+    transpose_each(work.examples, shape[0], shape[1] * shape[2], planes.const_data_ptr<float>(), work.kept);
   } else {
     noise.bernoulli_(1 - rate).div_(1 - rate);
   }
@@ -44,6 +49,7 @@ const LayerPasses kDropoutPasses = {.forward = dropout,
                                     .backward_input = dropout_backward_input,
                                     .in_place = true,
                                     .only_in_training = true,
+                                    .layout = ImageLayout::kEither,
                                     .kept = numbers_of};
 
 // What is drawn is a function of the step, the device, the layer and the place of the element alone.

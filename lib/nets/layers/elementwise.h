@@ -53,7 +53,8 @@ constexpr LayerPasses kElementwisePasses = {
         },
     .in_place = true,
     .reads_input = !kFromOutput,
-    .reads_output = kFromOutput};
+    .reads_output = kFromOutput,
+    .layout = ImageLayout::kEither};
 
 // 0 where `condition` holds (of not-a-number none does): the gradient where an activation is flat.
 inline Value zero_where(const Value& condition, const Value& gradient) {

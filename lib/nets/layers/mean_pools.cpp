@@ -58,9 +58,11 @@ void adaptive_avg_pool_backward_input(const LayerWork& work) {
 }
 
 const LayerPasses kGlobalAvgPoolPasses = {.forward = global_avg_pool,
-                                          .backward_input = global_avg_pool_backward_input};
+                                          .backward_input = global_avg_pool_backward_input,
+                                          .layout = ImageLayout::kEither};
 const LayerPasses kAdaptiveAvgPoolPasses = {.forward = adaptive_avg_pool,
-                                            .backward_input = adaptive_avg_pool_backward_input};
+                                            .backward_input = adaptive_avg_pool_backward_input,
+                                            .layout = ImageLayout::kEither};
 
 // How much of each of `input` cells in a row belongs to each of `output` means: [output][input]. The cells of
 // a mean are those that lie under it, whole.

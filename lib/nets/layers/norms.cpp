@@ -44,7 +44,7 @@ class Norm : public Layer {
 
 ChannelSize channel_size(const LayerWork& work) {
   const int64_t channels = work.layer->input_shape[0];
-  return {work.examples, channels, work.inputs / channels};
+  return channels_of(work.examples, channels, work.inputs / channels, work.channels_inside);
 }
 
 // StableHLO. Channels are dimension 1.
@@ -217,6 +217,7 @@ void batch_norm_backward_input(const LayerWork& work) {
 const LayerPasses kBatchNormPasses = {.forward = batch_norm,
                                       .backward_input = batch_norm_backward_input,
                                       .backward_weights = batch_norm_backward_weights,
+                                      .layout = ImageLayout::kEither,
                                       .kept = BatchNormMemory::size};
 
 void batch_norm_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
@@ -396,6 +397,7 @@ const LayerPasses kLayerNormPasses = {
     .forward = layer_norm,
     .backward_input = layer_norm_backward_input,
     .backward_weights = layer_norm_backward_weights,
+    .layout = ImageLayout::kEither,
     .scratch = PixelRows::scratch,
     .kept = [](const LayerWork& work) { return 2 * channel_size(work).numbers_of_channel(); }};
 

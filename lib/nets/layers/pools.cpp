@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "kernels/max_pool.h"
 #include "layers/elementwise.h"
 #include "layers/faces.h"
 #include "layers/windows.h"
@@ -92,9 +93,8 @@ at::Tensor gradient_of(const LayerWork& work, const Window2d& window, const at::
 
 // Which pixel each maximum is.
 at::Tensor indices_of(const LayerWork& work) {
-  at::DimVector sizes{work.examples};
-  sizes.append(work.layer->output_shape.begin(), work.layer->output_shape.end());
-  return at::from_blob(work.kept, sizes, at::kLong);
+  const at::Tensor output = work.output_tensor();
+  return at::from_blob(work.kept, output.sizes(), output.strides(), at::kLong);
 }
 
 void max_pool(const LayerWork& work) {
@@ -120,23 +120,37 @@ Planes planes_of(const LayerWork& work) {
   const Shape& shape = work.layer->input_shape;
   return {work.examples * shape[0], shape[1], shape[2]};
 }
+Pixels pixels_of(const LayerWork& work) {
+  const Shape& shape = work.layer->input_shape;
+  return {work.examples, shape[1], shape[2], shape[0]};
+}
 
 // Of a relu and the maximum after it, or the maximum alone.
 template <bool kRectifies>
 void max_pool2x2_of(const LayerWork& work) {
+  if (work.channels_inside)
+    return max_pool_pixels(pixels_of(work), kRectifies, work.input, work.output, work.argmaxes());
   max_pool2x2(planes_of(work), kRectifies, work.input, work.output, work.argmaxes());
 }
 
 void max_pool2x2_backward_input(const LayerWork& work) {
+  if (work.channels_inside)
+    return max_pool_pixels_backward(pixels_of(work), work.output_gradient, work.argmaxes(),
+                                    work.input_gradient);
   max_pool2x2_backward(planes_of(work), work.output_gradient, work.argmaxes(), work.input_gradient);
 }
 
-const LayerPasses kMaxPool2x2 = {
-    .forward = max_pool2x2_of<false>, .backward_input = max_pool2x2_backward_input, .kept = numbers_of};
-const LayerPasses kRectifiedMaxPool2x2 = {
-    .forward = max_pool2x2_of<true>, .backward_input = max_pool2x2_backward_input, .kept = numbers_of};
+const LayerPasses kMaxPool2x2 = {.forward = max_pool2x2_of<false>,
+                                 .backward_input = max_pool2x2_backward_input,
+                                 .layout = ImageLayout::kEither,
+                                 .kept = numbers_of};
+const LayerPasses kRectifiedMaxPool2x2 = {.forward = max_pool2x2_of<true>,
+                                          .backward_input = max_pool2x2_backward_input,
+                                          .layout = ImageLayout::kEither,
+                                          .kept = numbers_of};
 const LayerPasses kMaxPoolPasses = {.forward = max_pool,
                                     .backward_input = max_pool_backward_input,
+                                    .layout = ImageLayout::kEither,
                                     .kept = [](const LayerWork& work) { return 2 * numbers_of(work); }};
 
 LayerMatch match_max_pool2x2(const std::vector<PlacedLayer>& layers, size_t first) {
@@ -175,7 +189,8 @@ void avg_pool_backward_input(const LayerWork& work) {
   if (!window.is_symmetric()) put_gradient_of_padded(work, window, gradient);
 }
 
-const LayerPasses kAvgPoolPasses = {.forward = avg_pool, .backward_input = avg_pool_backward_input};
+const LayerPasses kAvgPoolPasses = {
+    .forward = avg_pool, .backward_input = avg_pool_backward_input, .layout = ImageLayout::kEither};
 
 void max_pool2d_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
   graph.add("MaxPool", layer.name, {}, onnx_window(pool2d_window(layer)));

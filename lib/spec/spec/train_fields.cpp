@@ -75,8 +75,8 @@ Fields<JobSpec> train_fields() {
       JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "
           "([training](training.md#precision))", .choices = &kPrecisions),
-      JOB(train.channels_last, .doc = "keep images in memory as [n, height, width, channels]; many convolutions are "
-          "then faster, on CPUs and GPUs ([training](training.md#memory-layout))"),
+      JOB(train.channels_last, .doc = "keep images in memory as [n, height, width, channels]; many convolutions of "
+          "eager steps and on GPUs are then faster ([training](training.md#memory-layout))"),
       JOB(train.clip_norm, .doc = "scale a gradient (summed over the replicas) with a larger norm down to this norm; "
           "0: off", .bounds = between(0, 1e12)),
       JOB(train.label_smoothing, .doc = "the share of each target to spread evenly over all classes; evaluations do "

@@ -14,7 +14,7 @@ struct PlannedStep {
   std::string execution;  // compiled | eager | recorded | stablehlo
   // Why it is eager, or which plugin compiles its StableHLO and how many steps a call makes; else empty.
   std::string reason;
-  // "compiled", "eager: train.channels_last: true", "stablehlo: compiled by libtpu.so, up to 32 steps in a
+  // "compiled", "eager: train.precision: bf16_mixed", "stablehlo: compiled by libtpu.so, up to 32 steps in a
   // call"
   std::string text() const { return reason.empty() ? execution : execution + ": " + reason; }
 };

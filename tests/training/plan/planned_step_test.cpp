@@ -23,9 +23,8 @@ TEST_CASE("steps are compiled where they can be, and else it is told why not") {
   CHECK(step_of({"model.kind=cnn", "data.shape=[1, 8, 8]"}) == "compiled");
   const std::string size = "data.shape=[3, 32, 32]";
   CHECK(step_of({"model.kind=cifar_resnet", size}) == "compiled");
-  CHECK(step_of({"model.kind=resnet", size}) ==
-        "eager: faster so: most of its work is in convolutions of many channels");
-  CHECK(step_of({"model.kind=resnet", size, "train.step=compiled"}) == "compiled");
+  CHECK(step_of({"model.kind=resnet", size}) == "compiled");
+  CHECK(step_of({"model.kind=resnet", size, "train.channels_last=true"}) == "compiled");
 }
 
 TEST_CASE("on GPUs steps are recorded") {
