@@ -116,7 +116,7 @@ ExitCode predict_command(const PredictOptions& options) {
   if (!job.data.has_pixels) {
     if (!options.json) std::cout << shown(csv_line(predicted_columns(job.data)));
     return for_each_file(options.files, options, [&](const std::string& file) {
-      require_table(file, job.data);
+      require_table(file, predictor.job.data);
       predict_rows(predictor, options, file);
     });
   }

@@ -142,7 +142,8 @@ std::string legend(const LineChart& chart, double top) {
   for (const ChartLine& line : chart.lines) {
     if (line.dashed) continue;
     const double x = 72 + kLegendColumn * static_cast<double>(number % kLegendColumns);
-    const double y = top + kLegendRow * static_cast<double>(number / kLegendColumns);
+    const size_t row = number / kLegendColumns;
+    const double y = top + kLegendRow * static_cast<double>(row);
     svg += fmt::format("<path class=\"line\" stroke=\"{}\" d=\"M{} {}h26\"/>\n{}/>\n", series_colour(number),
                        x, y, chart_marker(line, x + 13, y));
     svg += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", x + 34, y + 4.5, markup_text(line.name));
@@ -213,8 +214,8 @@ std::array<LineChart, 2> sweep_charts(const Sweep& sweep) {
       perfect.points.emplace_back(x, reference.examples_per_second * x / static_cast<double>(fewest));
       whole.points.emplace_back(x, 100);
     }
-    rates.lines.insert(rates.lines.end(), {std::move(perfect), std::move(rate)});
-    efficiencies.lines.insert(efficiencies.lines.end(), {std::move(whole), std::move(efficiency)});
+    rates.lines.insert(rates.lines.end(), {perfect, rate});
+    efficiencies.lines.insert(efficiencies.lines.end(), {whole, efficiency});
     ++number;
   }
   for (LineChart* chart : {&rates, &efficiencies}) {
