@@ -26,8 +26,9 @@ set(DTRAIN_QUICK_TO_COMPILE $<$<CONFIG:Release>:-Og>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND DTRAIN_QUICK_TO_COMPILE $<$<CONFIG:Release>:-Wno-maybe-uninitialized>)  # false alarms at -Og
   if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13 AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    # -O3 implies it there; without it here, the compiler refuses the precompiled header of -O3.
-    list(APPEND DTRAIN_QUICK_TO_COMPILE $<$<CONFIG:Release>:-munroll-only-small-loops>)
+    # -O3 implies them there; without them here, the compiler refuses the precompiled header of -O3.
+    list(APPEND DTRAIN_QUICK_TO_COMPILE $<$<CONFIG:Release>:-munroll-only-small-loops>
+         $<$<CONFIG:Release>:-mvzeroupper>)
   endif()
   # LibTorch's headers fill half a gigabyte, through which GCC would look for garbage again and again.
   add_compile_options("SHELL:--param ggc-min-expand=200" "SHELL:--param ggc-min-heapsize=524288")
