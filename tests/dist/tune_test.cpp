@@ -1,4 +1,5 @@
 // Tunes and range tests from the command line to the files that they leave.
+#include <algorithm>
 #include <csignal>
 
 #include "catch.h"

@@ -3,6 +3,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "kernels/elementwise.h"
 #include "layers/faces.h"
 #include "parallel/parallel_blocks.h"

@@ -1,5 +1,7 @@
 // global_avg_pool2d: the mean of each channel. adaptive_avg_pool2d: means over parts of an image, as
 // PyTorch's AdaptiveAvgPool2d.
+#include <algorithm>
+
 #include "layers/elementwise.h"
 #include "layers/windows.h"
 #include "spec/layer_kinds.h"

@@ -9,6 +9,7 @@
 // and `bias` (zeros) are [features] or [channels].
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 

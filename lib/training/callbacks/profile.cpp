@@ -1,5 +1,7 @@
 #include "callbacks/profile.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "callbacks/callbacks.h"

@@ -1,4 +1,5 @@
 // What people type: help, mistakes on the command line, and what it takes to see what went wrong.
+#include <algorithm>
 #include <fstream>
 #include <regex>
 

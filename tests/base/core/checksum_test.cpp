@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/checksum.h"
 
 #include "catch.h"

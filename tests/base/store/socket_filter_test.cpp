@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <thread>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 

@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <future>
 #include <map>
 #include <nlohmann/json.hpp>

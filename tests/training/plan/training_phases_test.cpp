@@ -1,4 +1,6 @@
 // Phases of a training: their plan, and the trainer that goes through them.
+#include <algorithm>
+
 #include "catch.h"
 #include "plan/plan_file.h"
 #include "planned_jobs.h"

@@ -1,4 +1,5 @@
 // What the trainer saves, when, and how it goes on from that.
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <future>
