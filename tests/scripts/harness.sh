@@ -47,6 +47,7 @@ until_exists() {
 
 # bare_system SUITE: a bare Debian in $work/SUITE. Downloads it once, into the cache folder; needs scripts/common.sh.
 bare_system() {
+  # shellcheck disable=SC2154 # it comes from common.sh
   local bare=$dtrain_cache/bare-$1
   ((EUID == 0)) || die "a bare $1 needs root, to enter it"
   command -v debootstrap >/dev/null || die "a bare $1 needs debootstrap (Debian: debootstrap)"
