@@ -46,7 +46,7 @@ TEST_CASE("replicas that train in phases equal one replica with the whole batch 
   JobSpec spec = normed_network();
   const Dataset dataset = load_dataset(spec.data, 1);
   const auto one = train_with_threads(with_batch(spec, 24), dataset, 1, kPhaseSteps, nullptr, 0,
-                                      /*between=*/false, kThreePhases);
+                                      /*evaluates_between=*/false, kThreePhases);
   CHECK(one.losses.back() < one.losses.front());
   const int replicas = GENERATE(2, 3);
   const std::string kind = GENERATE("mirrored", "central_storage");
@@ -63,7 +63,8 @@ TEST_CASE("what a phase does not train keeps every bit, moving statistics too, o
   const Dataset dataset = load_dataset(spec.data, 1);
   const int replicas = GENERATE(1, 2, 3);
   const auto train = [&](int steps) {
-    return train_with_threads(spec, dataset, replicas, steps, nullptr, 0, /*between=*/true, kThreePhases)
+    return train_with_threads(spec, dataset, replicas, steps, nullptr, 0, /*evaluates_between=*/true,
+                              kThreePhases)
         .variables;
   };
   const Variables first = train(1), head = train(kSecond), more = train(kThird), end = train(kPhaseSteps);
@@ -128,8 +129,8 @@ TEST_CASE("one worker of parameter servers trains in phases what one device does
   JobSpec alone = spec;
   alone.strategy.kind = "one_device";
   const Dataset dataset = load_dataset(spec.data, 1);
-  const auto one =
-      train_with_threads(alone, dataset, 1, kPhaseSteps, nullptr, 0, /*between=*/false, kThreePhases);
+  const auto one = train_with_threads(alone, dataset, 1, kPhaseSteps, nullptr, 0, /*evaluates_between=*/false,
+                                      kThreePhases);
   const auto serve = [&](int servers, int steps, const CollectedVariables* from, int first) {
     Servers served(spec, *model_of(spec), options_of(1), servers, kThreePhases);
     return train(spec, dataset, served, steps, from, first, kThreePhases).front();
