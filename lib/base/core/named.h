@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.h"
@@ -10,11 +11,11 @@ namespace dtrain {
 
 // The row with that name. Throws Error(kBug) if there is none: "no optimizer named 'adma'".
 template <class Row>
-const Row& row_named(const std::vector<Row>& rows, const std::string& name, const std::string& noun) {
+const Row& row_named(const std::vector<Row>& rows, const std::string& name, std::string_view noun) {
   for (const Row& row : rows) {
     if (row.name == name) return row;
   }
-  throw Error(ExitCode::kBug, "no " + noun + " named '" + name + "'");
+  throw Error(ExitCode::kBug, "no {} named '{}'", noun, name);
 }
 
 // The names of the rows for which `holds` returns true, in their order.
