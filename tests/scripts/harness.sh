@@ -45,14 +45,19 @@ until_exists() {
   [[ -e $1 ]]
 }
 
-# bare_system SUITE: a bare Debian in $work/SUITE. Downloads it once, into the cache folder; needs scripts/common.sh.
+# bare_system SUITE: a bare Debian or Ubuntu in $work/SUITE. Downloads it once, into the cache folder; needs
+# scripts/common.sh.
 bare_system() {
   # shellcheck disable=SC2154 # it comes from common.sh
   local bare=$dtrain_cache/bare-$1
   ((EUID == 0)) || die "a bare $1 needs root, to enter it"
   command -v debootstrap >/dev/null || die "a bare $1 needs debootstrap (Debian: debootstrap)"
   if [[ ! -e $bare.tar ]]; then
-    run_logged "fetching a bare $1" "$work/debootstrap.log" debootstrap --variant=minbase "$1" "$bare" || exit
+    local from=()
+    # As debootstrap's rules say for all of Ubuntu's suites: it may be too old to know a new one.
+    case $1 in jammy | noble) from=(http://archive.ubuntu.com/ubuntu gutsy) ;; esac
+    run_logged "fetching a bare $1" "$work/debootstrap.log" debootstrap --variant=minbase \
+      --components="main${from:+,universe}" "$1" "$bare" "${from[@]}" || exit
     tar -C "$bare" -cf "$bare.partial" . && mv "$bare.partial" "$bare.tar" && rm -rf "$bare"
   fi
   mkdir -p "$work/$1"
