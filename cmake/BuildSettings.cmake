@@ -13,6 +13,8 @@ option(DTRAIN_WERROR "Treat warnings as errors" OFF)
 add_compile_options(-Wall -Wextra)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   add_compile_options(-Wno-restrict)  # false alarms on std::string's operator+ (GCC bug 105651)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-Wno-array-bounds)  # false alarms in LibTorch's torch::autograd::Function
 endif()
 if(DTRAIN_WERROR)
   add_compile_options(-Werror)
