@@ -29,8 +29,15 @@ template <int kStep, class Row, int... kLane>
 [[gnu::always_inline]] inline void exchange(Row& first, Row& second, std::integer_sequence<int, kLane...>) {
   const Row upper = first, lower = second;
   constexpr int kSecond = sizeof...(kLane);  // the lanes of `lower` are numbered after those of `upper`
+#if defined(__clang__) || __GNUC__ >= 12
   first = __builtin_shufflevector(upper, lower, ((kLane & kStep) != 0 ? kSecond + kLane - kStep : kLane)...);
   second = __builtin_shufflevector(upper, lower, ((kLane & kStep) != 0 ? kSecond + kLane : kLane + kStep)...);
+#else
+  using Lanes = decltype(upper < lower);
+  first = __builtin_shuffle(upper, lower, Lanes{((kLane & kStep) != 0 ? kSecond + kLane - kStep : kLane)...});
+  second =
+      __builtin_shuffle(upper, lower, Lanes{((kLane & kStep) != 0 ? kSecond + kLane : kLane + kStep)...});
+#endif
 }
 
 // Transposes a square of as many rows as each has lanes.

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "convolutions/conv_block.h"
+#include "convolutions/patches.h"
 #include "convolutions/winograd.h"
 #include "core/cache_lines.h"
 #include "kernels/dense.h"
@@ -158,48 +159,53 @@ bool is_winograd(const LayerWork& work) {
 
 constexpr int64_t kPlaces = 9;  // of a kernel of 3 x 3
 
-// The scratch of Winograd's filtering, which has the channels of the kernels innermost, too. Every piece
-// begins a cache line.
-struct WinogradMemory {
-  float* weight;   // [filters, 3, 3, channels], or its gradient
-  float* scratch;  // winograd_scratch()
+int64_t weights_of(const PlacedLayer& conv) {
+  const ConvFields& own = conv_fields(conv);
+  return own.kernel_size * own.kernel_size * conv.input_shape[0] / own.groups * own.filters;
+}
 
-  explicit WinogradMemory(const LayerWork& work)
-      : weight(work.scratch), scratch(weight + whole_lines_of_floats(work.weight.numel())) {}
-  static int64_t size(const LayerWork& work) {
-    const WinogradConv conv = winograd_of(work);
-    return whole_lines_of_floats(kPlaces * conv.channels * conv.filters) + winograd_scratch(conv);
+// The scratch of a convolution that has the channels of the kernels innermost, too. Every piece begins a
+// cache line.
+struct KernelMemory {
+  float* weight;   // [filters, kernel, kernel, channels], or its gradient
+  float* scratch;  // of the functions that compute
+
+  explicit KernelMemory(const LayerWork& work)
+      : weight(work.scratch), scratch(weight + whole_lines_of_floats(weights_of(*work.layer))) {}
+  static int64_t size(const LayerWork& work, int64_t scratch) {
+    return whole_lines_of_floats(weights_of(*work.layer)) + scratch;
+  }
+  // Puts the gradient that is in `weight` in its place, [filters, channels, kernel, kernel].
+  void put_gradient(const LayerWork& work, at::Tensor gradient, bool adds) const {
+    const int64_t filters = work.weight.size(0), channels = work.weight.size(1);
+    const at::Tensor turned =
+        at::from_blob(weight, {filters, work.weight.numel() / filters / channels, channels}, at::kFloat)
+            .transpose(1, 2)
+            .reshape(gradient.sizes());
+    adds ? gradient.add_(turned) : gradient.copy_(turned);
   }
 };
 
 void winograd(const LayerWork& work) {
   const WinogradConv conv = winograd_of(work);
-  const WinogradMemory memory(work);
+  const KernelMemory memory(work);
   transpose_each(conv.filters, conv.channels, kPlaces, work.weight.const_data_ptr<float>(), memory.weight);
   winograd_forward(conv, work.input, memory.weight, bias_of(work), work.output, memory.scratch);
 }
 
 void winograd_backward_input(const LayerWork& work) {
   const WinogradConv conv = winograd_of(work);
-  const WinogradMemory memory(work);
+  const KernelMemory memory(work);
   transpose_each(conv.filters, conv.channels, kPlaces, work.weight.const_data_ptr<float>(), memory.weight);
   winograd_backward_input(conv, work.output_gradient, memory.weight, work.input_gradient, memory.scratch);
 }
 
-void winograd_backward_weights(const LayerWork& work, at::Tensor gradient, bool adds) {
-  const WinogradConv conv = winograd_of(work);
-  const WinogradMemory memory(work);
-  winograd_backward_weights(conv, work.input, work.output_gradient, memory.weight, memory.scratch);
-  const at::Tensor kernels = at::from_blob(memory.weight, {conv.filters, kPlaces, conv.channels}, at::kFloat)
-                                 .transpose(1, 2)
-                                 .reshape(gradient.sizes());
-  adds ? gradient.add_(kernels) : gradient.copy_(kernels);
-}
+bool is_grouped(const LayerWork& work) { return conv_fields(*work.layer).groups > 1; }
 
 // A kernel of one pixel is a dense layer of each pixel.
 bool is_dense(const LayerWork& work) {
   const Window2d window = conv2d_window(*work.layer);
-  return window.size == 1 && window.stride == 1 && conv_fields(*work.layer).groups == 1;
+  return window.size == 1 && window.stride == 1 && !is_grouped(work);
 }
 
 DenseSize dense_of(const LayerWork& work) {
@@ -207,9 +213,26 @@ DenseSize dense_of(const LayerWork& work) {
   return {work.examples * output[1] * output[2], work.layer->input_shape[0], output[0]};
 }
 
+PatchConv patches_of(const LayerWork& work) {
+  const Shape &input = work.layer->input_shape, &output = work.layer->output_shape;
+  const Window2d window = conv2d_window(*work.layer);
+  return {.examples = work.examples,
+          .channels = input[0],
+          .height = input[1],
+          .width = input[2],
+          .filters = output[0],
+          .kernel = window.size,
+          .stride = window.stride,
+          .padded_above = window.rows.before,
+          .padded_left = window.columns.before,
+          .rows = output[1],
+          .columns = output[2]};
+}
+
 int64_t conv_scratch(const LayerWork& work) {
-  if (is_winograd(work)) return WinogradMemory::size(work);
-  return is_dense(work) ? dense_scratch(dense_of(work)) : 0;
+  if (is_winograd(work)) return KernelMemory::size(work, winograd_scratch(winograd_of(work)));
+  if (is_dense(work)) return dense_scratch(dense_of(work));
+  return is_grouped(work) ? 0 : KernelMemory::size(work, patches_scratch(patches_of(work)));
 }
 
 // By LibTorch: the gradients that `wanted` names, of the input (padded_input()) and the weight.
@@ -259,10 +282,18 @@ void conv_backward_weights(const LayerWork& work, bool adds) {
   if (work.examples == 0) {
     if (!adds) gradient.zero_();
   } else if (is_winograd(work)) {
-    winograd_backward_weights(work, gradient, adds);
+    const KernelMemory memory(work);
+    winograd_backward_weights(winograd_of(work), work.input, work.output_gradient, memory.weight,
+                              memory.scratch);
+    memory.put_gradient(work, gradient, adds);
   } else if (is_dense(work)) {
     dense_backward_weights(dense_of(work), work.input, work.output_gradient, work.weight_gradient,
                            /*bias_gradient=*/nullptr, adds, work.scratch);
+  } else if (!is_grouped(work)) {
+    const KernelMemory memory(work);
+    patches_backward_weights(patches_of(work), work.input, work.output_gradient, memory.weight,
+                             memory.scratch);
+    memory.put_gradient(work, gradient, adds);
   } else {
     const at::Tensor own = convolution_gradients(work, {false, true})[1];
     adds ? gradient.add_(own) : gradient.copy_(own);

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
 #include <map>
@@ -65,6 +64,10 @@ Variables copy_variables(const Model& model) {
   return copies;
 }
 
+std::string outline_text(const at::Tensor& tensor) {
+  return fmt::format("{} [{}]", at::toString(tensor.scalar_type()), fmt::join(tensor.sizes(), ", "));
+}
+
 void require_variables(const Model& model, const Variables& variables) {
   const Variables own = named_variables(model);
   const std::map<std::string, at::Tensor> values(variables.begin(), variables.end());
@@ -75,10 +78,8 @@ void require_variables(const Model& model, const Variables& variables) {
       differences.push_back("it has no '" + name + "'");
     } else if (value->second.sizes() != tensor.sizes() ||
                value->second.scalar_type() != tensor.scalar_type()) {
-      differences.push_back(fmt::format("its '{}' is {} {}, the model's {} {}", name,
-                                        at::toString(value->second.scalar_type()),
-                                        fmt::streamed(value->second.sizes()),
-                                        at::toString(tensor.scalar_type()), fmt::streamed(tensor.sizes())));
+      differences.push_back(fmt::format("its '{}' is {}, the model's {}", name, outline_text(value->second),
+                                        outline_text(tensor)));
     }
   }
   if (own.size() != variables.size())

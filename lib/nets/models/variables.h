@@ -26,6 +26,9 @@ Variables moving_buffers(const Model& model);
 // Copies of the model's variables, as named_variables() lists them.
 Variables copy_variables(const Model& model);
 
+// A tensor's type and shape, for messages: "Float [64, 10]".
+std::string outline_text(const at::Tensor& tensor);
+
 // Throws Error(kCheckpoint) if a name, type or size of `variables` differs from the model's. Reads no values:
 // the model or the variables may be on LibTorch's meta device.
 void require_variables(const Model& model, const Variables& variables);

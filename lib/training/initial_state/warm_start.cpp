@@ -3,7 +3,6 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -63,10 +62,6 @@ WeightsFile weights_at(const fs::path& path, bool outlines) {
   if (!fs::is_directory(path, none)) return of_export(path, outlines);
   const fs::path checkpoint = find_resume_point(path.string(), {}).checkpoint;
   return {checkpoint / "model.safetensors", outlines ? outline_of_model(checkpoint) : load_model(checkpoint)};
-}
-
-std::string outline_text(const at::Tensor& tensor) {
-  return fmt::format("{} {}", at::toString(tensor.scalar_type()), fmt::streamed(tensor.sizes()));
 }
 
 std::string listed(const std::vector<std::string>& names) {
