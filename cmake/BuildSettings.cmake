@@ -53,7 +53,11 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
                                   ${CCACHE_PROGRAM})
 endif()
-find_program(MOLD_PROGRAM mold)
-if(MOLD_PROGRAM)
+# A mold that does not know what we ask of linkers, as that of Ubuntu 22.04, is not used.
+include(CheckLinkerFlag)
+set(CMAKE_REQUIRED_LINK_OPTIONS -fuse-ld=mold)
+check_linker_flag(CXX LINKER:--export-dynamic-symbol=main DTRAIN_HAS_MOLD)
+unset(CMAKE_REQUIRED_LINK_OPTIONS)
+if(DTRAIN_HAS_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
