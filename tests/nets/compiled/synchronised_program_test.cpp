@@ -2,14 +2,13 @@
 // batch, against autograd in float64 with the whole.
 #include <ATen/ATen.h>
 
-#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <functional>
-#include <numeric>
 #include <thread>
 
 #include "catch.h"
+#include "compiled/comparison.h"
 #include "compiled/compiled_program.h"
 #include "kernels/matrices.h"
 #include "models/layer_specs.h"
@@ -19,7 +18,6 @@ namespace dtrain {
 namespace {
 
 constexpr int64_t kExamples = 13;
-const Shape kInputShape = {1, 5, 6};
 
 // Threads that gather their rows.
 class Replicas {
@@ -51,7 +49,7 @@ class Replicas {
   std::atomic<int> exchanges_ = 0;
 };
 
-struct Passed {
+struct JoinedPass {
   at::Tensor outputs;
   std::vector<at::Tensor> gradients;
   Variables variables;  // the moving statistics among them
@@ -76,13 +74,10 @@ const std::vector<Normed>& normed_models() {
   return models;
 }
 
-// A loss that depends on every output differently.
-at::Tensor slope() { return at::linspace(-1, 2, kExamples * 5, at::kDouble).view({-1, 5}); }
-
-Passed whole_batch(Model& model, const at::Tensor& inputs) {
-  Passed passed;
+JoinedPass whole_batch(Model& model, const at::Tensor& inputs) {
+  JoinedPass passed;
   passed.outputs = model.forward(inputs);
-  (passed.outputs * slope()).sum().backward();
+  (passed.outputs * slope(kExamples)).sum().backward();
   for (const at::Tensor& parameter : model.parameters()) {
     if (parameter.requires_grad()) passed.gradients.push_back(parameter.grad());
   }
@@ -90,14 +85,14 @@ Passed whole_batch(Model& model, const at::Tensor& inputs) {
   return passed;
 }
 
-Passed part_of_batch(const LayerPlan& plan, const TrainedLayers& trained, const GatherRows& gather,
-                     const at::Tensor& inputs, const at::Tensor& slopes) {
+JoinedPass part_of_batch(const LayerPlan& plan, const TrainedLayers& trained, const GatherRows& gather,
+                         const at::Tensor& inputs, const at::Tensor& slopes) {
   const auto model = build_model(plan, at::kFloat, 3);
   model->train_layers(trained);
   model->synchronise(gather);
   const std::vector<at::Tensor> gradients = allocate_gradients(*model);
   Program program(*model, inputs.size(0), gradients);
-  Passed passed;
+  JoinedPass passed;
   passed.outputs = program.forward(inputs).clone();
   at::Tensor output_gradient = program.output_gradient();
   output_gradient.copy_(slopes);
@@ -107,13 +102,13 @@ Passed part_of_batch(const LayerPlan& plan, const TrainedLayers& trained, const 
   return passed;
 }
 
-std::vector<Passed> parts_of_batch(const LayerPlan& plan, const std::vector<int64_t>& sizes,
-                                   const at::Tensor& inputs, int& exchanges,
-                                   const TrainedLayers& trained = {}) {
+std::vector<JoinedPass> parts_of_batch(const LayerPlan& plan, const std::vector<int64_t>& sizes,
+                                       const at::Tensor& inputs, int& exchanges,
+                                       const TrainedLayers& trained = {}) {
   Replicas replicas(sizes.size());
-  std::vector<Passed> passed(sizes.size());
+  std::vector<JoinedPass> passed(sizes.size());
   const std::vector<at::Tensor> parts = inputs.split_with_sizes(sizes),
-                                slopes = slope().split_with_sizes(sizes);
+                                slopes = slope(kExamples).split_with_sizes(sizes);
   replicas.run([&](size_t rank, const GatherRows& gather) {
     passed[rank] = part_of_batch(plan, trained, gather, parts[rank], slopes[rank]);
   });
@@ -121,27 +116,19 @@ std::vector<Passed> parts_of_batch(const LayerPlan& plan, const std::vector<int6
   return passed;
 }
 
-double largest(const at::Tensor& tensor) {
-  return tensor.numel() == 0 ? 0 : tensor.detach().abs().max().item<double>();
-}
-
-// Before a batch_norm the gradient of a bias is 0: what is left are the roundings of large gradients.
-void require_sum(const std::vector<Passed>& parts, const Passed& whole) {
+void require_sum(const std::vector<JoinedPass>& parts, const JoinedPass& whole) {
   std::vector<at::Tensor> outputs;
-  for (const Passed& part : parts) outputs.push_back(part.outputs);
-  CHECK(largest(at::cat(outputs) - whole.outputs) < 2e-5 * largest(whole.outputs));
-  double scale = 1e-2;
-  for (const at::Tensor& gradient : whole.gradients) scale = std::max(scale, largest(gradient));
+  for (const JoinedPass& part : parts) outputs.push_back(part.outputs);
+  CHECK(error_of(at::cat(outputs), whole.outputs) < 1e-5);
   for (size_t i = 0; i < whole.gradients.size(); ++i) {
     at::Tensor sum = at::zeros_like(whole.gradients[i]);
-    for (const Passed& part : parts) sum += part.gradients.at(i);
-    CHECK(largest(sum - whole.gradients[i]) < 1e-5 * scale);
+    for (const JoinedPass& part : parts) sum += part.gradients.at(i);
+    CHECK(error_of(sum, whole.gradients[i], scale_of(whole.gradients)) < 1e-5);
   }
   for (size_t i = 0; i < whole.variables.size(); ++i) {
-    const at::Tensor& expected = whole.variables[i].second;
-    for (const Passed& part : parts) {
+    for (const JoinedPass& part : parts) {
       CHECK(at::equal(part.variables[i].second, parts[0].variables[i].second));
-      CHECK(largest(part.variables[i].second - expected) <= 1e-6 * (largest(expected) + 1e-3));
+      CHECK(error_of(part.variables[i].second, whole.variables[i].second) < 1e-5);
     }
   }
 }
@@ -172,7 +159,7 @@ TEST_CASE("parts of a batch with joined statistics pass what the whole batch doe
     const LayerPlan plan = place_layers(layers, kInputShape, 5);
     REQUIRE(plan.problems.empty());
     int made = 0;
-    const std::vector<Passed> parts = parts_of_batch(plan, sizes, inputs, made);
+    const std::vector<JoinedPass> parts = parts_of_batch(plan, sizes, inputs, made);
     require_sum(parts, whole_batch(*exact_model(plan), inputs.to(at::kDouble)));
     CHECK(made == exchanges);
   }
@@ -186,7 +173,7 @@ TEST_CASE("a frozen batch_norm exchanges nothing, and keeps its statistics") {
   const auto exact = exact_model(plan);
   exact->train_layers(trained);
   int made = 0;
-  const std::vector<Passed> parts = parts_of_batch(plan, {6, 7}, inputs, made, trained);
+  const std::vector<JoinedPass> parts = parts_of_batch(plan, {6, 7}, inputs, made, trained);
   require_sum(parts, whole_batch(*exact, inputs.to(at::kDouble)));
   CHECK(made == 0);
 }
