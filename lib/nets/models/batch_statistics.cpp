@@ -113,8 +113,9 @@ double join_statistics(const GatherRows& gather, int64_t channels, int64_t count
   }
   const at::Tensor rows = gather(own);
   const int64_t replicas = rows.size(0);
+  const double* const all = rows.const_data_ptr<double>();
   const auto of_replica = [&](int64_t replica, int64_t number) {
-    return rows.const_data_ptr<double>()[replica * (1 + 2 * channels) + number];
+    return all[replica * (1 + 2 * channels) + number];
   };
   double total = 0;
   for (int64_t replica = 0; replica < replicas; ++replica) total += of_replica(replica, 0);
