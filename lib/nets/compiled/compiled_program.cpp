@@ -126,6 +126,7 @@ void Program::add_layers(const Model& model, const std::vector<at::Tensor>* grad
     work.bias_gradient = bias.gradient;
     work.moving_mean = buffers[layer.name + ".running_mean"];  // undefined without one
     work.moving_variance = buffers[layer.name + ".running_var"];
+    work.gather = model.gathering();
     for (const Parameter* parameter : {&bias, &weight}) {
       if (parameter->gradient != nullptr) trained.push_back(parameter->number);
     }

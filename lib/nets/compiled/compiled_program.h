@@ -36,7 +36,7 @@ using GradientReady = std::function<void(size_t)>;
 
 // The passes over a batch of `examples`, without autograd. Values have their places from the beginning; some
 // kinds of layers call LibTorch's functions, which allocate what they need. The model is one for which
-// reason_not_to_compile() is empty.
+// reason_not_to_compile() is empty. If it is synchronised (Model::synchronise), both passes are collective.
 class Program {
  public:
   // For training. Gradients of the trained parameters go to `gradients`. Both arguments must outlive the

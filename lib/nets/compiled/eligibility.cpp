@@ -4,7 +4,6 @@
 
 #include "compiled/graph.h"
 #include "compiled/layer_passes.h"
-#include "models/layer_kinds.h"
 
 namespace dtrain {
 
@@ -18,7 +17,6 @@ std::string reason_not_to_compile(const std::vector<PlacedLayer>& layers, const 
     const bool learns = layers[i].parameters > 0;
     if (match.passes == nullptr || (learns && match.passes->backward_weights == nullptr))
       return fmt::format("layer {} ({}) has no compiled form", layers[i].name, layers[i].spec.kind);
-    if (kind_of(layers[i]).mixes_examples && train.sync_batch_norm) return "train.sync_batch_norm: true";
     i += match.layers;
   }
   for (const Node& node : nodes_of(layers, first, /*training=*/true)) {

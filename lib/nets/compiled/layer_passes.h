@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "models/batch_statistics.h"
 #include "models/layers.h"
 
 namespace dtrain {
@@ -24,6 +25,7 @@ struct LayerWork {
   at::Tensor bias;
   at::Tensor moving_mean;  // of batch_norm
   at::Tensor moving_variance;
+  GatherRows gather;                 // of layers that mix examples: those of all replicas; empty: of this one
   float* weight_gradient = nullptr;  // null: it is not trained
   float* bias_gradient = nullptr;
   const float* input = nullptr;

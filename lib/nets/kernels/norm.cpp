@@ -260,12 +260,17 @@ void sum_channels(const ChannelSize& size, const float* from, float* sums) {
   add_up(size, Number{from}, sums);
 }
 
-void channel_statistics(const ChannelSize& size, const float* from, float epsilon, float* means,
-                        float* inverse_deviations) {
+void channel_deviations(const ChannelSize& size, const float* from, float* means, float* squares) {
   const auto count = static_cast<float>(size.numbers_of_channel());
   add_up(size, Number{from}, means);
   for (int64_t channel = 0; channel < size.channels; ++channel) means[channel] /= count;
-  add_up(size, SquaredDistance{from, means}, inverse_deviations);
+  add_up(size, SquaredDistance{from, means}, squares);
+}
+
+void channel_statistics(const ChannelSize& size, const float* from, float epsilon, float* means,
+                        float* inverse_deviations) {
+  const auto count = static_cast<float>(size.numbers_of_channel());
+  channel_deviations(size, from, means, inverse_deviations);
   for (int64_t channel = 0; channel < size.channels; ++channel)
     inverse_deviations[channel] = 1 / std::sqrt(inverse_deviations[channel] / count + epsilon);
 }

@@ -23,6 +23,10 @@ inline ChannelSize channels_of(int64_t examples, int64_t channels, int64_t pixel
 // The sum of each channel, [channels]. The number of threads changes no bit, here and below.
 void sum_channels(const ChannelSize& size, const float* from, float* sums);
 
+// The mean of each channel and the sum of the squares of the distances to it, [channels]. Without examples
+// the mean is not-a-number.
+void channel_deviations(const ChannelSize& size, const float* from, float* means, float* squares);
+
 // The mean of each channel and the inverse of its standard deviation, 1 / sqrt(variance + epsilon), where the
 // variance is the mean square of the distances to the mean. Not-a-number if there are no examples.
 void channel_statistics(const ChannelSize& size, const float* from, float epsilon, float* means,

@@ -127,8 +127,11 @@ class BatchNorm final : public Norm {
   at::Tensor running_var_;
 };
 
-// A batch_norm whose weight is not trained is frozen, or evaluates: it uses its moving statistics.
-bool uses_batch(const LayerWork& work) { return work.weight_gradient != nullptr && work.examples > 0; }
+// A batch_norm whose weight is not trained is frozen, or evaluates: it uses its moving statistics. If it is
+// synchronised, a replica without examples has the others'.
+bool uses_batch(const LayerWork& work) {
+  return work.weight_gradient != nullptr && (work.examples > 0 || work.gather);
+}
 
 // What forward keeps for backward, and the sums that both backward passes use: [channels] each.
 struct BatchNormMemory {
@@ -137,6 +140,7 @@ struct BatchNormMemory {
   float* gradients;  // the sum of the result's
   float* products;   // the sum of the result's gradients times the normalised numbers
   float* factors;    // three times: what the passes over all numbers multiply by and add
+  float* count;      // one number: how many of each channel have this mean
   int64_t channels;
 
   explicit BatchNormMemory(const LayerWork& work) : channels(work.layer->input_shape[0]) {
@@ -145,20 +149,37 @@ struct BatchNormMemory {
     gradients = inverse_deviation + channels;
     products = gradients + channels;
     factors = products + channels;
+    count = factors + 3 * channels;
   }
-  static int64_t size(const LayerWork& work) { return 7 * work.layer->input_shape[0]; }
+  static int64_t size(const LayerWork& work) { return 7 * work.layer->input_shape[0] + 1; }
 };
 
-void move_statistics(const LayerWork& work, const BatchNormMemory& memory) {
-  float* const mean = work.moving_mean.mutable_data_ptr<float>();
-  float* const variance = work.moving_variance.mutable_data_ptr<float>();
-  const auto epsilon = static_cast<float>(norm_fields(*work.layer).epsilon);
+// The statistics of the batch or, synchronised, of those of all replicas; the moving ones come nearer to
+// them.
+void take_statistics(const LayerWork& work, const BatchNormMemory& memory, float epsilon) {
+  const ChannelSize size = channel_size(work);
+  const int64_t count = size.numbers_of_channel();
+  float* const variances = memory.factors;  // whose values are made later
+  *memory.count = static_cast<float>(count);
+  if (work.gather) {
+    channel_deviations(size, work.input, memory.mean, variances);
+    *memory.count =
+        static_cast<float>(join_statistics(work.gather, memory.channels, count, memory.mean, variances));
+    for (int64_t i = 0; i < memory.channels; ++i)
+      memory.inverse_deviation[i] = 1 / std::sqrt(variances[i] + epsilon);
+  } else {
+    channel_statistics(size, work.input, epsilon, memory.mean, memory.inverse_deviation);
+    for (int64_t i = 0; i < memory.channels; ++i) {
+      const float inverse = memory.inverse_deviation[i];
+      variances[i] = std::max(1 / (inverse * inverse) - epsilon, 0.0F);
+    }
+  }
+  float* const moving_mean = work.moving_mean.mutable_data_ptr<float>();
+  float* const moving_variance = work.moving_variance.mutable_data_ptr<float>();
   const auto weight = static_cast<float>(1 - norm_fields(*work.layer).momentum);
   for (int64_t i = 0; i < memory.channels; ++i) {
-    const float inverse = memory.inverse_deviation[i];
-    const float of_batch = std::max(1 / (inverse * inverse) - epsilon, 0.0F);
-    mean[i] += weight * (memory.mean[i] - mean[i]);
-    variance[i] += weight * (of_batch - variance[i]);
+    moving_mean[i] += weight * (memory.mean[i] - moving_mean[i]);
+    moving_variance[i] += weight * (variances[i] - moving_variance[i]);
   }
 }
 
@@ -166,8 +187,7 @@ void batch_norm(const LayerWork& work) {
   const BatchNormMemory memory(work);
   const auto epsilon = static_cast<float>(norm_fields(*work.layer).epsilon);
   if (uses_batch(work)) {
-    channel_statistics(channel_size(work), work.input, epsilon, memory.mean, memory.inverse_deviation);
-    move_statistics(work, memory);
+    take_statistics(work, memory, epsilon);
   } else {
     const float* const variance = work.moving_variance.const_data_ptr<float>();
     std::copy_n(work.moving_mean.const_data_ptr<float>(), memory.channels, memory.mean);
@@ -193,13 +213,16 @@ void batch_norm_backward_weights(const LayerWork& work, bool adds) {
     work.weight_gradient[i] = (adds ? work.weight_gradient[i] : 0) + memory.products[i];
     work.bias_gradient[i] = (adds ? work.bias_gradient[i] : 0) + memory.gradients[i];
   }
+  // Here, because the reducer may send these gradients first once it has them, and the input's would wait.
+  if (work.gather && work.input_gradient != nullptr)
+    join_sums(work.gather, 2 * memory.channels, memory.gradients);  // and the products, which follow
 }
 
 // With the statistics of the batch, which depend on the input, what Ioffe and Szegedy (2015,
 // arXiv:1502.03167, section 3) derive: dx = scale * (dy - mean(dy) - normalised * mean(dy * normalised)).
 void batch_norm_backward_input(const LayerWork& work) {
   const BatchNormMemory memory(work);
-  const auto count = static_cast<float>(channel_size(work).numbers_of_channel());
+  const float count = uses_batch(work) ? *memory.count : 0;
   float *const of_gradient = memory.factors, *const of_input = of_gradient + memory.channels,
                *const shifts = of_input + memory.channels;
   const float* const weight = work.weight.const_data_ptr<float>();

@@ -4,6 +4,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/grad_mode.h>
 
+#include <algorithm>
+
 namespace dtrain {
 namespace {
 
@@ -98,6 +100,51 @@ at::Tensor synchronised_norm(const at::Tensor& input, const at::Tensor& weight, 
   const variable_list results = SynchronisedNorm::apply(input, weight, bias, epsilon, gather);
   statistics = {results[1].detach(), results[2].detach()};
   return results[0];
+}
+
+double join_statistics(const GatherRows& gather, int64_t channels, int64_t count, float* means,
+                       float* squares) {
+  const at::Tensor own = at::zeros({1 + 2 * channels}, at::kDouble);
+  double* const row = own.mutable_data_ptr<double>();
+  row[0] = static_cast<double>(count);
+  if (count > 0) {  // else there is no mean
+    std::copy_n(means, channels, row + 1);
+    std::copy_n(squares, channels, row + 1 + channels);
+  }
+  const at::Tensor rows = gather(own);
+  const int64_t replicas = rows.size(0);
+  const double* const all = rows.const_data_ptr<double>();
+  const auto of_replica = [&](int64_t replica, int64_t number) {
+    return all[replica * (1 + 2 * channels) + number];
+  };
+  double total = 0;
+  for (int64_t replica = 0; replica < replicas; ++replica) total += of_replica(replica, 0);
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    double mean = 0, deviations = 0;
+    for (int64_t replica = 0; replica < replicas; ++replica)
+      mean += of_replica(replica, 0) * of_replica(replica, 1 + channel);
+    mean /= total;
+    for (int64_t replica = 0; replica < replicas; ++replica) {
+      const double distance = of_replica(replica, 1 + channel) - mean;
+      deviations += of_replica(replica, 1 + channels + channel);
+      deviations += of_replica(replica, 0) * distance * distance;
+    }
+    means[channel] = static_cast<float>(mean);
+    squares[channel] = static_cast<float>(deviations / total);
+  }
+  return total;
+}
+
+void join_sums(const GatherRows& gather, int64_t numbers, float* sums) {
+  const at::Tensor own = at::empty({numbers}, at::kDouble);
+  std::copy_n(sums, numbers, own.mutable_data_ptr<double>());
+  const at::Tensor rows = gather(own);
+  const double* const all = rows.const_data_ptr<double>();
+  for (int64_t i = 0; i < numbers; ++i) {
+    double sum = 0;
+    for (int64_t replica = 0; replica < rows.size(0); ++replica) sum += all[replica * numbers + i];
+    sums[i] = static_cast<float>(sum);
+  }
 }
 
 void MovingStatistics::add(const at::Tensor& mean, const at::Tensor& variance, const at::Tensor& batch_mean,

@@ -5,12 +5,14 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Scalar.h>
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
 namespace dtrain {
 
-// Gathers a row of numbers from each replica into a table: own [numbers] -> [replicas, numbers]. Collective.
+// Gathers a row of numbers from each replica into a table: own [numbers] -> [replicas, numbers], contiguous.
+// Collective.
 using GatherRows = std::function<at::Tensor(const at::Tensor& own)>;
 
 // Per channel, over the examples (and pixels) of all replicas.
@@ -28,6 +30,16 @@ struct BatchStatistics {
 // Variances).
 at::Tensor synchronised_norm(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                              double epsilon, const GatherRows& gather, BatchStatistics& statistics);
+
+// The two exchanges of synchronised_norm() for numbers in plain memory. Both are collective.
+//
+// `means` and `squares` [channels] are those of `count` numbers of each channel on this replica, the second
+// the sums of squared distances to the first. They become the mean and the variance over all replicas.
+// Returns how many numbers of a channel these have together.
+double join_statistics(const GatherRows& gather, int64_t channels, int64_t count, float* means,
+                       float* squares);
+// `sums` become the sums over all replicas.
+void join_sums(const GatherRows& gather, int64_t numbers, float* sums);
 
 // Updates the averages of many layers at once, with one pass over the list for each operation: starting an
 // operation costs a device as much time as computing the few numbers of one layer.

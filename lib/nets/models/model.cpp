@@ -69,10 +69,13 @@ class LayerGraph final : public Model {
   int64_t first_layer() const override { return first_; }
 
   void synchronise(const GatherRows& gather) override {
+    gather_ = gather;
     for (const Step& step : steps_) {
       if (step.layer) step.layer->synchronise(gather);
     }
   }
+
+  const GatherRows& gathering() const override { return gather_; }
 
   const std::vector<PlacedLayer>& layers() const override { return placed_; }
 
@@ -121,6 +124,7 @@ class LayerGraph final : public Model {
   std::vector<Step> steps_;
   size_t values_;
   int64_t first_ = 0;
+  GatherRows gather_;
   MovingStatistics statistics_;  // of all layers
 };
 

@@ -28,6 +28,8 @@ class Model : public torch::nn::Module {
   // From now on, batch_norm uses the statistics of all replicas' batches together in training. Every replica
   // must then make the same forward and backward passes, with empty batches if necessary.
   virtual void synchronise(const GatherRows& gather) = 0;
+  // What synchronise() was given; empty: batch_norm uses the statistics of this replica's batch.
+  virtual const GatherRows& gathering() const = 0;
   // From now on, trains these layers. The parameters of the others need no gradient, and a batch_norm among
   // them uses its moving statistics in training too, and keeps them. All layers before `layers.first` must be
   // among those, and what comes after may use their output only.

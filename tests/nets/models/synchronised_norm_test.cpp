@@ -59,5 +59,36 @@ TEST_CASE("a replica without examples learns the others' statistics and has grad
   CHECK(bias.grad().item<double>() == 0);
 }
 
+TEST_CASE("joined statistics of plain numbers are those of all numbers, as near as float32 comes") {
+  const at::Tensor all = noise({40, 3}).add_(1000).to(at::kFloat);  // far from zero
+  const std::vector<int64_t> sizes =
+      GENERATE(std::vector<int64_t>{40}, std::vector<int64_t>{25, 15}, std::vector<int64_t>{1, 0, 39});
+  std::vector<at::Tensor> rows, means, squares;
+  for (const at::Tensor& part : all.split_with_sizes(sizes)) {
+    means.push_back(part.mean(0).contiguous());  // of no numbers: not-a-number
+    squares.push_back((part - means.back()).square().sum(0));
+    const at::Tensor count = at::full({1}, part.size(0), at::kDouble);
+    rows.push_back(at::cat(
+        {count, means.back().nan_to_num(0).to(at::kDouble), squares.back().nan_to_num(0).to(at::kDouble)}));
+  }
+  const at::Tensor exact = all.to(at::kDouble);
+  for (size_t rank = 0; rank < sizes.size(); ++rank) {
+    const auto gather = [&](const at::Tensor& own) {
+      CHECK(at::equal(own, rows[rank]));
+      return at::stack(rows);
+    };
+    CHECK(join_statistics(gather, 3, sizes[rank], means[rank].mutable_data_ptr<float>(),
+                          squares[rank].mutable_data_ptr<float>()) == 40);
+    CHECK(at::allclose(means[rank].to(at::kDouble), exact.mean(0), 1e-7, 0));
+    CHECK(at::allclose(squares[rank].to(at::kDouble), exact.var(0, /*unbiased=*/false), 1e-3, 0));
+  }
+}
+
+TEST_CASE("joined sums are those of all replicas") {
+  std::vector<float> sums = {0.5F, -3, 7};
+  join_sums([](const at::Tensor& own) { return with_peer(own, tensor({1, 2, 3}, {3})); }, 3, sums.data());
+  CHECK(sums == std::vector<float>{1.5F, -1, 10});
+}
+
 }  // namespace
 }  // namespace dtrain

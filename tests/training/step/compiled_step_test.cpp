@@ -6,9 +6,12 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <thread>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "architectures/architectures.h"
 #include "catch.h"
+#include "comm/peer_failure.h"
 #include "data/example_source.h"
 #include "kernels/matrices.h"
 #include "models/layer_specs.h"
@@ -121,8 +124,9 @@ TEST_CASE("the number of threads changes no bit of a compiled training") {
   const OnlyUse only(GENERATE(from_range(available_instructions())));
   JobSpec spec = with_batch(compiled_spec(), 128);
   spec.model.kind = "layers";  // most of it wide enough to be shared out
-  const int model = GENERATE(0, 1, 2, 3);
-  if (model == 0) {
+  const int model = GENERATE(0, 1, 2, 3, 4);
+  spec.train.sync_batch_norm = model == 4;
+  if (model == 0 || model == 4) {
     spec.model.layers = {layer("flatten"), dense(512),          layer("batch_norm"), layer("relu"),
                          dense(300),       layer("layer_norm"), layer("relu"),       dense(5)};
   } else if (model == 1) {
@@ -146,7 +150,7 @@ TEST_CASE("the number of threads changes no bit of a compiled training") {
   for (const int threads : {1, 2, 3}) {
     INFO(to_string(instructions()) << ", " << threads << " threads");
     const AsInReplica as_in_replica(threads);
-    const TrainingResult result = train_with_threads(spec, dataset, 1, 20);
+    const TrainingResult result = train_with_threads(spec, dataset, model == 4 ? 2 : 1, 20);
     if (!alone) alone = result;
     CHECK(relative_difference(result.variables, alone->variables) == 0);
     CHECK(result.evaluation_loss == alone->evaluation_loss);
@@ -177,12 +181,30 @@ TEST_CASE("what a step does besides is the same in a compiled one") {
   require_same_training(compiled, eager(spec, dataset, 1, 60), 1e-4);
 }
 
+// batch_norm of numbers in a row or of images, with the statistics of all replicas
+JobSpec synchronised_spec(bool images) {
+  JobSpec spec = compiled_spec();
+  spec.model.kind = "layers";
+  if (images) {
+    spec.model.layers = {without_bias(conv2d(6)),    layer("batch_norm"), layer("tanh"), conv2d(8, 2),
+                         layer("global_avg_pool2d"), layer("batch_norm"), dense(5)};
+  } else {
+    spec.model.layers = {layer("flatten"), without_bias(dense(24)), layer("batch_norm"), layer("tanh"),
+                         dense(5)};
+  }
+  spec.train.optimizer.learning_rate = 0.02;
+  spec.train.sync_batch_norm = true;
+  return spec;
+}
+
 TEST_CASE("compiled replicas equal one with the whole batch, however they communicate") {
   const AsInReplica as_in_replica;
-  JobSpec spec = compiled_spec();
+  const std::string model = GENERATE("plain", "batch_norm", "batch_norm of images");
+  JobSpec spec = model == "plain" ? compiled_spec() : synchronised_spec(model == "batch_norm of images");
   spec.data.train_examples = GENERATE(600, 101, 49);  // of global batches of 24: 0, 5 and 1 are left
   const int replicas = GENERATE(2, 3);
   const std::string how = GENERATE("gloo", "shared_memory", "central_storage", "hosts");
+  INFO(model);
   INFO(how << ", " << replicas << " replicas, " << *spec.data.train_examples << " examples");
   const Dataset dataset = load_dataset(spec.data, 1);
   const auto one = train_with_threads(with_batch(spec, 24), dataset, 1, 20);
@@ -199,6 +221,59 @@ TEST_CASE("compiled replicas equal one with the whole batch, however they commun
   CHECK(relative_difference(one.variables, many.variables) < 1e-5);
   CHECK(one.examples == many.examples);
   CHECK(many.evaluation_loss == Approx(one.evaluation_loss).epsilon(1e-5));
+}
+
+TEST_CASE("200 compiled steps with synchronised batch_norm are 200 eager ones") {
+  const AsInReplica as_in_replica;
+  JobSpec spec = with_batch(synchronised_spec(GENERATE(false, true)), 8);
+  spec.data.train_examples = 53;
+  SECTION("of one pass") {}
+  SECTION("of several") {  // in the last step of an epoch, one replica has 3 examples, and the other 2 and 0
+    spec = with_batch(spec, 2, /*accumulate_steps=*/6);
+  }
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto compiled = train_with_threads(spec, dataset, 2, 200);
+  require_same_training(compiled, eager(spec, dataset, 2, 200), 1e-4);
+  CHECK(compiled.losses.back() < compiled.losses.front());
+  const auto again = train_with_threads(spec, dataset, 2, 200);
+  CHECK(again.losses == compiled.losses);
+  CHECK(relative_difference(again.variables, compiled.variables) == 0);
+}
+
+TEST_CASE(
+    "a peer that leaves within the passes of a synchronised batch_norm is an error, within the timeout") {
+  const std::string communication = GENERATE("gloo", "shared_memory");
+  const bool in_backward = GENERATE(false, true);
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  constexpr int64_t kUnits = 8;
+  const auto join = [&](int rank, const std::function<void(Strategy&, ProcessGroup&, StepClock&)>& body) {
+    const LayerPlan plan =
+        place_layers({layer("flatten"), dense(kUnits), layer("batch_norm"), dense(3)}, {1, 2, 2}, 3);
+    StrategyParts parts;
+    parts.model = build_model(plan, at::kFloat, 1);
+    parts.train.sync_batch_norm = true;
+    parts.group = make_group(communication, store, rank, 2, std::chrono::seconds(1));
+    ProcessGroup& group = *parts.group;
+    const auto clock = parts.clock;
+    const auto strategy = make_strategy("mirrored", std::move(parts));
+    strategy->place_variables();
+    body(*strategy, group, *clock);
+  };
+  std::thread peer([&] {
+    join(1, [&](Strategy&, ProcessGroup& group, StepClock&) {
+      at::Tensor rows = at::zeros({2, 1 + 2 * kUnits}, at::kDouble);
+      if (in_backward) group.all_reduce_sum(rows);  // what it has of the forward pass: no examples
+    });
+  });
+  join(0, [&](Strategy& strategy, ProcessGroup&, StepClock& clock) {
+    Share share;
+    share.global_examples = 5;
+    share.micro_batches = {MicroBatch({at::randn({5, 1, 2, 2}), at::zeros({5}, at::kLong)})};
+    clock.start();
+    CHECK(peer_failure_of([&] { strategy.train_step(share, {}); }) != "none");
+    CHECK(clock.lap()[StepTime::kWaitForPeers] == 0);  // it did not come to the gradients
+  });
+  peer.join();
 }
 
 TEST_CASE("an eager training goes on with compiled steps and the other way round") {
