@@ -74,7 +74,7 @@ def every_layer(dropout):
     start = keras.Input((30, 30, 3))
     x = layers.Rescaling(1 / 127.5, offset=-1)(start)
     x = layers.ZeroPadding2D(2)(x)
-    x = layers.Conv2D(12, 5, strides=2, name="stem.conv")(x)
+    x = layers.Conv2D(12, 5, strides=2, use_bias=False, name="stem.conv")(x)
     x = layers.BatchNormalization(momentum=0.9, epsilon=1e-4)(x)
     x = layers.ReLU()(x)
     x = layers.ZeroPadding2D(1)(x)
