@@ -92,8 +92,16 @@ class Job:
         else:
             return
         text = pixels.written(mean), pixels.written(deviation)
-        if text != ("0", "1"):
+        if text == ("0", "1"):
+            return
+        if self.data.classes is not None:
             self.scaling_text = text
+        elif self.steps:
+            self.report.problem(
+                "the layers that scale the input",
+                "have no counterpart where the targets are numbers: dtrain then makes 0 to 1 of pixels, and no more",
+                "scale the arrays instead, as float32, and save the model without them",
+            )
 
     def refuse_problems(self):
         if self.report.problems:
@@ -116,6 +124,7 @@ def written_whole(path, write):
 
 def convert(options):
     job = Job(options.file, options.channels)
+    job.set_scaling(None)
     job.refuse_problems()
     if options.check:
         return

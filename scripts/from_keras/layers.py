@@ -230,9 +230,10 @@ class Converter(Convolutions, Inputs):
             if len(values) > 1 and node.kind not in ("Add", "Stack"):
                 self.values[node] = self.unknown(node, values)
                 continue
-            self.note_type(node)
             before = len(self.entries)
             self.values[node] = self.function_of(node.kind)(node, values)
+            if any(entry.variables for entry in self.entries[before:]):
+                self.note_type(node)
             if any(entry.source is None for entry in self.entries[before:]):
                 heads.add(node)
         if len(heads) > 1:

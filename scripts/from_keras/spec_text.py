@@ -62,10 +62,10 @@ def data_lines(data, network, steps, scaling_text, augment):
         lines += ["  split: {test: 0.2}            # the part to evaluate on, unless the folder has train/ and test/"]
     else:
         shape = " x ".join(map(str, [data.channels, *data.size])) if data.has_pixels else f"{data.units_in} numbers"
-        what = "a class, counted from 0" if data.classes else f"{data.units} numbers"
+        what = "its class, counted from 0" if data.classes else f"{data.units} numbers"
         say = (
-            f"an .npz file with x_train (of {shape} each), y_train ({what} each), x_test and y_test; or a table, with"
-            " dataset: csv (docs/tables.md)"
+            f"an .npz file with x_train (of each example {shape}), y_train (of each {what}), x_test and y_test; or a"
+            " table, with dataset: csv (docs/tables.md)"
         )
         if data.has_pixels:
             say += ". dtrain has channels before height and width; unsigned bytes become 0 to 1, other numbers stay"
@@ -83,7 +83,7 @@ def data_lines(data, network, steps, scaling_text, augment):
 
 
 def pixel_lines(data, network, steps, scaling_text, image):
-    if not data.has_pixels:
+    if not data.has_pixels or data.classes is None:
         return []
     if scaling_text:
         image |= {"mean": scaling_text[0], "standard_deviation": scaling_text[1]}
@@ -158,9 +158,12 @@ def write(job):
     lines += ["  kind: mirrored", ""]
     lines += data_lines(job.data, job.network, job.steps, job.scaling_text, job.augment)
     lines += ["", "batch:"]
-    lines += ["  global: 32                    # FILL IN: fit's batch_size of all replicas together; Keras' default is 32"]
-    if job.training.accumulate:
-        lines += [f"  accumulate_steps: {job.training.accumulate}"]
+    passes = job.training.accumulate or 1
+    say = "fit's batch_size" + (f" x {passes}, as an update takes {passes} batches" if passes > 1 else "")
+    lines += comment(FILL_IN + say + "; of all replicas together. Keras' batch_size is 32 by default", "  ")
+    lines += [f"  global: {32 * passes}"]
+    if passes > 1:
+        lines += [f"  accumulate_steps: {passes}"]
     lines += ["", "model:", "  kind: layers"]
     if job.dtype == "float64":
         lines += ["  dtype: float64"]

@@ -160,6 +160,8 @@ class Base:
             fields.wrong("padding", "'valid' or 'same'")
             name = "valid"
         height, width = value.shape[:2]
+        if kernel == stride == 1:
+            name = "valid"  # as there is nothing to pad
         if not value.padding:
             out = [spread(size, kernel, stride, name) for size in (height, width)]
             if any(one is not None and one < 1 for one in out):
