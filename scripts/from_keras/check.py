@@ -133,8 +133,11 @@ def run(program, spec, folder, data, *sets):
         "data.dataset=arrays", f"data.path={data}", "data.shuffle=false", "strategy.kind=one_device",
         f"batch.global={BATCH}", *sets,
     )  # fmt: skip
-    unset = [one for name in ("split", "augment", "classes") if f"  {name}: " in spec.read_text() for one in ("--unset", f"data.{name}")]
-    command(program, "run", spec, "--run-dir", run_folder, *unset, *(part for one in sets for part in ("--set", one)))
+    options = [part for one in sets for part in ("--set", one)]
+    for name in ("split", "augment", "classes"):
+        if re.search(rf"^  {name}: ", spec.read_text(), re.MULTILINE):
+            options += ["--unset", f"data.{name}"]
+    command(program, "run", spec, "--run-dir", run_folder, *options)
     return run_folder
 
 
@@ -154,7 +157,8 @@ def check_outputs(program, folder, name, network, suffix):
     logits = numpy.asarray(without_last_activation(model)(theirs, training=False))
     numpy.savez(folder / "outputs.npz", x_train=ours, x_test=ours, y_train=logits, y_test=logits)
     # The error of numbers, so that dtrain predicts the outputs themselves.
-    run_folder = run(program, spec, folder, folder / "outputs.npz", "train.max_steps=0", "train.loss=mean_squared_error")
+    changes = "train.max_steps=0", "train.loss=mean_squared_error"
+    run_folder = run(program, spec, folder, folder / "outputs.npz", *changes)
     numpy.save(folder / "x.npy", ours)
     lines = command(program, "predict", run_folder, folder / "x.npy", "--json").splitlines()
     predicted = [[value for key, value in json.loads(line).items() if key not in ("file", "row")] for line in lines]

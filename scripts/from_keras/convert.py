@@ -47,7 +47,8 @@ class Job:
         own = [entry for entry in self.entries if entry.variables]
         trained = [entry.name for entry in own if entry.node.config.get("trainable", True) is not False]
         if own and not trained:
-            self.report.problem("the model", "has no trainable layers", "set layer.trainable = True for some, and save it")
+            advice = "set layer.trainable = True for some, and save it"
+            self.report.problem("the model", "has no trainable layers", advice)
         return trained if len(trained) < len(own) else []
 
     def read_data(self, shape, output):

@@ -129,7 +129,8 @@ class Convolutions(Base):
         self.unpadded(node, value)
         height, width, channels = self.images(fields, value)
         if height is None or height != width:
-            self.report.problem(node.place, f"gets maps of {self.size(value.shape[:2])}", "build the model with a square input")
+            maps = self.size(value.shape[:2])
+            self.report.problem(node.place, f"gets maps of {maps}", "build the model with a square input")
             height = 1
         entry = self.entry("max_pool2d", node, value, pool_size=height)
         if fields.boolean("keepdims", False):

@@ -196,7 +196,8 @@ def implied_input(config, inner, builder, report):
     layers = inner.get("layers") if isinstance(inner, dict) else None
     if not isinstance(layers, list) or not layers or not isinstance(layers[0], dict):
         return None
-    if layers[0].get("class_name") == "InputLayer":
+    kind = str(layers[0].get("class_name"))
+    if kind == "InputLayer":
         return None
     first, built = layers[0].get("config"), config.get("build_config")
     shapes = [
@@ -205,7 +206,7 @@ def implied_input(config, inner, builder, report):
         inner.get("build_input_shape"),
         built.get("input_shape") if isinstance(built, dict) else None,
     ]
-    if layers[0].get("class_name") in SEQUENTIAL | FUNCTIONAL:
+    if kind in SEQUENTIAL | FUNCTIONAL:
         shapes += [entry["config"].get("batch_shape") for entry in entries_of(first, "the first model")[:1]]
     shape = next((one for one in shapes if isinstance(one, list)), None)
     entry = {"class_name": "InputLayer", "name": "input", "config": {"batch_shape": shape}}

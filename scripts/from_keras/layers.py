@@ -205,7 +205,8 @@ class Converter(Convolutions, Inputs):
             )
             shape = [None, None, None, 1]
         if shape[-1] is None or (len(shape) == 3 and None in shape[1:]):
-            self.report.problem(node.place, f"has an input of the open shape {shown(shape)}", "build it with a fixed one")
+            what = f"has an input of the open shape {shown(shape)}"
+            self.report.problem(node.place, what, "build it with a fixed one")
             shape = [1 if one is None else one for one in shape]
         if self.input_shape is not None:
             self.report.problem(node.place, "is a second input", "dtrain's models have one")
@@ -224,7 +225,7 @@ class Converter(Convolutions, Inputs):
                 self.report.problem(node.place, "has no input")
                 values = [Value(None, (None, None, 1))]
             if any(value.activation == "softmax" for value in values):
-                self.report.problem(node.place, "follows a softmax", "dtrain has it in the loss alone: after all layers")
+                self.report.problem(node.place, "follows a softmax", "dtrain has it in the loss, after all layers")
             if any(value.channel is not None for value in values) and node.kind != "Stack":
                 self.report.problem(node.place, "takes one channel of the input", "dtrain's layers take all")
             if len(values) > 1 and node.kind not in ("Add", "Stack"):

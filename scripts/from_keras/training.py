@@ -249,9 +249,8 @@ def read_rate(training, fields, usual):
         "PolynomialDecay": polynomial,
     }.get(name)
     if convert is None:
-        training.report.problem(
-            fields.place_of("learning_rate"), f"is a {shown(name)}, which has no counterpart", "docs/schedules.md lists them"
-        )
+        what = f"is a {shown(name)}, which has no counterpart"
+        training.report.problem(fields.place_of("learning_rate"), what, "docs/schedules.md lists dtrain's")
         return
     convert(training, inner)
 
@@ -365,7 +364,7 @@ def read_penalties(training, converter):
     elif strength:
         # Keras adds strength * w^2 to the loss, so 2 * strength * w to the gradient.
         training.optimizer["weight_decay"] = plain(2 * strength)
-        report.note("optimizer.weight_decay is the L2 penalty of the kernels; the loss that dtrain reports is without it")
+        report.note("optimizer.weight_decay is the L2 penalty of the kernels; reported losses are without it")
 
 
 def read_types(training, converter):

@@ -159,6 +159,8 @@ class Base:
         if name not in ("valid", "same"):
             fields.wrong("padding", "'valid' or 'same'")
             name = "valid"
+        if len(value.shape) != 3:
+            return "valid", [None, None]
         height, width = value.shape[:2]
         if kernel == stride == 1:
             name = "valid"  # as there is nothing to pad
