@@ -4,6 +4,9 @@ scripts/convert_weights; with --check it reads a .keras file's configuration alo
 import argparse
 import os
 import pathlib
+import resource
+import signal
+import subprocess
 import sys
 import tempfile
 
@@ -136,13 +139,12 @@ def convert(options):
     import weights as weights_of_keras
 
     job.spec = options.spec
-    with tempfile.TemporaryDirectory(prefix="dtrain-weights-") as folder:
-        path = job.opened.unpack_weights(folder)
-        weights = weights_of_keras.Weights(path, options.file.suffix == ".keras")
-        job.set_scaling(weights)
-        job.refuse_problems()
-        tensors = weights_of_keras.tensors_of(job.entries, weights, numpy.dtype(job.dtype), job.bgr)
-        weights.file.close()
+    path = job.opened.unpack_weights(options.folder)
+    weights = weights_of_keras.Weights(path, options.file.suffix == ".keras")
+    job.set_scaling(weights)
+    job.refuse_problems()
+    tensors = weights_of_keras.tensors_of(job.entries, weights, numpy.dtype(job.dtype), job.bgr)
+    weights.file.close()
     job.parameters = sum(
         tensor.size for name, tensor in tensors.items() if not name.rpartition(".")[2].startswith("running_")
     )
@@ -161,6 +163,27 @@ def convert(options):
     print(f"  dtrain run {options.spec}")
 
 
+def bound_memory(megabytes):
+    bytes_ = (6 * megabytes + 4096) << 20
+    resource.setrlimit(resource.RLIMIT_AS, (bytes_, bytes_))
+
+
+def convert_in_a_child(options):
+    """Its exit code. A damaged HDF5 file can make the library crash, run for ever or take all memory."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which ends the child, too
+    megabytes = options.file.stat().st_size >> 20
+    seconds = 120 + megabytes
+    with tempfile.TemporaryDirectory(prefix="dtrain-weights-") as folder:
+        command = [sys.executable, __file__, "--folder", folder, *sys.argv[1:]]
+        try:
+            code = subprocess.run(command, timeout=seconds, preexec_fn=lambda: bound_memory(megabytes)).returncode
+        except subprocess.TimeoutExpired as error:
+            raise Refusal(f"it cannot be read in {seconds} seconds: it is damaged") from error
+    if code < 0:
+        raise Refusal(f"the HDF5 library fails ({signal.Signals(-code).name}): it is damaged")
+    return code
+
+
 def main():
     parser = argparse.ArgumentParser(prog="convert_weights")
     parser.add_argument("file", type=pathlib.Path)
@@ -168,8 +191,11 @@ def main():
     parser.add_argument("--spec", type=pathlib.Path)
     parser.add_argument("--channels", choices=["bgr", "rgb"])
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--folder", help="for what is unpacked; without it, a process with one is started")
     options = parser.parse_args()
     try:
+        if not options.check and not options.folder:
+            sys.exit(convert_in_a_child(options))
         convert(options)
     except (Refusal, OSError, RecursionError, MemoryError) as error:
         sys.exit(f"convert_weights: {options.file}: {error}")
