@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import h5py
 import keras
 import numpy
 
@@ -214,6 +215,45 @@ def check_training(program, folder, name, network, exact):
     )
 
 
+def crafted(kind, group, name, folder):
+    """Puts something else in the place of a dataset."""
+    values = group[name][()]
+    del group[name]
+    (folder / "secret").write_bytes(b"secret" * 1000)
+    if kind == "a link to another file":
+        group[name] = h5py.ExternalLink(str(folder / "other.h5"), "/x")
+    elif kind == "numbers of another file":
+        size = values.size * 4
+        group.create_dataset(name, values.shape, "f4", external=[(str(folder / "secret"), 0, size)])
+    elif kind == "a shape without numbers":
+        group.create_dataset(name, (1 << 20, 1 << 20), "f4")
+    elif kind == "numbers that grow":
+        group.create_dataset(name, values.shape, "f4", chunks=True, fillvalue=1.0)
+    elif kind == "integers":
+        group[name] = values.astype(numpy.int64)
+    else:
+        group[name] = numpy.full_like(values, numpy.nan)
+
+
+def check_crafted(folder):
+    """Files that strangers have made are refused, with the layer's name."""
+    model = check_networks.of_layers((3000,), keras.layers.Dense(2000, name="dense"))
+    with h5py.File(folder / "other.h5", "w") as other:
+        other["x"] = numpy.zeros(2000, numpy.float32)
+    for kind in ("a link to another file", "numbers of another file", "a shape without numbers", "numbers that grow",
+                 "integers", "numbers that are not finite"):  # fmt: skip
+        model.save(folder / "crafted.h5")
+        with h5py.File(folder / "crafted.h5", "r+") as file:
+            found = []
+            file["model_weights"].visititems(lambda path, item: found.append(path) if path.endswith("kernel") else None)
+            path, _, name = found[0].rpartition("/")
+            crafted(kind, file["model_weights"][path], name, folder)
+        arguments = [CONVERT, folder / "crafted.h5", "--spec", folder / "crafted.yaml", "--python", sys.executable]
+        done = subprocess.run([str(one) for one in arguments], capture_output=True, text=True)
+        refused = done.returncode == 1 and "kernel" in done.stderr and not (folder / "crafted.yaml").exists()
+        report(f"{kind} instead of a kernel: refused", int(not refused), 0)
+
+
 def main():
     program, root, *chosen = sys.argv[1:]
     networks = check_networks.SMALL | check_networks.LARGE
@@ -232,6 +272,8 @@ def main():
             check_training(program, folder, name, network, exact=False)
             set_type("float64")
             check_training(program, folder, name, network, exact=True)
+    if not chosen:
+        check_crafted(pathlib.Path(root))
     sys.exit(1 if Failures.count else 0)
 
 

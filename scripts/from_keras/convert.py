@@ -164,7 +164,7 @@ def convert(options):
 
 
 def bound_memory(megabytes):
-    bytes_ = (6 * megabytes + 4096) << 20
+    bytes_ = (6 * megabytes + 8192) << 20
     resource.setrlimit(resource.RLIMIT_AS, (bytes_, bytes_))
 
 
@@ -176,7 +176,12 @@ def convert_in_a_child(options):
     with tempfile.TemporaryDirectory(prefix="dtrain-weights-") as folder:
         command = [sys.executable, __file__, "--folder", folder, *sys.argv[1:]]
         try:
-            code = subprocess.run(command, timeout=seconds, preexec_fn=lambda: bound_memory(megabytes)).returncode
+            code = subprocess.run(
+                command,
+                timeout=seconds,
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # each thread reserves memory
+                preexec_fn=lambda: bound_memory(megabytes),
+            ).returncode
         except subprocess.TimeoutExpired as error:
             raise Refusal(f"it cannot be read in {seconds} seconds: it is damaged") from error
     if code < 0:

@@ -146,7 +146,14 @@ def write(job):
         f" {job.parameters:,} parameters)."
     )
     if job.network:
-        lines += comment(f"Its layers are those of keras.applications.{job.network}.")
+        say = f"Its layers are those of keras.applications.{job.network}."
+        if job.network in ("ResNet50", "ResNet101"):
+            say += (
+                f" Shorter, with other momenta and the convolutions' biases made part of the normalisations, is model:"
+                f" {{kind: resnet, depth: {job.network[6:]}, bottleneck_stride: first}}, with the weights that"
+                " scripts/convert_weights FILE OUT.safetensors writes (docs/models.md)."
+            )
+        lines += comment(say)
     lines += comment(
         "It trains as it is: dtrain run SPEC. First read the lines with FILL IN: they are about what the file does not"
         " say. dtrain plan SPEC shows the layers and every number, docs/phrasebook.md the words of Keras and of dtrain."

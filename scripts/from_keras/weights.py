@@ -8,6 +8,7 @@ import numpy
 from problems import Refusal
 
 MOST_GROUPS = 200_000
+FAILURES = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError)  # of h5py with a damaged file
 OLD_NAMES = {"kernel": ("depthwise_kernel",)}  # of DepthwiseConv2D in Keras 2
 
 
@@ -123,7 +124,7 @@ class Weights:
         try:
             self.file = h5py.File(path, "r")
             self.index = ArchiveIndex(self.file) if is_archive else NamedIndex(self.file)
-        except (OSError, RuntimeError) as error:
+        except FAILURES as error:
             raise Refusal(f"its weights are damaged: {error}") from error
 
     def numbers(self, node, name, index, shape):
@@ -144,7 +145,7 @@ class Weights:
             if dataset.nbytes > max(1 << 24, 100 * dataset.id.get_storage_size()):
                 raise Refusal(f"{what} would grow to {dataset.nbytes:,} bytes")
             values = dataset[()]
-        except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
+        except FAILURES as error:
             raise Refusal(f"{what} cannot be read: {error}") from error
         values = numpy.asarray(values)
         if not numpy.isfinite(values).all():
