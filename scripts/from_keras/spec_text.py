@@ -24,9 +24,15 @@ def flow(fields):
     return "{" + ", ".join(f"{name}: {number(value)}" for name, value in fields.items()) + "}"
 
 
+def wrapped(text, columns, first, others):
+    kept = text.replace(": ", ":\0")  # a name stays with its value
+    lines = textwrap.wrap(kept, columns, initial_indent=first, subsequent_indent=others, break_long_words=False,
+                          break_on_hyphens=False)  # fmt: skip
+    return [one.replace(":\0", ": ") for one in lines]
+
+
 def comment(text, indent=""):
-    return textwrap.wrap(text, COLUMNS, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ",
-                         break_long_words=False, break_on_hyphens=False)  # fmt: skip
+    return wrapped(text, COLUMNS, f"{indent}# ", f"{indent}# ")
 
 
 def job_name(stem):
@@ -134,9 +140,8 @@ def phase_lines(training, trained):
         schedule = dict(training.schedule)
         fields |= {"schedule": schedule.pop("kind"), **schedule}
     lines += ["phases:", "  - " + "\n    ".join(f"{name}: {number(value)}" for name, value in fields.items())]
-    text = textwrap.fill(", ".join(trained), COLUMNS, initial_indent="    trainable: [", subsequent_indent=" " * 16,
-                         break_long_words=False, break_on_hyphens=False)  # fmt: skip
-    return lines + [text + "]"]
+    names = wrapped(", ".join(trained) + "]", COLUMNS, "    trainable: [", " " * 16)
+    return lines + names
 
 
 def write(job):
@@ -180,17 +185,11 @@ def write(job):
         lines += ["    - {kind: flatten}  # mnist has 28 x 28 pixels"]
     before = None
     for entry in job.entries:
-        lines += wrapped_layer(layer_line(entry, before))
+        lines += wrapped(layer_line(entry, before), COLUMNS + 4, "", " " * 7)
         before = entry
     lines += [*loss_comment(job), *train_lines(job.training, job.trained)]
     lines += ["", "checkpoint: {every_epochs: 1}"]
     return "\n".join(lines) + "\n"
-
-
-def wrapped_layer(line):
-    kept = line.replace(": ", ":\0")  # a name stays with its value
-    lines = textwrap.wrap(kept, COLUMNS + 4, subsequent_indent=" " * 7, break_long_words=False, break_on_hyphens=False)
-    return [one.replace(":\0", ": ") for one in lines]
 
 
 def loss_comment(job):
