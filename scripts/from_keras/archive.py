@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import shutil
 import zipfile
 
@@ -56,6 +57,11 @@ def parsed(text, what):
     return value
 
 
+def version_text(version):
+    known = isinstance(version, str) and re.fullmatch(r"[0-9A-Za-z.+-]{1,30}", version)
+    return version if known else "of unknown version"
+
+
 def member_bytes(archive, name, most):
     """The content of a small file in the archive, of which no more is unpacked than allowed."""
     with archive.open(name) as file:
@@ -83,7 +89,7 @@ class KerasArchive:
             raise Refusal(f"cut off or damaged: {error}") from error
         self.compiled = self.config.get("compile_config")
         version = metadata.get("keras_version")
-        self.version = version if isinstance(version, str) and len(version) <= 30 else "of unknown version"
+        self.version = version_text(version)
 
     def unpack_weights(self, folder):
         """The path of its HDF5 file, unpacked into the folder."""
@@ -130,7 +136,7 @@ class H5File:
         self.path = path
         self.config = parsed(config, "its model_config")
         self.compiled = parsed(training, "its training_config") if training else None
-        self.version = version if version and len(version) <= 30 else "of unknown version"
+        self.version = version_text(version)
 
     def unpack_weights(self, folder):
         return self.path

@@ -16,7 +16,7 @@ import pixels
 import spec_text
 import training
 from layers import Converter
-from problems import Refusal, Report
+from problems import Refusal, Report, printable
 
 OPEN_SIDE = 224  # of pictures for a model that takes any
 
@@ -127,6 +127,12 @@ def written_whole(path, write):
 
 
 def convert(options):
+    options.out = options.out or options.spec.with_suffix(".safetensors")  # beside the spec
+    if options.out.resolve() == options.spec.resolve():
+        raise Refusal(f"the spec and the weights would both be {options.spec}")
+    for path in () if options.overwrite else (options.spec, options.out):
+        if path.exists():
+            raise Refusal(f"{path} is there; --overwrite replaces it")
     job = Job(options.file, options.channels)
     job.set_scaling(None)
     job.refuse_problems()
@@ -148,12 +154,11 @@ def convert(options):
     job.parameters = sum(
         tensor.size for name, tensor in tensors.items() if not name.rpartition(".")[2].startswith("running_")
     )
-    # Without an own place, the weights lie beside the spec.
-    out = options.out or options.spec.with_suffix(".safetensors")
+    out = options.out
     beside = out.resolve().parent == options.spec.resolve().parent
     job.weights_path = out.name if beside else str(out.resolve())
     text = spec_text.write(job)
-    metadata = {"source": f"{options.file.name}: {job.title}"}
+    metadata = {"source": printable(f"{options.file.name}: {job.title}")}
     written_whole(out, lambda part: safetensors_file.write(part, tensors, metadata))
     written_whole(options.spec, lambda part: part.write_text(text))
     print(f"{options.file}: {job.title}, {len(job.entries)} layers, {job.parameters:,} parameters")
@@ -195,6 +200,7 @@ def main():
     parser.add_argument("out", type=pathlib.Path, nargs="?")
     parser.add_argument("--spec", type=pathlib.Path)
     parser.add_argument("--channels", choices=["bgr", "rgb"])
+    parser.add_argument("--overwrite", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--folder", help="for what is unpacked; without it, a process with one is started")
     options = parser.parse_args()
@@ -203,7 +209,8 @@ def main():
             sys.exit(convert_in_a_child(options))
         convert(options)
     except (Refusal, OSError, RecursionError, MemoryError) as error:
-        sys.exit(f"convert_weights: {options.file}: {error}")
+        lines = map(printable, str(error).split("\n"))
+        sys.exit(f"convert_weights: {options.file}: " + "\n".join(lines))
 
 
 if __name__ == "__main__":

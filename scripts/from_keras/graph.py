@@ -1,6 +1,6 @@
 """The layers of a Keras model as a list in which each comes after its inputs; models within models are dissolved."""
 
-from problems import Refusal, is_number, shown
+from problems import Refusal, is_number, printable, shown
 
 MOST_LAYERS, MOST_MODELS = 5000, 16
 SEQUENTIAL, FUNCTIONAL = {"Sequential"}, {"Functional", "Model"}
@@ -32,7 +32,8 @@ def entries_of(config, place):
         raise Refusal(f"{place} has more than {MOST_LAYERS:,} layers")
     found, ordinals = [], {}
     for number, entry in enumerate(layers):
-        if not isinstance(entry, dict) or not isinstance(entry.get("class_name"), str):
+        kind = entry.get("class_name") if isinstance(entry, dict) else None
+        if not isinstance(kind, str) or not 0 < len(kind) <= 200 or not kind.isprintable():
             raise Refusal(f"layer {number} of {place} has no class_name")
         inner = entry.get("config")
         if not isinstance(inner, dict):
@@ -40,7 +41,7 @@ def entries_of(config, place):
         name = entry.get("name", inner.get("name"))
         if not isinstance(name, str) or not 0 < len(name) <= 200 or not name.isprintable():
             raise Refusal(f"layer {number} of {place} has no name")
-        ordinal = ordinals[entry["class_name"]] = ordinals.get(entry["class_name"], -1) + 1
+        ordinal = ordinals[kind] = ordinals.get(kind, -1) + 1
         found.append({**entry, "config": inner, "name": name, "ordinal": ordinal})
     names = [entry["name"] for entry in found]
     if len(set(names)) < len(names):
@@ -176,8 +177,8 @@ def read(config, report):
     inner = config.get("config")
     if kind not in SEQUENTIAL | FUNCTIONAL:
         raise Refusal(
-            f"its model is of the class {kind[:100]}; only Sequential and functional models list their layers. Build it"
-            " as one of these, copy the weights (new.set_weights(old.get_weights())), and save that"
+            f"its model is of the class {printable(kind[:100])}; only Sequential and functional models list their layers."
+            " Build it as one of these, copy the weights (new.set_weights(old.get_weights())), and save that"
         )
     name = inner.get("name") if isinstance(inner, dict) else None
     name = name if isinstance(name, str) and name.isprintable() and len(name) <= 200 else "model"

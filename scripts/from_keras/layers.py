@@ -92,6 +92,7 @@ class Converter(Convolutions, Inputs):
             entry = self.entry(kind, node, value)
             epsilon = fields.number("epsilon", 1e-3, 1e-30, 1)
             if kind == "batch_norm":
+                self.synchronized.setdefault(fields.boolean("synchronized", False), node.place)
                 momentum = fields.number("momentum", 0.99, 0, 1)
                 if momentum != 0.99:
                     entry.fields["momentum"] = momentum

@@ -16,7 +16,7 @@ class Report:
         self.problems, self.notes = [], []
 
     def problem(self, place, what, advice=""):
-        entry = (place, what, advice)
+        entry = (printable(place), printable(what), advice)
         if entry not in self.problems:
             self.problems.append(entry)
 
@@ -31,6 +31,11 @@ class Report:
             if advice:
                 lines.append(f"      {advice}")
         return "\n".join(lines)
+
+
+def printable(text):
+    """The text on one line, without what a terminal or YAML would take for more than text."""
+    return "".join(one if one.isprintable() else "?" for one in text)
 
 
 def shown(value):

@@ -1,7 +1,10 @@
 """Writes the spec, with comments on what it takes over and on what the file does not say."""
 
+import json
 import re
 import textwrap
+
+from problems import printable
 
 COLUMNS = 112
 FILL_IN = "FILL IN: "
@@ -20,12 +23,19 @@ def number(value):
     return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent}" if e else text
 
 
+def path(text):
+    """A path as YAML has it; dtrain replaces ${NAME} in it, but not $${NAME}."""
+    if re.fullmatch(r"[A-Za-z0-9_./-]+", text):
+        return text
+    return json.dumps(text.replace("${", "$${"), ensure_ascii=False)
+
+
 def flow(fields):
     return "{" + ", ".join(f"{name}: {number(value)}" for name, value in fields.items()) + "}"
 
 
 def wrapped(text, columns, first, others):
-    kept = text.replace(": ", ":\0")  # a name stays with its value
+    kept = printable(text).replace(": ", ":\0")  # a name stays with its value
     lines = textwrap.wrap(kept, columns, initial_indent=first, subsequent_indent=others, break_long_words=False,
                           break_on_hyphens=False)  # fmt: skip
     return [one.replace(":\0", ": ") for one in lines]
@@ -179,7 +189,7 @@ def write(job):
     lines += ["", "model:", "  kind: layers"]
     if job.dtype == "float64":
         lines += ["  dtype: float64"]
-    lines += [f"  weights: {job.weights_path}"]
+    lines += [f"  weights: {path(job.weights_path)}"]
     lines += ["  # Remove the line above to train from initial weights.", "  layers:"]
     if job.data.flat_first:
         lines += ["    - {kind: flatten}  # mnist has 28 x 28 pixels"]

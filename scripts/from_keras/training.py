@@ -90,6 +90,10 @@ def read(compiled, output, entries, converter, report):
         training.optimizer = {"kind": "adam", "learning_rate": 0.001, "epsilon": 1e-7}
     read_penalties(training, converter)
     read_types(training, converter)
+    if len(converter.synchronized) > 1:
+        report.problem(converter.synchronized[True], "is synchronized, and others are not", "dtrain has one for all")
+    elif True in converter.synchronized:
+        training.fields["sync_batch_norm"] = True
     end_without_activation(training, output, entries)
     return training
 

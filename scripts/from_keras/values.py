@@ -87,6 +87,7 @@ class Base:
         self.types = {}  # types of numbers: the first place with each
         self.penalties = {}  # L2 penalties: the first place with each
         self.plain_kernels = 0  # kernels without a penalty
+        self.synchronized = {}  # whether batch normalisations are: the first place with each
 
     def entry(self, kind, node, value, **fields):
         entry = Entry(kind, node, fields, source=value.entry)

@@ -219,6 +219,11 @@ claim("the pixels of its own computations", "mean: 0.5, standard_deviation: 0.5"
 path = job_of(nested).entries[0].node.path
 claim("where its variables are", path, (("Functional", "inner", 0), ("Conv2D", "base", 0)))
 
+together = copy.deepcopy(pictures)
+together["config"]["layers"][5]["config"]["synchronized"] = True
+claim("statistics of all replicas", "  sync_batch_norm: true" in text_of(together).splitlines())
+claim("a path with spaces", spec_text.path("my ${weights}.safetensors"), '"my $${weights}.safetensors"')
+
 # Training
 
 
@@ -299,6 +304,9 @@ def file_refusal(path):
 
 
 claim("no config.json", "no config.json" in file_refusal(file_of(None, other="")))
+coloured = sequential(layer("InputLayer", "input", batch_shape=[None, 4]), layer("Dense\x1b[31m", "d", units=1))
+terminal = refusal(coloured)
+claim("an escape sequence does not reach the terminal", "\x1b" in terminal, False)
 claim("no JSON", "is no JSON" in file_refusal(file_of("{")))
 claim("no model", "holds no model" in file_refusal(file_of("[]")))
 claim("a bomb of text", "more than 16 MiB" in file_refusal(file_of('{"a": "' + " " * (17 << 20) + '"}')))
