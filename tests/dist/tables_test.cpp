@@ -113,6 +113,47 @@ TEST_CASE("a regression on a table is trained, evaluated, resumed, predicted and
   CHECK(report.exit_code == 0);
 }
 
+// A .npy file as numpy.save() writes it.
+template <typename Number>
+std::string npy(const std::string& type, const std::string& shape, const std::vector<Number>& numbers) {
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", type, shape);
+  header.resize(118 - 1, ' ');
+  return std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + "\n" +
+         std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number));
+}
+
+TEST_CASE("bytes in a .npy file are pixels for predictions of numbers, too") {
+  const Job job(R"(name: pixels
+data: {dataset: arrays, path: arrays}
+batch: {per_replica: 4}
+model: {kind: layers, layers: [{kind: flatten}, {kind: dense, units: 1}]}
+train: {epochs: 1, loss: mean_squared_error}
+)");
+  const std::vector<uint8_t> bytes = {0, 255, 7, 100, 200, 50, 1, 2, 90, 91, 92, 93, 255, 0, 255, 128};
+  const std::vector<float> pixels = [&] {
+    std::vector<float> numbers;
+    for (const uint8_t byte : bytes) numbers.push_back(static_cast<float>(byte) / 255);
+    return numbers;
+  }();
+  fs::create_directories(job.folder() / "arrays");
+  for (const char* part : {"train", "test"}) {
+    write_file(job.folder() / "arrays" / fmt::format("x_{}.npy", part), npy("|u1", "(4, 1, 2, 2)", bytes));
+    write_file(job.folder() / "arrays" / fmt::format("y_{}.npy", part),
+               npy<float>("<f4", "(4,)", {0.5, -1, 2, 1}));
+  }
+  const Finished run = run_program(job.run());
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  const auto predicted = [&](const std::string& content) {
+    const Finished done = run_program(
+        {"predict", job.run_folder().string(), write_file(job.folder() / "x.npy", content).string()});
+    INFO(done.errors);
+    REQUIRE(done.exit_code == 0);
+    return done.output;
+  };
+  CHECK(predicted(npy("|u1", "(4, 1, 2, 2)", bytes)) == predicted(npy("<f4", "(4, 1, 2, 2)", pixels)));
+}
+
 TEST_CASE("a German table goes from Excel to predictions, with no field set by hand") {
   const TemporaryFolder folder;
   ProgramOptions there;

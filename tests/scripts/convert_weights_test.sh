@@ -20,6 +20,7 @@ echo "\$*" >>"$work/asked"
 case "\$1 \$2" in
   "-c import sys"*) shift 2; for one; do [[ " $* " == *" \$one "* ]] || exit 1; done ;;
   "-m zipfile") exec "$real" "\$@" ;;
+  */convert.py\ --spec) [[ " \$* " != *" --check "* ]] || exec "$real" "\$@" ;;
   "-m venv") mkdir -p "\$3/bin"; cp "\$0" "\$3/bin/python" ;;
   "-m pip") [[ -z \${KEEPS_FETCHING:-} ]] || { touch "$work/fetching"; exec sleep 60; }; exit 1 ;;
 esac
@@ -67,4 +68,36 @@ claim "one that lacks something is refused" contains "$err" "cannot import all o
 python "$work/bin/python3" torch torchvision numpy
 capture "$convert" "$work/whole.pth" "$work/a.safetensors"
 claim "without \$PYTHON, python3 converts where it can" asked_for "convert_weights.py $work/whole.pth"
+
+# --spec: what a .keras file says is read before anything is fetched.
+keras() { (cd "$work" && printf '%s' "$2" >config.json && "$real" -m zipfile -c "$1" config.json); }
+keras mlp.keras '{"class_name": "Sequential", "config": {"layers": [
+  {"class_name": "InputLayer", "config": {"name": "input", "batch_shape": [null, 5]}},
+  {"class_name": "Dense", "config": {"name": "dense", "units": 3}}]}}'
+keras lstm.keras '{"class_name": "Sequential", "config": {"layers": [
+  {"class_name": "InputLayer", "config": {"name": "input", "batch_shape": [null, 5, 2]}},
+  {"class_name": "LSTM", "config": {"name": "lstm", "units": 3}},
+  {"class_name": "LeakyReLU", "config": {"name": "leaky"}}]}}'
+: >"$work/asked"
+capture "$convert" "$work/lstm.keras" --spec "$work/job.yaml"
+claim "what has no counterpart is listed" contains "$err" "layer 'lstm' (LSTM): has no counterpart"
+claim "all of it" contains "$err" "layer 'leaky' (LeakyReLU): has no counterpart"
+claim "with exit code 1" [ "$status" = 1 ]
+claim "and nothing is fetched" [ "$(grep -c -- '-m pip' "$work/asked")" = 0 ]
+claim "or written" [ ! -e "$work/job.yaml" ]
+python "$work/mine" h5py numpy
+capture "$convert" "$work/mlp.keras" --spec "$work/job.yaml" --python "$work/mine" --channels rgb
+claim "the Python of --python converts" asked_for "convert.py --spec $work/job.yaml $work/mlp.keras --channels rgb"
+: >"$work/job.yaml"
+capture "$convert" "$work/mlp.keras" --spec "$work/job.yaml"
+claim "a spec that is there is kept" contains "$err" "job.yaml is there; --overwrite replaces it"
+: >"$work/asked"
+capture "$convert" "$work/mlp.keras" --spec "$work/job.yaml" --python "$work/mine" --overwrite
+claim "unless it is to be replaced" asked_for "convert.py --spec $work/job.yaml $work/mlp.keras"
+capture "$convert" "$work/whole.pth" --spec "$work/new.yaml"
+claim "weights alone make no spec" contains "$err" "--spec needs a model of Keras"
+capture "$convert" "$work/mlp.keras" --spec
+claim "an option without its value is an error" [ "$status" = 2 ]
+capture "$convert" "$work/mlp.keras" --spek "$work/new.yaml"
+claim "and an unknown one" [ "$status" = 2 ]
 finish
