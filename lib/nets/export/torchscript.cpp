@@ -76,8 +76,15 @@ std::string by_channel(const std::vector<double>& values, at::ScalarType type) {
                      static_cast<int>(type));
 }
 
+// A user's module may have counts and the like, too.
+at::ScalarType model_type(const NamedTensors& variables) {
+  const auto found = std::find_if(variables.begin(), variables.end(),
+                                  [](const auto& one) { return one.second.is_floating_point(); });
+  return found == variables.end() ? at::kFloat : found->second.scalar_type();
+}
+
 std::string source_of_input(const DataSpec& data, const NamedTensors& variables, const ExportForm& form) {
-  const at::ScalarType type = variables.empty() ? at::kFloat : variables.front().second.scalar_type();
+  const at::ScalarType type = model_type(variables);
   const std::string begin = fmt::format("def forward(self, {}: Tensor) -> Tensor:\n", form.input());
   // In TorchScript, types are numbers.
   if (!form.pixels) return begin + fmt::format("    x = torch.to(inputs, {})\n", static_cast<int>(type));
@@ -96,7 +103,7 @@ std::string source_of_result(const ExportForm& form) {
 // The user's module within one that normalises what it gets.
 Module around_program(const ScriptProgram& program, const LayerPlan& layers, const DataSpec& data,
                       const NamedTensors& variables, const ExportForm& form) {
-  const Module own = program.with_variables(layers, variables);
+  const Module own = program.with_variables(layers, model_type(variables), variables);
   Module whole(c10::QualifiedName("__torch__.dtrain.Trained"), own._ivalue()->compilation_unit(),
                /*shouldMangle=*/true);
   whole.register_attribute("training", c10::BoolType::get(), false);

@@ -63,7 +63,8 @@ void check_archive(const std::shared_ptr<BytesReader>& bytes) {
   for (const std::string& record : archive.getAllRecords()) {
     const size_t size = archive.getRecordSize(record);
     if (size > left)
-      refuse(fmt::format("its '{}' claims {} bytes more than it can have", printable(record, 100), size));
+      refuse(fmt::format("its '{}' claims {} bytes, more than a file of {} can have", printable(record, 100),
+                         size, bytes->size()));
     left -= size;
   }
 }
@@ -102,8 +103,9 @@ class PartFinder {
                          tensor.toString()));
     const auto [shared, is_new] = variables_.emplace(place_of(tensor), tensor);
     if (!is_new && tensor.numel() > 0) return part.module.setattr(name, shared->second);
-    const size_t bytes = static_cast<size_t>(tensor.numel()) * tensor.element_size();
-    if (bytes > left_) refuse("its variables claim more numbers than it has");
+    if (static_cast<size_t>(tensor.numel()) > left_ / tensor.element_size())
+      refuse("its variables claim more numbers than it has");
+    const size_t bytes = tensor.nbytes();
     left_ -= bytes;
     const at::ScalarType type = tensor.is_floating_point() ? dtype_ : tensor.scalar_type();
     const bool is_alone = tensor.is_contiguous() && tensor.storage().nbytes() == bytes;

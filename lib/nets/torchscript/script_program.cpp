@@ -108,9 +108,8 @@ std::shared_ptr<Model> ScriptProgram::build(const LayerPlan& plan, at::ScalarTyp
   return std::make_shared<ScriptModel>(plan.layers, source_.load(dtype), source_, moving);
 }
 
-torch::jit::Module ScriptProgram::with_variables(
-    const LayerPlan& plan, const std::vector<std::pair<std::string, at::Tensor>>& variables) const {
-  const at::ScalarType dtype = variables.empty() ? at::kFloat : variables.front().second.scalar_type();
+torch::jit::Module ScriptProgram::with_variables(const LayerPlan& plan, at::ScalarType dtype,
+                                                 const Variables& variables) const {
   const auto model = build(plan, dtype);
   write_variables(*model, variables);
   model->eval();

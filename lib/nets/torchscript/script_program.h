@@ -8,6 +8,7 @@
 #include <string>
 
 #include "models/model.h"
+#include "models/variables.h"
 #include "torchscript/script_file.h"
 
 namespace dtrain {
@@ -31,8 +32,8 @@ class ScriptProgram final : public ModelProgram {
   const ScriptSource& source() const { return source_; }
 
   // The module with these variables, which are those of a model of build(), in evaluation mode.
-  torch::jit::Module with_variables(const LayerPlan& plan,
-                                    const std::vector<std::pair<std::string, at::Tensor>>& variables) const;
+  torch::jit::Module with_variables(const LayerPlan& plan, at::ScalarType dtype,
+                                    const Variables& variables) const;
 
   // The modules within it whose buffers a pass in training changes.
   std::set<std::string> moving;

@@ -10,7 +10,7 @@
 
 namespace dtrain {
 
-constexpr const char* kProgramFile = "model.pt";  // in the folder of a run and of a checkpoint
+constexpr const char* kProgramFile = "program.pt";  // in the folder of a run and of a checkpoint
 
 // The modules of the model that spec.file, or a copy of it, describes. What is wrong with it is a problem.
 LayerPlan place_program(const ModelSpec& spec, const Shape& input_shape, int64_t outputs,

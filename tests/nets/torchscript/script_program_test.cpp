@@ -201,7 +201,7 @@ TEST_CASE("variables are written into a module as into any model") {
   Variables variables = copy_variables(*model);
   for (auto& [name, tensor] : variables) tensor.mul_(2);
   const auto& program = dynamic_cast<const ScriptProgram&>(*plan.program);
-  torch::jit::Module module = program.with_variables(plan, variables);
+  torch::jit::Module module = program.with_variables(plan, at::kFloat, variables);
   CHECK_FALSE(module.is_training());
   write_variables(*model, variables);
   model->eval();

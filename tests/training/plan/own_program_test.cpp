@@ -47,7 +47,7 @@ TEST_CASE("a plan notes a module's SHA-256, counts its variables, and computes i
 TEST_CASE("what is wrong with the file of a module is a problem of the spec") {
   const OwnModel model;
   CHECK_THAT(problems_with(model, {"model.file=/no/such.pt"}),
-             ContainsSubstring("model.file: /no/such.pt: No such file"));
+             ContainsSubstring("model.file: /no/such.pt: cannot open: No such file"));
   CHECK_THAT(problems_with(model, {"model.sha256=" + std::string(64, '0')}),
              ContainsSubstring("net.pt: is another file than the job's: its SHA-256 is "));
   CHECK_THAT(problems_with(model, {"data.shape=[1, 5, 4]"}),
