@@ -52,7 +52,8 @@ inline torch::jit::Module script_norm(const ScriptUnit& unit, int64_t channels) 
 def forward(self, x: Tensor) -> Tensor:
   if self.training:
     self.num_batches_tracked = torch.add(self.num_batches_tracked, 1)
-  return torch.batch_norm(x, self.weight, self.bias, self.running_mean, self.running_var, self.training, 0.1, 1e-05, False)
+  mean, var = self.running_mean, self.running_var
+  return torch.batch_norm(x, self.weight, self.bias, mean, var, self.training, 0.1, 1e-05, False)
 )");
   return module;
 }

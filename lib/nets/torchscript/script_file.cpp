@@ -101,6 +101,7 @@ class PartFinder {
     if (!tensor.is_cpu() || tensor.layout() != at::kStrided || tensor.is_quantized() || tensor.is_complex())
       refuse(fmt::format("its variable '{}.{}' is of a kind that is not trained here ({})", part.name, name,
                          tensor.toString()));
+    if (!seen_.insert(tensor.unsafeGetTensorImpl()).second) return;
     const auto [shared, is_new] = variables_.emplace(place_of(tensor), tensor);
     if (!is_new && tensor.numel() > 0) return part.module.setattr(name, shared->second);
     if (static_cast<size_t>(tensor.numel()) > left_ / tensor.element_size())
@@ -120,7 +121,7 @@ class PartFinder {
   Script& script_;
   at::ScalarType dtype_;
   size_t left_;
-  std::set<const void*> seen_;
+  std::set<const void*> seen_;  // modules and tensors
   std::map<Place, at::Tensor> variables_;
   std::vector<at::Tensor> replaced_;
 };
@@ -138,8 +139,6 @@ void check_forward(const Module& module) {
   if (!at::TensorType::get()->isSubtypeOf(*all[1].type()))
     refuse(fmt::format("its forward takes {} and no tensor", all[1].type()->repr_str()));
 }
-
-bool begins_with(const std::string& line, const std::string& with) { return line.starts_with(with); }
 
 }  // namespace
 
@@ -169,26 +168,25 @@ Script read_script(const std::string& bytes, at::ScalarType dtype) {
 }
 
 std::string script_error(const std::string& what) {
+  // After the trace: "RuntimeError: mat1 and mat2 shapes cannot be multiplied". Of a file that cannot be
+  // read, the first line.
+  const std::string kind = "Error: ";
+  const size_t after = what.rfind(kind);
+  const std::string all = trimmed(after == std::string::npos ? what : what.substr(after + kind.size()));
+  std::string text = printable(all.substr(0, all.find('\n')), kMostText);
+
   std::istringstream lines(what);
-  std::string reason, place, before;
   std::vector<std::string> places;
-  const std::string here = "<--- HERE";
-  for (std::string line; std::getline(lines, line);) {
+  std::string place, before;
+  for (std::string line; std::getline(lines, line); before = line) {
     // The source that was saved comes first, and then, if it was kept, the one that the user wrote.
-    if (begins_with(line, "Traceback of TorchScript")) places.clear();
-    if (begins_with(line, "  File \"")) place = trimmed(line);
-    if (line.find(here) != std::string::npos && !place.empty())
+    if (line.starts_with("Traceback of TorchScript")) places.clear();
+    if (line.starts_with("  File \"")) place = trimmed(line);
+    if (line.find("<--- HERE") != std::string::npos && !place.empty())
       places.push_back(fmt::format("{}: {}", std::exchange(place, ""), trimmed(before)));
-    const bool is_of_trace = begins_with(line, " ") || begins_with(line, "Traceback") ||
-                             begins_with(line, "The following operation failed") || trimmed(line).empty();
-    if (reason.empty() && !is_of_trace) reason = trimmed(line);
-    before = line;
   }
-  if (begins_with(reason, "RuntimeError: ")) reason = reason.substr(reason.find(' ') + 1);
-  if (reason.empty()) reason = trimmed(what).substr(0, kMostText);
-  std::string text = printable(reason, kMostText);
-  const size_t first = places.size() - std::min(places.size(), kMostLines);
-  for (size_t i = first; i < places.size(); ++i) text += "\n  " + printable(places[i], kMostText);
+  for (size_t i = places.size() - std::min(places.size(), kMostLines); i < places.size(); ++i)
+    text += "\n  " + printable(places[i], kMostText);
   return text;
 }
 

@@ -40,17 +40,18 @@ variable_list unreached(const at::Tensor& output, const variable_list& parameter
   return missing;
 }
 
-// Its output, which now depends on these parameters too, with a gradient of zero: replicas that exchange
-// gradients wait for those of all parameters.
+// The output, which now depends on these parameters too, with gradients of zero: all parameters have one, and
+// replicas that exchange them wait for each.
 class WithParameters : public torch::autograd::Function<WithParameters> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& output, at::TensorList parameters) {
-    context->saved_data["parameters"] = static_cast<int64_t>(parameters.size());
+    context->save_for_backward(parameters.vec());
     return output;
   }
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    variable_list all(1 + static_cast<size_t>(context->saved_data["parameters"].toInt()));
-    all[0] = gradients[0];
+    variable_list all = {gradients[0]};
+    for (const at::Tensor& parameter : context->get_saved_variables())
+      all.push_back(at::zeros_like(parameter));
     return all;
   }
 };

@@ -1,10 +1,6 @@
 // Models that are a user's module.
 #include "torchscript/script_program.h"
 
-#include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/function_hook.h>
-#include <torch/csrc/autograd/variable.h>
-
 #include "catch.h"
 #include "core/error.h"
 #include "models/variables.h"
@@ -117,29 +113,7 @@ TEST_CASE("frozen modules have no gradients, and their norms keep their statisti
   CHECK(moving_buffers(*model).size() == 3);
 }
 
-// Calls `hook` for each parameter that a backward pass comes to.
-std::set<std::string> reached(const Model& model, const at::Tensor& output) {
-  std::set<std::string> names;
-  std::vector<std::shared_ptr<torch::autograd::Node>> kept;
-  for (const auto& [name, tensor] : trained_parameters(model)) {
-    struct Hook : torch::autograd::FunctionPostHook {
-      std::set<std::string>& names;
-      std::string name;
-      Hook(std::set<std::string>& all, std::string own) : names(all), name(std::move(own)) {}
-      torch::autograd::variable_list operator()(const torch::autograd::variable_list& outputs,
-                                                const torch::autograd::variable_list&) override {
-        names.insert(name);
-        return outputs;
-      }
-    };
-    kept.push_back(torch::autograd::impl::grad_accumulator(tensor));
-    kept.back()->add_post_hook(std::make_unique<Hook>(names, name));
-  }
-  output.sum().backward();
-  return names;
-}
-
-TEST_CASE("a backward pass comes to every parameter, also to those that no output depends on") {
+TEST_CASE("every parameter has a gradient, also those that no output depends on") {
   torch::jit::Module network = script_network();
   add_parameter(network, "unused", at::ones({2}));
   const int64_t examples = GENERATE(0, 4);
@@ -147,10 +121,12 @@ TEST_CASE("a backward pass comes to every parameter, also to those that no outpu
   model->train(true);
   const at::Tensor output = model->forward(numbers_like({examples, 1, 4, 4}));
   CHECK(output.sizes() == at::IntArrayRef{examples, 3});
-  CHECK(reached(*model, output).size() == 7);
+  output.sum().backward();
   for (const auto& [name, tensor] : trained_parameters(*model)) {
+    INFO(name);
+    REQUIRE(tensor.grad().defined());
     const bool used = name != "unused" && examples > 0;
-    CHECK(tensor.grad().defined() == used);
+    CHECK(tensor.grad().any().item<bool>() == used);
   }
 }
 

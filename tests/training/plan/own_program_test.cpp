@@ -24,7 +24,7 @@ struct OwnModel {
   TemporaryFolder folder;
   fs::path file = write_file(folder / "net.pt", script_bytes(script_network()));
   std::vector<std::string> overrides(std::vector<std::string> more = {}) const {
-    more.insert(more.begin(), "model={kind: torchscript, file: " + file.string() + "}");
+    more.insert(more.begin(), {"model.kind=torchscript", "model.file=" + file.string()});
     return more;
   }
 };
@@ -57,7 +57,7 @@ TEST_CASE("what is wrong with the file of a module is a problem of the spec") {
   write_file(model.file, "no module");
   CHECK_THAT(problems_with(model, {}),
              ContainsSubstring("model.file: " + model.file.string() + ": is no TorchScript module"));
-  CHECK_THAT(problems_of(small_spec({"model={kind: torchscript}"})), ContainsSubstring("model.file"));
+  CHECK_THAT(problems_of(small_spec({"model.kind=torchscript"})), ContainsSubstring("model.file"));
   CHECK_THAT(problems_of(small_spec(model.overrides({"train.sync_batch_norm=true"}))),
              ContainsSubstring("train.sync_batch_norm: changes what dtrain's own batch_norm computes"));
 }
