@@ -104,7 +104,8 @@ def their_variables(model, batches, replicas):
             (nn.functional.cross_entropy(logits, right, reduction="sum") / len(inputs)).backward()
         for parameters in zip(*(own.parameters() for own in copies)):
             gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-            parameters[0].grad = sum(gradients) if gradients else None
+            # Without any it is zero, not missing: the momentum goes on.
+            parameters[0].grad = sum(gradients) if gradients else torch.zeros_like(parameters[0])
         optimizer.step()
         with torch.no_grad():
             for parameters in zip(*(own.parameters() for own in copies)):

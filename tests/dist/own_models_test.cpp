@@ -161,8 +161,8 @@ TEST_CASE("modules train in phases, in bf16, and start from the weights of other
        "phases=[{steps: 3, trainable: [last]}, {steps: 4, trainable: [self, norm, la*]}, {steps: 3}]"}))));
   const auto phases = job.events("phase", "distributed");
   REQUIRE(phases.size() == 3);
-  CHECK(phases[0].at("parameters") == 6 * 3 + 3);
-  CHECK(phases[1].at("parameters") == 6 * 3 + 3 + 12);
+  CHECK(phases[0].at("trained_parameters") == 6 * 3 + 3);
+  CHECK(phases[1].at("trained_parameters") == 6 * 3 + 3 + 12);
   CHECK(phases[2].at("execution") == "eager");
   const auto first = [&](int step) {
     const SafetensorsFile file(checkpoints_of(job) / fmt::format("step-{:09}", step) / "model.safetensors");

@@ -1,6 +1,8 @@
 // Files that are modules, and files that are none.
 #include "torchscript/script_file.h"
 
+#include <caffe2/serialize/inline_container.h>
+
 #include "catch.h"
 #include "core/error.h"
 #include "script_modules.h"
@@ -79,6 +81,27 @@ TEST_CASE("files that are no modules are refused, whatever is in them") {
     INFO(part);
     CHECK_FALSE(refusal(good.substr(0, good.size() * part / 16)).empty());
   }
+}
+
+// An archive as PyTorch writes them.
+std::string archive(const std::vector<std::string>& records, uint64_t version) {
+  std::string bytes;
+  caffe2::serialize::PyTorchStreamWriter writer([&bytes](const void* data, size_t count) {
+    bytes.append(static_cast<const char*>(data), count);
+    return count;
+  });
+  writer.setMinVersion(version);
+  for (const std::string& record : records) writer.writeRecord(record, "(.", 2);
+  writer.writeEndOfFile();
+  return bytes;
+}
+
+TEST_CASE("archives that are no modules, or of another version, are refused") {
+  CHECK_THAT(refusal(archive({"data.pkl"}, 3)),
+             ContainsSubstring("is of torch.save, and no module: write it with torch.jit.save"));
+  CHECK_THAT(refusal(archive({"data.pkl", "constants.pkl"}, 3)),
+             ContainsSubstring("is no TorchScript module"));
+  CHECK_THAT(refusal(archive({"data.pkl", "constants.pkl"}, 1000)), ContainsSubstring("version 1000"));
 }
 
 TEST_CASE("a damaged file is refused or read, and nothing else happens") {
