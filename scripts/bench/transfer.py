@@ -74,7 +74,7 @@ def weights_of(run_folder):
     (length,) = struct.unpack("<Q", content[:8])
     header = json.loads(content[8 : 8 + length])
     header.pop("__metadata__", None)
-    types = {"F64": numpy.float64, "F32": numpy.float32}
+    types = {"F64": numpy.float64, "F32": numpy.float32, "I64": numpy.int64}
     variables = {}
     for name, entry in header.items():
         begin, end = (8 + length + offset for offset in entry["data_offsets"])

@@ -151,7 +151,8 @@ void print_memory(const JobPlan& job, const RunPlan& run) {
                   human_bytes(memory.data), human_bytes(memory.parameters), human_bytes(memory.gradients),
                   human_bytes(memory.optimizer), human_bytes(memory.checkpoint), run.batch.per_replica,
                   human_bytes(memory.per_example)));
-  if (job.device_of(0) != "cpu") return;
+  // What a program keeps for its backward pass is not known.
+  if (job.device_of(0) != "cpu" || job.spec.model.is_program()) return;
   const int64_t fits = largest_batch(memory, memory_for_all() / run.processes(), memory.fixed());
   print_line("largest batch here",
              fmt::format("{} per replica, with all replicas on this host", with_separators(fits)));

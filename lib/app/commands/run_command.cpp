@@ -15,6 +15,7 @@
 #include "launch/place.h"
 #include "launch/token.h"
 #include "plan/devices.h"
+#include "plan/own_program.h"
 #include "traits/strategies.h"
 
 namespace dtrain {
@@ -98,7 +99,9 @@ JobResult take_part(const JobPlan& job, const Place& place, const MeetingOptions
 ExitCode run_command(const RunOptions& options) {
   leave_write_errors_to_writers();
   catch_requests();
-  const LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
+  LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
+  if (loaded.spec.model.sha256)  // of a run that is resumed
+    loaded.spec.model.kept_file = kept_program(std::filesystem::path(options.spec.spec).parent_path());
   const JobSpec& spec = loaded.spec;
   const Place place = loaded.ok() ? find_place(spec.hosts, spec.network.port,
                                                strategy_traits(spec.strategy.kind).is_synchronous)

@@ -67,6 +67,8 @@ void own_list(LayerList& list) {
   for (const LayerSpec& layer : list.model().layers) list.add(layer);
 }
 
+void no_base(LayerList&) {}  // a program has no layers that are known by its spec
+
 void no_top(LayerList&, int64_t) {}
 
 // What a network without its own top ends with, unless the spec says otherwise.
@@ -93,6 +95,7 @@ const std::vector<ModelKind>& model_kind_table() {
       {"wide_resnet", wide_resnet_base, resnet_top},
       {"mobilenet_v2", mobilenet_v2_base, mobilenet_v2_top},
       {"layers", own_list, no_top},
+      {"torchscript", no_base, no_top},
   };
   return kinds;
 }

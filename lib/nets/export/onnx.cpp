@@ -127,6 +127,7 @@ std::string OnnxGraph::finish(const std::string& name, const Shape& image, const
 
 std::string onnx_model(const LayerPlan& layers, const DataSpec& data, const Shape& image,
                        const NamedTensors& variables, const std::string& name, const ExportForm& form) {
+  if (layers.program != nullptr) refuse_to_export(layers.layers.back(), "ONNX");
   const at::ScalarType type = variables.empty() ? at::kFloat : variables.front().second.scalar_type();
   OnnxGraph graph(variables, type, form.input());
   if (form.pixels) add_normalisation(graph, data, form.uint8, type);

@@ -17,6 +17,7 @@
 #include "export/layer_exports.h"
 #include "models/layer_kinds.h"
 #include "spec/normalisation.h"
+#include "torchscript/script_program.h"
 
 namespace dtrain {
 namespace {
@@ -75,6 +76,44 @@ std::string by_channel(const std::vector<double>& values, at::ScalarType type) {
                      static_cast<int>(type));
 }
 
+// A user's module may have counts and the like, too.
+at::ScalarType model_type(const NamedTensors& variables) {
+  const auto found = std::find_if(variables.begin(), variables.end(),
+                                  [](const auto& one) { return one.second.is_floating_point(); });
+  return found == variables.end() ? at::kFloat : found->second.scalar_type();
+}
+
+std::string source_of_input(const DataSpec& data, const NamedTensors& variables, const ExportForm& form) {
+  const at::ScalarType type = model_type(variables);
+  const std::string begin = fmt::format("def forward(self, {}: Tensor) -> Tensor:\n", form.input());
+  // In TorchScript, types are numbers.
+  if (!form.pixels) return begin + fmt::format("    x = torch.to(inputs, {})\n", static_cast<int>(type));
+  const Normalisation by = normalisation_of(data);
+  return begin + fmt::format("    x = torch.div(torch.sub(torch.div(torch.to(pixels, {}), 255), {}), {})\n",
+                             static_cast<int>(type), by_channel(by.mean, type),
+                             by_channel(by.standard_deviation, type));
+}
+
+std::string source_of_result(const ExportForm& form) {
+  const std::map<Outputs, std::string> probabilities = {{Outputs::kClassLogits, "torch.softmax(x, 1)"},
+                                                        {Outputs::kYesNoLogits, "torch.sigmoid(x)"}};
+  return fmt::format("    return {}\n", form.softmax ? probabilities.at(form.outputs) : "x");
+}
+
+// The user's module within one that normalises what it gets.
+Module around_program(const ScriptProgram& program, const LayerPlan& layers, const DataSpec& data,
+                      const NamedTensors& variables, const ExportForm& form) {
+  const Module own = program.with_variables(layers, model_type(variables), variables);
+  Module whole(c10::QualifiedName("__torch__.dtrain.Trained"), own._ivalue()->compilation_unit(),
+               /*shouldMangle=*/true);
+  whole.register_attribute("training", c10::BoolType::get(), false);
+  whole.register_module("model", own);
+  const std::string output = script_output("self.model.forward(x)", own, program.source().output);
+  whole.define(source_of_input(data, variables, form) + fmt::format("    x = {}\n", output) +
+               source_of_result(form));
+  return whole;
+}
+
 Module module_of(const std::string& source, const NamedTensors& variables) {
   Module model = make_module("Model", std::make_shared<torch::jit::CompilationUnit>());
   add_variables(model, variables);
@@ -107,18 +146,8 @@ const char* const kTorchScriptMetadata = "dtrain.json";
 
 std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, const NamedTensors& variables,
                                const ExportForm& form) {
-  const at::ScalarType type = variables.empty() ? at::kFloat : variables.front().second.scalar_type();
   const ScriptNames names(variables);
-  std::string source = fmt::format("def forward(self, {}: Tensor) -> Tensor:\n", form.input());
-  // In TorchScript, types are numbers.
-  if (form.pixels) {
-    const Normalisation by = normalisation_of(data);
-    source += fmt::format("    x = torch.div(torch.sub(torch.div(torch.to(pixels, {}), 255), {}), {})\n",
-                          static_cast<int>(type), by_channel(by.mean, type),
-                          by_channel(by.standard_deviation, type));
-  } else {
-    source += fmt::format("    x = torch.to(inputs, {})\n", static_cast<int>(type));
-  }
+  std::string source = source_of_input(data, variables, form);
   int64_t number = 0;
   for (const PlacedLayer& layer : layers.layers) {
     const auto translate = kind_of(layer).torchscript;
@@ -129,23 +158,24 @@ std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, co
     if (is_kept(layers, number)) source += fmt::format("    {} = x\n", ScriptNames::kept(number));
     ++number;
   }
-  const std::map<Outputs, std::string> probabilities = {{Outputs::kClassLogits, "torch.softmax(x, 1)"},
-                                                        {Outputs::kYesNoLogits, "torch.sigmoid(x)"}};
-  const std::string result = form.softmax ? probabilities.at(form.outputs) : "x";
-  return source + fmt::format("    return {}\n", result);
+  return source + source_of_result(form);
 }
 
 std::string torchscript_model(const LayerPlan& layers, const DataSpec& data, const NamedTensors& variables,
                               const ExportForm& form) {
-  const std::string source = torchscript_source(layers, data, variables, form);
   std::optional<Module> model;
-  try {
-    model = module_of(source, variables);
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception&) {
-    refuse_faulty_layer(layers, data, variables, form);
-    throw;
+  if (const auto* const program = dynamic_cast<const ScriptProgram*>(layers.program.get())) {
+    model = around_program(*program, layers, data, variables, form);
+  } else {
+    const std::string source = torchscript_source(layers, data, variables, form);
+    try {
+      model = module_of(source, variables);
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception&) {
+      refuse_faulty_layer(layers, data, variables, form);
+      throw;
+    }
   }
   std::ostringstream bytes;
   nlohmann::ordered_json metadata = nlohmann::ordered_json::object();

@@ -32,6 +32,7 @@ class WeightMaker {
   // deviation given here, as in Keras.
   at::Tensor kernel(const std::string& initializer, const Shape& sizes);
 
+  at::ScalarType dtype() const { return dtype_; }
   at::Tensor constant(const Shape& sizes, double value) const;
 
  private:

@@ -16,6 +16,8 @@ std::vector<const LayerKind*>& known() {
 
 }  // namespace
 
+const LayerKind kProgramPart = {.name = "torchscript", .draws = [](const LayerSpec&) { return true; }};
+
 void add_layer_kinds(const std::vector<const LayerKind*>& kinds) {
   for (const LayerKind* kind : kinds) {
     if (find_layer_kind(kind->name) != nullptr)
@@ -28,7 +30,7 @@ const LayerKind* find_layer_kind(const std::string& name) {
   for (const LayerKind* kind : known()) {
     if (kind->name == name) return kind;
   }
-  return nullptr;
+  return name == kProgramPart.name ? &kProgramPart : nullptr;
 }
 
 const LayerKind& kind_of(const PlacedLayer& layer) {

@@ -71,6 +71,9 @@ struct LayerKind {
   bool slow_in_loops = false;  // of XLA's programs for processors: far slower in a loop of steps
 };
 
+// Of the modules within a ModelProgram. A spec has no layer of this kind.
+extern const LayerKind kProgramPart;
+
 // Adds kinds that models may have. A program does so once, before it reads a spec.
 void add_layer_kinds(const std::vector<const LayerKind*>& kinds);
 

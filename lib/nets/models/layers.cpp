@@ -139,6 +139,7 @@ using Row = std::array<std::string, 3>;
 
 std::string with_batch(const Shape& shape) {
   std::string text = "[-";
+  if (shape.empty()) return "";  // of a module within a program
   for (const int64_t size : shape) text += ", " + std::to_string(size);
   return text + "]";
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,14 @@ struct LayerProblem {
   std::string text;  // names the layer and both shapes and, if known, the fix
 };
 
+class ModelProgram;  // models/model.h
+
 struct LayerPlan {
   std::vector<PlacedLayer> layers;
   std::vector<LayerProblem> problems;  // if not empty, `layers` ends before the first faulty one
+  // What makes the model instead, if it is a program of the user's. `layers` are then its modules that have
+  // variables, of which only the last one, the whole, has an output shape.
+  std::shared_ptr<const ModelProgram> program = nullptr;
   Shape output_shape() const;
   int64_t parameters() const;
   int64_t buffers() const;

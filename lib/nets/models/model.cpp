@@ -128,20 +128,32 @@ class LayerGraph final : public Model {
   MovingStatistics statistics_;  // of all layers
 };
 
-std::shared_ptr<Model> make_graph(const LayerPlan& plan, WeightMaker weights) {
+std::shared_ptr<Model> make_model(const LayerPlan& plan, WeightMaker weights) {
   if (!plan.problems.empty())
     throw Error(ExitCode::kBug, "a model with problems was built: " + plan.problems[0].text);
+  if (plan.program != nullptr) return plan.program->build(plan, weights.dtype());
   return std::make_shared<LayerGraph>(plan, weights);
 }
 
 }  // namespace
 
+std::vector<std::pair<std::string, at::Tensor>> Model::moving_buffers() const {
+  std::vector<std::pair<std::string, at::Tensor>> moving;
+  for (const auto& layer : named_children()) {
+    const std::vector<at::Tensor> parameters = layer.value()->parameters();
+    if (parameters.empty() || !parameters.front().requires_grad()) continue;
+    for (const auto& buffer : layer.value()->named_buffers())
+      moving.emplace_back(layer.key() + "." + buffer.key(), buffer.value());
+  }
+  return moving;
+}
+
 std::shared_ptr<Model> build_model(const LayerPlan& plan, at::ScalarType dtype, uint64_t seed) {
-  return make_graph(plan, WeightMaker(seed, dtype));
+  return make_model(plan, WeightMaker(seed, dtype));
 }
 
 std::shared_ptr<Model> outline_model(const LayerPlan& plan, at::ScalarType dtype) {
-  return make_graph(plan, WeightMaker(/*seed=*/0, dtype, at::kMeta));
+  return make_model(plan, WeightMaker(/*seed=*/0, dtype, at::kMeta));
 }
 
 void lay_channels_last(Model& model) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/batch_statistics.h"
@@ -40,7 +41,18 @@ class Model : public torch::nn::Module {
   virtual int64_t first_layer() const = 0;
   // The layers that it was built from.
   virtual const std::vector<PlacedLayer>& layers() const = 0;
+  // The buffers that training changes, by name: the moving statistics of layers whose parameters are trained.
+  virtual std::vector<std::pair<std::string, at::Tensor>> moving_buffers() const;
   int64_t outputs() const { return layers().back().output_shape.at(0); }
+};
+
+// A model that is no list of layers.
+class ModelProgram {
+ public:
+  virtual ~ModelProgram() = default;
+  // With the variables that it comes with. Throws Error(kUsage) with what is wrong.
+  virtual std::shared_ptr<Model> build(const LayerPlan& plan, at::ScalarType dtype) const = 0;
+  virtual const std::string& sha256() const = 0;  // hexadecimal, of its file
 };
 
 // Builds the modules and initialises them from `seed` alone: the same seed gives the same bits on every

@@ -46,16 +46,7 @@ std::vector<at::Tensor> tensors_of(const Variables& variables) {
   return tensors;
 }
 
-Variables moving_buffers(const Model& model) {
-  Variables moving;
-  for (const auto& layer : model.named_children()) {
-    const std::vector<at::Tensor> parameters = layer.value()->parameters();
-    if (parameters.empty() || !parameters.front().requires_grad()) continue;
-    for (const auto& buffer : layer.value()->named_buffers())
-      moving.emplace_back(layer.key() + "." + buffer.key(), buffer.value());
-  }
-  return moving;
-}
+Variables moving_buffers(const Model& model) { return model.moving_buffers(); }
 
 Variables copy_variables(const Model& model) {
   const at::NoGradGuard no_grad;

@@ -20,7 +20,7 @@ Variables named_variables(const Model& model);
 Variables trained_parameters(const Model& model);
 std::vector<at::Tensor> tensors_of(const Variables& variables);
 
-// The buffers that training changes: the moving statistics of layers whose parameters are trained.
+// Model::moving_buffers().
 Variables moving_buffers(const Model& model);
 
 // Copies of the model's variables, as named_variables() lists them.

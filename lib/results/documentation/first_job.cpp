@@ -71,7 +71,7 @@ const std::vector<std::string> kFirstFields = split(
     "name seed strategy.kind strategy.replicas strategy.workers strategy.servers data.dataset "
     "data.fallback data.path data.target data.image.size data.split.test batch.per_replica "
     "batch.global model.kind model.hidden model.filters model.depth model.stem model.include_top "
-    "model.layers train.epochs train.optimizer.kind train.optimizer.learning_rate "
+    "model.layers model.file train.epochs train.optimizer.kind train.optimizer.learning_rate "
     "train.optimizer.momentum train.schedule.kind checkpoint.every_epochs",
     ' ');
 
@@ -114,6 +114,7 @@ bool is_decided(const FirstJob& job, const std::string& path) {
 LoadedSpec read_first_job(const FirstJob& job) {
   std::vector<std::string> overrides;
   if (is_answer(job, "model.kind", "layers")) overrides.push_back(kFirstLayers);
+  if (is_answer(job, "model.kind", "torchscript")) overrides.emplace_back("model.file=net.pt");
   if (is_answer(job, "strategy.kind", "parameter_server")) overrides.push_back(kFirstWorkers);
   for (const std::string& setting : job.found.empty() ? example_data(job) : job.found) {
     if (job.found.empty() || !is_decided(job, field_set_by(setting))) overrides.push_back(setting);

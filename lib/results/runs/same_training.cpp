@@ -23,6 +23,9 @@ std::string text_of_layers(const JobSpec& spec, const std::string& path) {
 
 std::string change(const Field<JobSpec>& field, const JobSpec& now, const JobSpec& saved) {
   if (lists_layers(field.path)) return field.path + " has other layers";
+  if (field.path == "model.sha256" && now.model.sha256 && saved.model.sha256)
+    return fmt::format("model.file has other bytes: their SHA-256 is {}, and was {}", *now.model.sha256,
+                       *saved.model.sha256);
   const auto text = [&field](const JobSpec& spec) {
     const nlohmann::ordered_json value = to_json(field, spec);
     return value.is_null() ? "not set" : printable(value.dump());
@@ -49,8 +52,9 @@ std::vector<std::string> different_training(const JobSpec& now, const JobSpec& s
   };
   for (const auto& field : job_fields()) {
     const bool of_model = field.path.rfind("model.", 0) == 0 && field.path != "model.dropout" &&
-                          field.path != "model.initializer" && field.path.rfind("model.weights", 0) != 0 &&
-                          applies(job_fields(), field, now) && applies(job_fields(), field, saved);
+                          field.path != "model.initializer" && field.path != "model.file" &&
+                          field.path.rfind("model.weights", 0) != 0 && applies(job_fields(), field, now) &&
+                          applies(job_fields(), field, saved);
     const bool of_training = field.path == "train.loss.kind" || field.path == "train.optimizer.kind";
     if ((!of_model && !of_training) || !differ(field.path)) continue;
     differences.push_back(change(field, now, saved));

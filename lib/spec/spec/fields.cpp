@@ -31,7 +31,8 @@ const Condition kDeep{{"model.kind"},
 const Condition kPublished{{"model.kind"},
                            models_where([](const ModelTraits& traits) { return traits.is_published; })};
 const Condition kNamed{{"model.kind"},
-                       models_where([](const ModelTraits& traits) { return traits.name != "layers"; })};
+                       models_where([](const ModelTraits& traits) { return !traits.is_own; })};
+const Condition kProgram{{"model.kind"}, {"torchscript"}};
 const Condition kBest{{"checkpoint.best.metric"}, metric_names()};
 const Condition kEarlyStopping{{"callbacks.early_stopping.metric"}, metric_names()};
 
@@ -113,8 +114,9 @@ Fields<JobSpec> batch_and_model_fields() {
       JOB(batch.accumulate_steps, .doc = "passes whose gradients are summed before one update", .unit = "passes",
           .bounds = between(1, 10000), .otherwise = "1; with `per_replica` and `global`, as many as needed"),
 
-      JOB(model.kind, .doc = "mlp: dense layers; cnn: convolutions, then dense layers; layers: your own list; the "
-          "others: [published networks](models.md)", .choices = &model_kinds(), .common = true),
+      JOB(model.kind, .doc = "mlp: dense layers; cnn: convolutions, then dense layers; layers: your own list; "
+          "torchscript: [your own network](own_models.md) in a file; the others: [published networks](models.md)",
+          .choices = &model_kinds(), .common = true),
       JOB(model.hidden, .doc = "units of each hidden dense layer", .unit = "units", .bounds = between(1, 1e6),
           .length = {0, 100}, .when = kHidden),
       JOB(model.filters, .doc = "filters of each convolution; a 2x2 max pooling follows each", .unit = "filters",
@@ -146,6 +148,13 @@ Fields<JobSpec> batch_and_model_fields() {
           .choices = &initializer_kinds(), .when = kNamed),
       JOB(model.layers, .doc = "the layers from input to output ([layers](#modellayers))", .length = {1, 1000},
           .when = {{"model.kind"}, {"layers"}}, .required = true),
+      JOB(model.file, .doc = "the network, as `torch.jit.save` wrote it ([own networks](own_models.md)); relative to "
+          "the spec", .when = kProgram, .required = true, .file_system = true),
+      JOB(model.sha256, .doc = "the SHA-256 of `file`: one with another is refused. A run notes it in the spec that it "
+          "keeps", .pattern = "[0-9a-f]{64}", .made_of = "64 digits of 0 to 9 and a to f",
+          .otherwise = "that of the file when a run begins", .when = kProgram),
+      JOB(model.output, .doc = "the entry with the outputs, where the network returns a dict",
+          .otherwise = "of several outputs the first", .when = kProgram),
       JOB(model.dtype, .doc = "the type of weights and activations", .choices = &kDtypes),
       JOB(model.weights, .doc = "start from the weights of this run, checkpoint or .safetensors file of `dtrain "
           "export` or [scripts/convert_weights](models.md#pretrained-weights) instead of initial ones; relative to the "

@@ -148,10 +148,17 @@ struct ModelSpec {
   std::string activation = "relu";
   double dropout = 0;
   std::string initializer = "glorot_uniform";
-  std::vector<LayerSpec> layers;  // kind: layers
+  std::vector<LayerSpec> layers;      // kind: layers
+  std::optional<std::string> file;    // torchscript
+  std::optional<std::string> sha256;  // torchscript: of the file; nullopt: that of a new run is not known yet
+  std::optional<std::string> output;  // torchscript: of several outputs, by name; nullopt: the first
   std::string dtype = "float32";
   std::optional<std::string> weights;         // a checkpoint, a run or an export; nullopt: initial weights
   std::optional<std::string> weights_prefix;  // of the variables to take; nullopt: all
+
+  // No field of a spec: the copy of the file that a run or a checkpoint has; empty: there is none.
+  std::string kept_file = {};
+  bool is_program() const { return kind == "torchscript"; }
 };
 
 struct OptimizerSpec {

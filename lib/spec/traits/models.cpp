@@ -29,7 +29,8 @@ const std::vector<ModelTraits>& model_traits() {
        .is_bottleneck = true,
        .widened_depths = {16, 22, 28, 40}},
       {.name = "mobilenet_v2", .is_published = true},
-      {.name = "layers"},
+      {.name = "layers", .is_own = true},
+      {.name = "torchscript", .is_own = true},
   };
   return all;
 }

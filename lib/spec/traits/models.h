@@ -13,6 +13,7 @@ struct ModelTraits {
   std::vector<int64_t> depths = {};  // model.depth is one of them; empty: the kind has no depth
   int64_t usual_depth = 0;           // if the spec gives none
   bool is_published = false;         // a known network: it can do without its top, and names its variables
+  bool is_own = false;               // the user's: none of our fields says what it is made of
   bool is_bottleneck = false;        // residual blocks of three convolutions, at depths of 50 and more
   // Those of `depths` whose layers model.widen_factor widens; they have no bottlenecks and no stem of choice.
   std::vector<int64_t> widened_depths = {};

@@ -76,6 +76,15 @@ FileReport inspect_file(const fs::path& checkpoint, const std::string& name, con
   return report;
 }
 
+// A second name for the run's copy; where the file system has none, another copy.
+void keep_beside(const fs::path& folder, const fs::path& program) {
+  if (program.empty()) return;
+  const fs::path own = folder / program.filename();
+  std::error_code failed;
+  fs::create_hard_link(program, own, failed);
+  if (failed) fs::copy_file(program, own);
+}
+
 void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   Manifest manifest;
   manifest.state = checkpoint.state;
@@ -84,6 +93,7 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   const Metadata metadata = {{"format", "pt"}};  // tells other readers that tensors are row-major
   manifest.files[kModelFile] = write_safetensors(path / kModelFile, checkpoint.model, metadata);
   manifest.files[kOptimizerFile] = write_safetensors(path / kOptimizerFile, checkpoint.optimizer, metadata);
+  keep_beside(path, checkpoint.program);
   const std::string text = manifest_text(manifest);
   NewFile file(path / kManifestFile);
   file.write(text.data(), text.size());

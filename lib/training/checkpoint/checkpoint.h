@@ -29,6 +29,8 @@ struct Checkpoint {
   NamedTensors model;      // parameters and buffers
   NamedTensors optimizer;  // the state of the optimizer and of the random generators
   TrainingState state;
+  // A file that is kept beside them, if the model is a program; empty: it is none.
+  std::filesystem::path program = {};
 };
 
 // Saves into folder/step-NNNNNNNNN (step-NNNNNNNNN.suspect if state.suspicion is set). Creates `folder` if

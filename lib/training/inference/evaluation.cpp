@@ -14,6 +14,7 @@
 #include "models/variables.h"
 #include "objective/metric_sums.h"
 #include "objective/objective.h"
+#include "plan/own_program.h"
 #include "train/assembly.h"
 #include "traits/strategies.h"
 
@@ -68,6 +69,7 @@ LoadedSpec spec_of_checkpoint(const std::filesystem::path& checkpoint, const Ove
   const TrainingState state = read_manifest(checkpoint).state;
   LoadedSpec loaded = parse_spec(state.spec, "the checkpoint's spec", overrides);
   loaded.spec.data.saved_table = state.table;
+  loaded.spec.model.kept_file = kept_program(checkpoint);
   if (measures_pixels(loaded.spec.data))
     loaded.refuse("data.image",
                   "a trained model keeps the numbers that were measured for it; leave out `measured`");

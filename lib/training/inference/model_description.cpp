@@ -63,7 +63,8 @@ at::Tensor picture_of(const at::Tensor& image) {
 std::vector<LayerRow> layers_of(const JobPlan& job) {
   std::vector<LayerRow> rows;
   for (const PlacedLayer& layer : job.model.layers)
-    rows.push_back({layer.name, layer.spec.kind, to_string(layer.output_shape), layer.parameters});
+    rows.push_back({layer.name, layer.spec.kind,
+                    layer.output_shape.empty() ? "" : to_string(layer.output_shape), layer.parameters});
   return rows;
 }
 

@@ -15,6 +15,7 @@
 #include "models/model.h"
 #include "plan/class_weights.h"
 #include "plan/devices.h"
+#include "plan/own_program.h"
 #include "plan/planned_step.h"
 #include "spec/augment_kinds.h"
 #include "spec/fields.h"
@@ -222,9 +223,10 @@ LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   LayerPlan plan = layers_of(loaded.spec, data);
   const size_t head = model.head.empty() ? SIZE_MAX : architecture_of(model, /*outputs=*/1).head;
   for (const LayerProblem& problem : plan.problems) {
-    const std::string path = model.kind == "layers"  ? fmt::format("model.layers[{}]", problem.layer)
-                             : problem.layer >= head ? fmt::format("model.head[{}]", problem.layer - head)
-                                                     : "model";
+    const std::string path = model.is_program()       ? "model.file"
+                             : model.kind == "layers" ? fmt::format("model.layers[{}]", problem.layer)
+                             : problem.layer >= head  ? fmt::format("model.head[{}]", problem.layer - head)
+                                                      : "model";
     const bool is_of_network = path == "model" && model_traits(model.kind).is_published;
     loaded.refuse(path, is_of_network ? fmt::format("{} does not take inputs of {}: {}", model.kind,
                                                     to_string(data.example_shape), problem.text)
@@ -329,6 +331,7 @@ LayerPlan layers_of(const JobSpec& spec, const DatasetInfo& data) {
                                  : data.targets > 1 ? fmt::format("{} targets need", data.targets)
                                  : data.targets > 0 ? "one target needs"
                                                     : "";
+  if (spec.model.is_program()) return place_program(spec.model, data.example_shape, outputs, needed_for);
   return place_layers(expand_layers(spec.model, outputs), data.example_shape, outputs, needed_for);
 }
 
@@ -382,6 +385,7 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   check_augment(loaded, data);
   check_views(loaded, data);
   plan.model = resolve_model(loaded, data);
+  if (plan.model.program != nullptr) plan.spec.model.sha256 = plan.model.program->sha256();
   check_phases(loaded, plan.model);
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
   const EarlyStoppingSpec& early = plan.spec.callbacks.early_stopping;

@@ -19,6 +19,7 @@ constexpr int64_t kPartForFeatures = 4;  // one part in so many of the host's me
 
 // The number of the first layer of the model's head in the plan, where an activation is a layer of its own.
 size_t head_of(const ModelSpec& spec) {
+  if (spec.is_program()) return SIZE_MAX;  // it has none that is known
   const Architecture model = architecture_of(spec, /*outputs=*/1);
   size_t placed = 0;
   for (size_t i = 0; i < model.head; ++i) placed += activation_of(model.layers[i]) ? 2 : 1;
@@ -33,7 +34,7 @@ struct PhasedModel {
   size_t size() const { return plan.layers.size(); }
   bool names(const std::string& pattern, size_t layer) const {
     if (pattern == "all") return true;
-    if (pattern == "head") return layer >= head;
+    if (pattern == "head" && head != SIZE_MAX) return layer >= head;
     return ::fnmatch(pattern.c_str(), plan.layers[layer].name.c_str(), 0) == 0;
   }
 };

@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "plan/own_program.h"
 #include "spec/print.h"
 
 namespace dtrain {
@@ -114,7 +115,7 @@ ordered_json to_json(const JobPlan& job) {
   return document;
 }
 
-JobPlan plan_from(const json& document) {
+JobPlan plan_from(const json& document, const std::filesystem::path& folder) {
   try {
     if (document.at("version") != kVersionOfPlans)
       throw Error(ExitCode::kUsage, "version {}, and this is dtrain {}, which reads version {}",
@@ -123,6 +124,7 @@ JobPlan plan_from(const json& document) {
     const LoadedSpec loaded = parse_spec(document.at("spec").get<std::string>(), "spec");
     if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
     job.spec = loaded.spec;
+    if (!folder.empty()) job.spec.model.kept_file = kept_program(folder);
     each_of_data(job.data, reading_from(document.at("data")));
     job.model = layers_of(job.spec, job.data);
     job.bytes_per_parameter = bytes_per_parameter(job.spec.model);
@@ -141,6 +143,7 @@ JobPlan plan_from(const json& document) {
 void write_plan(const std::filesystem::path& path, const JobPlan& job) {
   const std::string text =
       printable_json(to_json(job).dump(2, ' ', false, ordered_json::error_handler_t::replace));
+  keep_program(job, path.parent_path());
   write_file_atomically(path, text + "\n");
 }
 
@@ -148,7 +151,7 @@ JobPlan read_plan(const std::filesystem::path& path) {
   const json document =
       json::parse(read_file(path, kMostBytes, ExitCode::kUsage), nullptr, /*allow_exceptions=*/false);
   try {
-    return plan_from(document);
+    return plan_from(document, path.parent_path());
   } catch (const Error& error) {
     throw Error(ExitCode::kUsage, "{}: {}", path.string(), error.what());
   }

@@ -14,11 +14,12 @@ namespace dtrain {
 // stored, because they follow from these fields.
 nlohmann::ordered_json to_json(const JobPlan& job);
 
-// The inverse of to_json(). Throws Error(kUsage) if something is missing, of another type or of another
-// version.
-JobPlan plan_from(const nlohmann::json& document);
+// The inverse of to_json(), of a plan in the file of a folder. Throws Error(kUsage) if something is missing,
+// of another type or of another version.
+JobPlan plan_from(const nlohmann::json& document, const std::filesystem::path& folder = {});
 
-// Throw Error(kUsage, kDisk) if the file cannot be written or read.
+// The program of a model lies beside the plan (plan/own_program.h). Throw Error(kUsage, kDisk) if a file
+// cannot be written or read.
 void write_plan(const std::filesystem::path& path, const JobPlan& job);
 JobPlan read_plan(const std::filesystem::path& path);
 

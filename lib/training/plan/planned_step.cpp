@@ -33,10 +33,13 @@ PlannedStep planned_step(const JobPlan& job, const RunPlan& run, const PhasePlan
   }
   if (job.device_of(0) != "cpu") {
     if (!spec.cuda.graphs) return {"eager", "cuda.graphs: false"};
+    if (spec.model.is_program())
+      return {"eager", "model.kind: torchscript, which may do something else in each step"};
     if (job.communication == "gloo" && run.replicas > 1) return {"eager", "gloo cannot be recorded"};
     if (spec.train.precision == "fp16_mixed") return {"eager", "train.precision: fp16_mixed"};
     return {"recorded", ""};
   }
+  if (spec.model.is_program()) return {"eager", "model.kind: torchscript"};
   const std::string reason = reason_not_to_compile(job.model.layers, spec.model.dtype, spec.train,
                                                    static_cast<size_t>(phase.layers.first));
   return {reason.empty() ? "compiled" : "eager", reason};

@@ -21,9 +21,9 @@ std::string constant_norm(const JobPlan& job, const RunPlan& run) {
   const bool alone = !job.spec.train.sync_batch_norm || run.replicas == 1;
   if (run.batch.per_replica > 1 || !alone) return "";
   for (const PlacedLayer& layer : job.model.layers) {
+    if (!kind_of(layer).mixes_examples) continue;
     const Shape& shape = layer.output_shape;
-    const int64_t values = c10::multiply_integers(shape.begin() + 1, shape.end());
-    if (kind_of(layer).mixes_examples && values == 1) return layer.name;
+    if (c10::multiply_integers(shape.begin() + 1, shape.end()) == 1) return layer.name;
   }
   return "";
 }

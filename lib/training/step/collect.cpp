@@ -216,6 +216,7 @@ CollectedVariables collect(const Replica& replica, bool buffers_agree,
   Variables means;
   for (const auto& [name, buffer] : moving_buffers(replica.model)) {
     all.training.emplace_back(kReplicaBuffer + name, gather_rows(replica.group, buffer));
+    if (!buffer.is_floating_point()) continue;  // a count: the first replica's is saved
     means.emplace_back(name, buffer.clone());
     replica.group.all_reduce_sum(means.back().second);
     means.back().second.div_(replica.group.size());

@@ -243,13 +243,14 @@ class Mirrored : public Strategy {
   }
 
   // Each replica keeps moving statistics of its own shares. The value that all agree on is their mean, as in
-  // tf.distribute. Evaluations use the mean; training continues with each replica's own values, so that an
-  // evaluation changes nothing.
+  // tf.distribute; of counts there is none, and each keeps its own. Evaluations use the mean; training
+  // continues with each replica's own values, so that an evaluation changes nothing.
   void agree_on_buffers() {
     if (buffers_agree_) return;
     const at::NoGradGuard no_grad;
     for (auto& [name, buffer] : moving_buffers(*parts_.model)) {
       own_buffers_.push_back(buffer.clone());
+      if (!buffer.is_floating_point()) continue;
       parts_.group->all_reduce_sum(buffer);
       buffer.div_(parts_.group->size());
     }

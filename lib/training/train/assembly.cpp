@@ -88,7 +88,8 @@ StrategyParts strategy_parts(const JobPlan& job, TrainSpec train, std::unique_pt
   if (accelerator && job.spec.train.channels_last) lay_channels_last(*parts.model);
   parts.accelerator = std::move(accelerator);
   // Gloo takes gradients through the processor, which a recording cannot hold. One replica sends none.
-  parts.record_steps = job.spec.cuda.graphs && (job.communication != "gloo" || group->size() == 1);
+  parts.record_steps = job.spec.cuda.graphs && !job.spec.model.is_program() &&
+                       (job.communication != "gloo" || group->size() == 1);
   parts.timeout = to_milliseconds(job.spec.strategy.timeout_seconds);
   if (parts.train.precision == "fp16_mixed") parts.loss_scale = std::make_shared<LossScale>();
   parts.check_every = job.spec.checks.every_steps;

@@ -31,6 +31,7 @@ const char* const kEveryoneKnows = "everyone knows";
 // As YAML, without what may well differ between hosts.
 std::string comparable(JobSpec spec, bool resumes) {
   spec.data.path = std::nullopt;
+  spec.model.file = std::nullopt;  // model.sha256 is compared
   spec.data.cache = DataSpec().cache;
   spec.data.cache_gigabytes = DataSpec().cache_gigabytes;
   spec.network.interface = std::nullopt;

@@ -10,6 +10,7 @@
 
 #include "checkpoint/retention.h"
 #include "core/clock.h"
+#include "plan/own_program.h"
 
 namespace dtrain {
 namespace {
@@ -53,6 +54,7 @@ RunCheckpoints::RunCheckpoints(const JobPlan& job, const RunPlan& run, const std
       last_time_(steady_seconds()) {
   if (!saves_ || !leads_) return;
   make_checkpoint_folder(folder_);
+  program_ = keep_program(job, folder_.parent_path());
   // A run that resumes from a checkpoint reads the metrics up to there: they are in their file before it is.
   writer_ = std::make_unique<CheckpointWriter>(folder_, spec_, [this] { sink_.settle(); });
 }
@@ -94,6 +96,7 @@ void RunCheckpoints::save(Checkpoint checkpoint, double since) {
   std::error_code told_by_the_writer;
   std::filesystem::create_directories(folder_.parent_path(),
                                       told_by_the_writer);  // if somebody has removed it
+  checkpoint.program = program_;
   writer_->save(std::move(checkpoint));
   event.stall_ms = (steady_seconds() - since) * 1e3;
   writing_ = std::move(event);

@@ -259,7 +259,7 @@ TEST_CASE("an unknown kind of model is an error that lists the known ones") {
     CHECK(error.code() == ExitCode::kUsage);
     CHECK(error.what() ==
           std::string("unknown model kind 'mpl'; known: mlp, cnn, lenet5, vgg, resnet, "
-                      "cifar_resnet, wide_resnet, mobilenet_v2, layers; did you mean 'mlp'?"));
+                      "cifar_resnet, wide_resnet, mobilenet_v2, layers, torchscript; did you mean 'mlp'?"));
   }
 }
 

@@ -12,10 +12,12 @@
 namespace dtrain {
 namespace {
 
-// Those that are made within a second and take small images.
+// Those that are made of layers within a second and take small images.
 std::vector<std::string> small_kinds() {
   std::vector<std::string> kinds = model_kinds().built;
-  std::erase_if(kinds, [](const std::string& kind) { return kind == "vgg" || kind == "wide_resnet"; });
+  std::erase_if(kinds, [](const std::string& kind) {
+    return kind == "vgg" || kind == "wide_resnet" || kind == "torchscript";
+  });
   return kinds;
 }
 

@@ -1,0 +1,43 @@
+// Files of torch.jit.save: a module is read from the bytes of one.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <string>
+#include <vector>
+
+namespace dtrain {
+
+struct ScriptVariable {
+  std::string name;  // within its module
+  at::Tensor tensor;
+  bool is_parameter = false;
+};
+
+// A module within the whole.
+struct ScriptPart {
+  std::string name;  // "layer1.0.conv1"; empty: the whole
+  torch::jit::Module module;
+  std::vector<ScriptVariable> variables;  // its own, without those that an earlier part has too
+};
+
+struct Script {
+  torch::jit::Module module;
+  std::vector<ScriptPart> parts;  // all modules within it, each once; the last is the whole
+
+  // In training, or not. LibTorch's own function would not end if a module had itself as a part.
+  void set_training(bool on);
+};
+
+// The module in a file with these bytes. Its floating-point variables are converted to `dtype`, and each has
+// memory of its own. What it computes depends only on its input, its variables and the default generator: in
+// LibTorch's usual mode, a module changes its graph after the first passes, by what it has seen in them.
+//
+// Throws Error(kUsage) if they are no such file, or if it claims far more than its bytes can hold.
+Script read_script(const std::string& bytes, at::ScalarType dtype);
+
+// What an error of LibTorch says of a module: the reason, and the lines of its source from the outermost on.
+std::string script_error(const std::string& what);
+
+}  // namespace dtrain

@@ -1,0 +1,206 @@
+#include "torchscript/script_model.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <unordered_set>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Node;
+using torch::autograd::variable_list;
+
+std::string shape_text(const at::Tensor& tensor) { return to_string(tensor.sizes().vec()); }
+
+// The parameters that the gradient of `output` does not reach.
+variable_list unreached(const at::Tensor& output, const variable_list& parameters) {
+  std::unordered_set<const Node*> seen;
+  std::vector<Node*> left;
+  const auto visit = [&](Node* node) {
+    if (node != nullptr && seen.insert(node).second) left.push_back(node);
+  };
+  visit(output.grad_fn().get());
+  while (!left.empty()) {
+    const Node* const node = left.back();
+    left.pop_back();
+    for (const torch::autograd::Edge& edge : node->next_edges()) visit(edge.function.get());
+  }
+  variable_list missing;
+  for (const at::Tensor& parameter : parameters) {
+    if (!seen.contains(torch::autograd::impl::grad_accumulator(parameter).get()))
+      missing.push_back(parameter);
+  }
+  return missing;
+}
+
+// The output, which now depends on these parameters too, with gradients of zero: all parameters have one, and
+// replicas that exchange them wait for each.
+class WithParameters : public torch::autograd::Function<WithParameters> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& output, at::TensorList parameters) {
+    context->save_for_backward(parameters.vec());
+    return output;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    variable_list all = {gradients[0]};
+    for (const at::Tensor& parameter : context->get_saved_variables())
+      all.push_back(at::zeros_like(parameter));
+    return all;
+  }
+};
+
+// The tensor among what a module returns.
+at::Tensor chosen_output(const c10::IValue& value, const std::optional<std::string>& name) {
+  if (value.isGenericDict()) {
+    std::vector<std::string> names;
+    for (const auto& entry : value.toGenericDict()) {
+      if (!entry.key().isString()) continue;
+      names.push_back(entry.key().toStringRef());
+      if (name == names.back() && entry.value().isTensor()) return entry.value().toTensor();
+    }
+    throw Error(ExitCode::kUsage, "returns a dict with {}, and model.output is {}; name one", join(names),
+                name.value_or("not set"));
+  }
+  if (name)
+    throw Error(ExitCode::kUsage, "returns no dict, and model.output names an entry of one; leave it out");
+  if (value.isTensor()) return value.toTensor();
+  if (value.isTuple() && !value.toTupleRef().elements().empty() &&
+      value.toTupleRef().elements()[0].isTensor())
+    return value.toTupleRef().elements()[0].toTensor();
+  if (value.isTensorList() && !value.toTensorList().empty()) return value.toTensorList().get(0);
+  throw Error(ExitCode::kUsage, "returns {} and no tensor", value.type()->repr_str());
+}
+
+torch::nn::Module& part_of(torch::nn::Module& whole, const std::string& name) {
+  struct Named : torch::nn::Module {};
+  torch::nn::Module* part = &whole;
+  for (const std::string& step : name.empty() ? std::vector<std::string>() : split(name, '.')) {
+    const auto children = part->named_children();
+    const auto* const known = children.find(step);
+    part = known ? known->get() : part->register_module(step, std::make_shared<Named>()).get();
+  }
+  return *part;
+}
+
+}  // namespace
+
+std::vector<ScriptPart> placed_parts(const Script& script) {
+  std::vector<ScriptPart> placed;
+  for (const ScriptPart& part : script.parts) {
+    if (!part.variables.empty() || part.name.empty()) placed.push_back(part);
+  }
+  return placed;
+}
+
+ScriptModel::ScriptModel(std::vector<PlacedLayer> placed, Script script, const ScriptSource& source,
+                         std::set<std::string> moving)
+    : placed_(std::move(placed)), script_(std::move(script)), source_(source), moving_(std::move(moving)) {
+  for (ScriptPart& part : placed_parts(script_)) {
+    torch::nn::Module& module = part_of(*this, part.name);
+    Part& own = parts_.emplace_back();
+    for (const ScriptVariable& variable : part.variables) {
+      const bool learns = variable.tensor.requires_grad();
+      if (variable.is_parameter)
+        module.register_parameter(variable.name, variable.tensor, learns);
+      else
+        module.register_buffer(variable.name, variable.tensor);
+      if (learns && variable.is_parameter) own.learning.push_back(variable.tensor);
+    }
+    own.script = std::move(part);
+  }
+}
+
+void ScriptModel::train(bool on) {
+  Model::train(on);
+  script_.set_training(on);
+  for (Part& part : parts_) {
+    if (!part.is_trained && part.script.module.hasattr("training"))
+      part.script.module.setattr("training", false);
+  }
+}
+
+void ScriptModel::train_layers(const TrainedLayers& layers) {
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    parts_[i].is_trained = layers.each.empty() || layers.each[i];
+    for (at::Tensor& parameter : parts_[i].learning) parameter.requires_grad_(parts_[i].is_trained);
+  }
+}
+
+std::vector<std::pair<std::string, at::Tensor>> ScriptModel::moving_buffers() const {
+  std::vector<std::pair<std::string, at::Tensor>> buffers;
+  for (const Part& part : parts_) {
+    if (!part.is_trained || !moving_.contains(part.script.name)) continue;
+    const std::string prefix = part.script.name.empty() ? "" : part.script.name + ".";
+    for (const ScriptVariable& variable : part.script.variables) {
+      if (!variable.is_parameter) buffers.emplace_back(prefix + variable.name, variable.tensor);
+    }
+  }
+  return buffers;
+}
+
+at::Tensor ScriptModel::forward(at::Tensor input) {
+  const at::Tensor output = input.size(0) > 0 ? computed(input) : at::empty({0, outputs()}, input.options());
+  if (!is_training() || !at::GradMode::is_enabled()) return output;
+  variable_list trained;
+  for (const Part& part : parts_) {
+    if (part.is_trained) trained.insert(trained.end(), part.learning.begin(), part.learning.end());
+  }
+  const variable_list missing = unreached(output, trained);
+  return missing.empty() ? output : WithParameters::apply(output, at::TensorList(missing));
+}
+
+at::Tensor ScriptModel::computed(const at::Tensor& input) {
+  const std::string of_batch = fmt::format("forward of a batch of {}", shape_text(input));
+  try {
+    const at::Tensor output = chosen_output(script_.module.forward({input}), source_.output);
+    take_back_buffers();
+    if (output.sizes() == at::IntArrayRef{input.size(0), outputs()} && output.is_floating_point())
+      return output;
+    throw Error(ExitCode::kUsage, "gives {} of {}; {} {} of floating-point numbers", shape_text(output),
+                at::toString(output.scalar_type()), source_.needs, to_string({input.size(0), outputs()}));
+  } catch (const Error& error) {
+    throw Error(ExitCode::kUsage, "{}: {} {}", source_.name, of_batch, error.what());
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    // What a module does fails with errors of one type.
+    if (text.find("DefaultCPUAllocator") != std::string::npos ||
+        text.find("CUDA out of memory") != std::string::npos)
+      throw std::bad_alloc();
+    throw Error(ExitCode::kUsage, "{}: {} fails: {}", source_.name, of_batch, script_error(text));
+  }
+}
+
+// A module that assigns to a buffer has another tensor in its place.
+void ScriptModel::take_back_buffers() {
+  const at::NoGradGuard no_grad;
+  for (Part& part : parts_) {
+    for (ScriptVariable& variable : part.script.variables) {
+      if (variable.is_parameter) continue;
+      const at::Tensor now = part.script.module.attr(variable.name).toTensor();
+      if (now.is_same(variable.tensor)) continue;
+      variable.tensor.copy_(now.detach());
+      part.script.module.setattr(variable.name, variable.tensor);
+    }
+  }
+}
+
+void ScriptModel::synchronise(const GatherRows& /*gather*/) {
+  throw Error(ExitCode::kBug, "a torchscript model has no norms that replicas compute together");
+}
+
+at::Tensor ScriptModel::features(at::Tensor /*input*/, int64_t /*layers*/) {
+  throw Error(ExitCode::kBug, "a torchscript model has no features");
+}
+
+}  // namespace dtrain

@@ -1,0 +1,149 @@
+#include "torchscript/script_program.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "models/layer_kinds.h"
+#include "models/shapes.h"
+#include "models/variables.h"
+#include "torchscript/script_model.h"
+
+namespace dtrain {
+namespace {
+
+constexpr const char* kWhole = "self";  // the name of the part that is the whole, as in its own source
+
+PlacedLayer placed_part(const ScriptPart& part) {
+  PlacedLayer layer;
+  layer.name = part.name.empty() ? kWhole : part.name;
+  layer.spec.kind = kProgramPart.name;
+  for (const ScriptVariable& variable : part.variables) {
+    const bool learns = variable.is_parameter && variable.tensor.requires_grad();
+    (learns ? layer.parameters : layer.buffers) += variable.tensor.numel();
+  }
+  return layer;
+}
+
+std::vector<at::Tensor> buffers_of(const ScriptPart& part) {
+  std::vector<at::Tensor> buffers;
+  for (const ScriptVariable& variable : part.variables) {
+    if (!variable.is_parameter) buffers.push_back(variable.tensor);
+  }
+  return buffers;
+}
+
+// A trial leaves no traces: random numbers that are drawn later, and threads that are made later where the
+// process is told to compute, are as without it.
+class Traceless {
+ public:
+  Traceless() { at::set_num_threads(1); }
+  ~Traceless() {
+    generator_.set_state(state_);
+    at::set_num_threads(threads_);
+  }
+  Traceless(const Traceless&) = delete;
+  Traceless& operator=(const Traceless&) = delete;
+
+ private:
+  int threads_ = at::get_num_threads();
+  at::Generator generator_ = at::detail::getDefaultCPUGenerator();
+  at::Tensor state_ = generator_.get_state();
+};
+
+// Numbers that differ, and whose means are not zero: they move what a pass in training moves.
+at::Tensor example_batch(int64_t examples, Shape shape, at::ScalarType dtype) {
+  shape.insert(shape.begin(), examples);
+  const int64_t numbers = examples * bounded_product(Shape(shape.begin() + 1, shape.end()));
+  return at::linspace(-1, 2, numbers, dtype).view(shape);
+}
+
+// The parts whose buffers a pass in training changes. Batches of two sizes: of a module that was traced, one
+// may have become part of it.
+std::set<std::string> moved_in_trial(ScriptModel& model, const std::vector<ScriptPart>& parts,
+                                     const Shape& shape, at::ScalarType dtype) {
+  const at::NoGradGuard no_grad;
+  const Traceless traceless;
+  model.eval();
+  model.forward(example_batch(3, shape, dtype));
+  std::vector<std::vector<at::Tensor>> before;
+  for (const ScriptPart& part : parts) {
+    for (at::Tensor& buffer : before.emplace_back(buffers_of(part))) buffer = buffer.clone();
+  }
+  model.train(true);
+  model.forward(example_batch(2, shape, dtype));
+  std::set<std::string> moved;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const std::vector<at::Tensor> now = buffers_of(parts[i]);
+    for (size_t k = 0; k < now.size(); ++k) {
+      if (!at::equal(now[k], before[i][k])) moved.insert(parts[i].name);
+    }
+  }
+  return moved;
+}
+
+LayerPlan with_problem(const std::string& text) {
+  LayerPlan plan;
+  plan.problems.push_back({0, text});
+  return plan;
+}
+
+}  // namespace
+
+Script ScriptSource::load(at::ScalarType dtype) const {
+  const std::string bytes = read();
+  try {
+    return read_script(bytes, dtype);
+  } catch (const Error& error) {
+    throw Error(error.code(), name + ": " + error.what());
+  }
+}
+
+std::shared_ptr<Model> ScriptProgram::build(const LayerPlan& plan, at::ScalarType dtype) const {
+  return std::make_shared<ScriptModel>(plan.layers, source_.load(dtype), source_, moving);
+}
+
+torch::jit::Module ScriptProgram::with_variables(const LayerPlan& plan, at::ScalarType dtype,
+                                                 const Variables& variables) const {
+  const auto model = build(plan, dtype);
+  write_variables(*model, variables);
+  model->eval();
+  return dynamic_cast<const ScriptModel&>(*model).module();
+}
+
+std::string script_output(const std::string& value, const torch::jit::Module& module,
+                          const std::optional<std::string>& name) {
+  if (name) return fmt::format("{}[{}]", value, nlohmann::json(*name).dump());
+  const auto returns = module.get_method("forward").function().getSchema().returns();
+  const bool is_tensor = returns.empty() || returns[0].type()->isSubtypeOf(*at::TensorType::get());
+  return is_tensor ? value : value + "[0]";
+}
+
+LayerPlan place_script(const ScriptSource& source, at::ScalarType dtype, const Shape& input_shape,
+                       int64_t outputs) {
+  try {
+    Script script = source.load(dtype);
+    const std::vector<ScriptPart> parts = placed_parts(script);
+    LayerPlan plan;
+    for (const ScriptPart& part : parts) plan.layers.push_back(placed_part(part));
+    plan.layers.back().output_shape = {outputs};
+    if (plan.parameters() == 0)
+      return with_problem(source.name +
+                          ": its module has no trainable parameters; one of torch.jit.freeze has none");
+    const auto program = std::make_shared<ScriptProgram>(source);
+    plan.program = program;
+    ScriptModel model(plan.layers, std::move(script), source, {});
+    program->moving = moved_in_trial(model, parts, input_shape, dtype);
+    return plan;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUsage) throw;
+    return with_problem(error.what());
+  }
+}
+
+}  // namespace dtrain

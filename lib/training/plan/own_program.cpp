@@ -1,0 +1,61 @@
+#include "plan/own_program.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "models/model.h"
+#include "rendezvous/crypto.h"
+#include "torchscript/script_program.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMostProgramBytes = int64_t{32} << 30;  // of a file
+
+std::string checked_bytes(const std::string& path, const std::string& sha256) {
+  std::string bytes = read_file(path, kMostProgramBytes, ExitCode::kUsage);
+  const std::string found = hexadecimal(dtrain::sha256(bytes));
+  if (sha256.empty() || found == sha256) return bytes;
+  throw Error(ExitCode::kUsage,
+              "{}: is another file than the job's: its SHA-256 is {}, and model.sha256 is {}", path, found,
+              sha256);
+}
+
+}  // namespace
+
+LayerPlan place_program(const ModelSpec& spec, const Shape& input_shape, int64_t outputs,
+                        const std::string& needed_for) {
+  const std::string path = spec.kept_file.empty() ? spec.file.value_or("") : spec.kept_file;
+  ScriptSource source{path, spec.sha256.value_or(""), {}, spec.output, needed_for};
+  if (needed_for.empty()) source.needs = fmt::format("{} classes need", outputs);
+  try {
+    if (source.sha256.empty()) source.sha256 = hexadecimal(sha256(checked_bytes(path, "")));
+  } catch (const Error& error) {
+    LayerPlan plan;
+    plan.problems.push_back({0, error.what()});
+    return plan;
+  }
+  source.read = [path, sha256 = source.sha256] { return checked_bytes(path, sha256); };
+  return place_script(source, dtype_from_name(spec.dtype), input_shape, outputs);
+}
+
+std::string kept_program(const fs::path& folder) {
+  std::error_code none;
+  const fs::path path = folder / kProgramFile;
+  return fs::is_regular_file(fs::symlink_status(path, none)) ? path.string() : "";
+}
+
+fs::path keep_program(const JobPlan& job, const fs::path& folder) {
+  const auto* const program = dynamic_cast<const ScriptProgram*>(job.model.program.get());
+  if (program == nullptr) return {};
+  const fs::path path = folder / kProgramFile;
+  const std::string kept = kept_program(folder);
+  if (kept.empty() || hexadecimal(sha256_of_file(kept)) != program->sha256())
+    write_file_atomically(path, program->source().read());
+  return path;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,189 @@
+// Models that are a user's module.
+#include "torchscript/script_program.h"
+
+#include "catch.h"
+#include "core/error.h"
+#include "models/variables.h"
+#include "script_modules.h"
+
+namespace dtrain {
+namespace {
+
+ScriptSource source_of(const std::string& bytes, std::optional<std::string> output = std::nullopt) {
+  return {"net.pt", "0123", [bytes] { return bytes; }, std::move(output), "3 classes need"};
+}
+
+LayerPlan placed(const torch::jit::Module& module, std::optional<std::string> output = std::nullopt,
+                 at::ScalarType dtype = at::kFloat) {
+  return place_script(source_of(script_bytes(module), std::move(output)), dtype, {1, 4, 4}, 3);
+}
+
+std::string problem_of(const LayerPlan& plan) { return plan.problems.empty() ? "" : plan.problems[0].text; }
+
+std::shared_ptr<Model> built(const LayerPlan& plan, at::ScalarType dtype = at::kFloat) {
+  INFO(problem_of(plan));
+  REQUIRE(plan.problems.empty());
+  return build_model(plan, dtype, 1);
+}
+
+std::vector<std::string> names_of(const Variables& variables) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : variables) names.push_back(name);
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST_CASE("a module is placed as the modules within it that have variables") {
+  const LayerPlan plan = placed(script_network());
+  REQUIRE(plan.problems.empty());
+  Names names;
+  for (const PlacedLayer& layer : plan.layers) names.push_back(layer.name);
+  CHECK(names == Names{"first", "norm", "last", "self"});
+  CHECK(plan.output_shape() == Shape{3});
+  CHECK(plan.parameters() == 16 * 6 + 6 + 12 + 6 * 3 + 3);
+  CHECK(plan.buffers() == 13);
+  CHECK(plan.program->sha256() == "0123");
+}
+
+TEST_CASE("a model of a module computes what the module does, in both modes") {
+  const at::ScalarType dtype = GENERATE(at::kFloat, at::kDouble);
+  const torch::jit::Module network = script_network();
+  const auto model = built(placed(network, std::nullopt, dtype), dtype);
+  torch::jit::Module same = network.deepcopy();
+  same.to(dtype);
+  const at::Tensor batch = numbers_like({5, 1, 4, 4}).to(dtype);
+  for (const bool training : {true, false}) {
+    model->train(training);
+    same.train(training);
+    at::manual_seed(5);
+    const at::Tensor ours = model->forward(batch);
+    at::manual_seed(5);
+    CHECK(at::equal(ours, same.forward({batch}).toTensor()));
+  }
+  for (const auto& [name, tensor] : named_variables(*model)) {
+    const auto moved = same.named_buffers();
+    for (const auto& item : moved) {
+      if (item.name == name) CHECK(at::equal(item.value, tensor));
+    }
+  }
+}
+
+TEST_CASE("trying a module draws nothing and changes no variable") {
+  at::manual_seed(9);
+  const at::Tensor next = at::rand({4});
+  at::manual_seed(9);
+  const LayerPlan plan = placed(script_network());
+  CHECK(at::equal(at::rand({4}), next));
+  const Variables variables = named_variables(*built(plan));
+  for (const auto& [name, tensor] : variables) {
+    if (name == "norm.num_batches_tracked") CHECK(tensor.item<int64_t>() == 0);
+  }
+}
+
+TEST_CASE("buffers that training changes are those of its norms, also where a module assigns to them") {
+  torch::jit::Module network = script_network();
+  network.register_buffer("mask", at::ones({3}));
+  const auto model = built(placed(network));
+  const Names moving = {"norm.running_mean", "norm.running_var", "norm.num_batches_tracked"};
+  CHECK(names_of(moving_buffers(*model)) == moving);
+  model->train(true);
+  for (int i = 0; i < 3; ++i) model->forward(numbers_like({4, 1, 4, 4}));
+  const Variables buffers = moving_buffers(*model);
+  CHECK(buffers[2].second.item<int64_t>() == 3);
+  CHECK_FALSE(at::equal(buffers[0].second, at::zeros({6})));
+  buffers[2].second.fill_(7);  // as a resumed training does
+  model->forward(numbers_like({4, 1, 4, 4}));
+  CHECK(moving_buffers(*model)[2].second.item<int64_t>() == 8);
+}
+
+TEST_CASE("frozen modules have no gradients, and their norms keep their statistics") {
+  const auto model = built(placed(script_network()));
+  model->train_layers({{false, false, true, true}, 0});
+  CHECK(names_of(trained_parameters(*model)) == Names{"last.weight", "last.bias"});
+  CHECK(moving_buffers(*model).empty());
+  model->train(true);
+  model->forward(numbers_like({4, 1, 4, 4})).sum().backward();
+  for (const auto& [name, tensor] : named_variables(*model)) {
+    if (name == "norm.running_mean") CHECK(at::equal(tensor, at::zeros({6})));
+    CHECK(tensor.grad().defined() == (name == "last.weight" || name == "last.bias"));
+  }
+  model->train_layers({});
+  CHECK(trained_parameters(*model).size() == 6);
+  CHECK(moving_buffers(*model).size() == 3);
+}
+
+TEST_CASE("every parameter has a gradient, also those that no output depends on") {
+  torch::jit::Module network = script_network();
+  add_parameter(network, "unused", at::ones({2}));
+  const int64_t examples = GENERATE(0, 4);
+  const auto model = built(placed(network));
+  model->train(true);
+  const at::Tensor output = model->forward(numbers_like({examples, 1, 4, 4}));
+  CHECK(output.sizes() == at::IntArrayRef{examples, 3});
+  output.sum().backward();
+  for (const auto& [name, tensor] : trained_parameters(*model)) {
+    INFO(name);
+    REQUIRE(tensor.grad().defined());
+    const bool used = name != "unused" && examples > 0;
+    CHECK(tensor.grad().any().item<bool>() == used);
+  }
+}
+
+TEST_CASE("of several outputs the first is taken, or the one that the spec names") {
+  const auto with_output = [](const std::string& rest, const std::string& returns) {
+    const ScriptUnit unit = new_unit();
+    torch::jit::Module network = script_module(unit);
+    network.register_module("last", script_linear(unit, 16, 3));
+    network.define("def forward(self, x: Tensor) -> " + returns +
+                   ":\n  y = self.last.forward(torch.flatten(x, 1))\n  return " + rest + "\n");
+    return network;
+  };
+  const std::string dict = "{\"aux\": torch.sum(y), \"logits\": y}";
+  CHECK(built(placed(with_output("(y, torch.sum(y))", "Tuple[Tensor, Tensor]")))->outputs() == 3);
+  CHECK(built(placed(with_output("[y, y]", "List[Tensor]")))->outputs() == 3);
+  CHECK(built(placed(with_output(dict, "Dict[str, Tensor]"), "logits"))->outputs() == 3);
+  CHECK_THAT(
+      problem_of(placed(with_output(dict, "Dict[str, Tensor]"))),
+      ContainsSubstring("net.pt: forward of a batch of [3, 1, 4, 4] returns a dict with aux, logits, and "
+                        "model.output is not set; name one"));
+  CHECK_THAT(problem_of(placed(with_output(dict, "Dict[str, Tensor]"), "other")),
+             ContainsSubstring("model.output is other; name one"));
+  CHECK_THAT(problem_of(placed(script_network(), "logits")), ContainsSubstring("returns no dict"));
+  CHECK_THAT(problem_of(placed(with_output("1", "int"))), ContainsSubstring("returns int and no tensor"));
+}
+
+TEST_CASE("what does not fit the data is a problem that names both shapes") {
+  CHECK(problem_of(placed(script_network("self.first.weight"))) ==
+        "net.pt: forward of a batch of [3, 1, 4, 4] gives [6, 16] of Float; 3 classes need [3, 3] of "
+        "floating-point numbers");
+  const LayerPlan wrong = place_script(source_of(script_bytes(script_network())), at::kFloat, {1, 5, 5}, 3);
+  CHECK_THAT(problem_of(wrong),
+             ContainsSubstring("net.pt: forward of a batch of [3, 1, 5, 5] fails: mat1 and mat2 "
+                               "shapes cannot be multiplied (3x25 and 16x6)"));
+  CHECK(wrong.layers.empty());
+  // A size that tracing has made a part of the module.
+  CHECK_FALSE(problem_of(placed(script_network("torch.reshape(self.last.forward(x), [3, 3])"))).empty());
+  torch::jit::Module none = script_module(new_unit());
+  none.define("def forward(self, x: Tensor) -> Tensor:\n  return x\n");
+  CHECK_THAT(problem_of(placed(none)), ContainsSubstring("net.pt: its module has no trainable parameters"));
+  CHECK_THAT(problem_of(place_script(source_of("PK"), at::kFloat, {1, 4, 4}, 3)),
+             ContainsSubstring("net.pt: is no TorchScript module"));
+}
+
+TEST_CASE("variables are written into a module as into any model") {
+  const LayerPlan plan = placed(script_network());
+  const auto model = built(plan);
+  Variables variables = copy_variables(*model);
+  for (auto& [name, tensor] : variables) tensor.mul_(2);
+  const auto& program = dynamic_cast<const ScriptProgram&>(*plan.program);
+  torch::jit::Module module = program.with_variables(plan, at::kFloat, variables);
+  CHECK_FALSE(module.is_training());
+  write_variables(*model, variables);
+  model->eval();
+  const at::Tensor batch = numbers_like({5, 1, 4, 4});
+  CHECK(at::equal(model->forward(batch), module.forward({batch}).toTensor()));
+}
+
+}  // namespace
+}  // namespace dtrain
