@@ -26,6 +26,7 @@ class ScriptModel final : public Model {
 
   // It is never computed from features, and has no norms that are ours.
   void synchronise(const GatherRows& gather) override;
+  const GatherRows& gathering() const override { return no_gathering_; }
   at::Tensor features(at::Tensor input, int64_t layers) override;
   int64_t first_layer() const override { return 0; }
 
@@ -46,6 +47,7 @@ class ScriptModel final : public Model {
   ScriptSource source_;
   std::set<std::string> moving_;
   std::vector<Part> parts_;  // as placed_
+  GatherRows no_gathering_;
 };
 
 // What of a script is placed: its parts with variables, and the whole.
