@@ -254,11 +254,13 @@ void conv_block_forward(const ConvBlock& block, const float* input, const float*
     turn_weight(block, weight, turned);
     bias != nullptr ? std::copy_n(bias, block.filters, start) : std::fill_n(start, block.filters, 0.0F);
   }
+  const bool moderate =
+      direct && are_moderate(start, block.filters) && are_moderate(weight, block.filters * block.window());
   for_each_image(block, scratch, [&](const Workplace& place, int64_t image) {
     const float* const from = input + image * sizes.input;
     int32_t* const of_image = argmaxes + image * sizes.output;
     if (direct) {
-      direct_forward(block, from, turned, start, place.maxima, of_image, place.columns);
+      direct_forward(block, from, turned, start, moderate, place.maxima, of_image, place.columns);
     } else {
       forward_by_products(block, from, weight, bias, of_image, place);
     }

@@ -17,6 +17,7 @@ int64_t direct_scratch(const ConvBlock& block);
 // Of an image with its padding.
 inline int64_t padded_height(const ConvBlock& block) { return block.rows - 1 + block.kernel; }
 inline int64_t padded_width(const ConvBlock& block) { return block.columns - 1 + block.kernel; }
+inline int64_t padded_plane(const ConvBlock& block) { return padded_height(block) * padded_width(block); }
 inline bool is_padded(const ConvBlock& block) {
   return padded_height(block) != block.height || padded_width(block) != block.width;
 }
@@ -24,18 +25,24 @@ inline bool is_padded(const ConvBlock& block) {
 // In the next two, weights are in groups of so many filters, [filters / lanes, window, lanes].
 int64_t direct_lanes(const ConvBlock& block);
 
-// One image, [channels, height, width]. `maxima` and `argmaxes` are [maxima, filters].
+// Whether all are so far from infinity that sums of their products are numbers.
+bool are_moderate(const float* numbers, int64_t count);
+
+// One image, [channels, height, width]. `maxima` and `argmaxes` are [maxima, filters]. `moderate`: the
+// weights and biases are.
 void direct_forward(const ConvBlock& block, const float* image, const float* weight, const float* bias,
-                    float* maxima, int32_t* argmaxes, float* scratch);
+                    bool moderate, float* maxima, int32_t* argmaxes, float* scratch);
 
 // Adds to `weight_gradient` and `bias_gradient` what one image gives, from the gradient of the maxima.
 void direct_backward_weights(const ConvBlock& block, const float* image, const float* maxima_gradient,
                              const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
                              float* scratch);
 
-// The part of it that concerns weights, for AVX-512; false: that is not in use. `image` has its padding.
+// The same for AVX2 and AVX-512; false: neither is in use. `image` has its padding; `scratch` has room for
+// four channels.
 bool permuted_backward_weights(const ConvBlock& block, const float* image, const float* maxima_gradient,
-                               const int32_t* argmaxes, float* weight_gradient);
+                               const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
+                               float* scratch);
 
 // Whether the next function can compute a block that is_direct().
 bool has_direct_input(const ConvBlock& block);

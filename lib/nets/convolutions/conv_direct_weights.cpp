@@ -1,4 +1,8 @@
 #include "convolutions/conv_direct.h"
+
+#include <algorithm>
+#include <cstring>
+
 #include "kernels/instructions.h"
 
 #if defined(__x86_64__)
@@ -24,13 +28,14 @@ template <int64_t kKernel, int64_t kVectors>
 class PermutedWeights {
  public:
   [[DTRAIN_AVX512]] static void run(const ConvBlock& block, const float* image, const float* gradient,
-                                    const int32_t* argmaxes, float* weight_gradient) {
-    const int64_t lanes = direct_lanes(block), plane = padded_height(block) * padded_width(block);
+                                    const int32_t* argmaxes, float* weight_gradient, float* bias_gradient) {
+    const int64_t lanes = direct_lanes(block), plane = padded_plane(block);
     for (int64_t filter = 0; filter < block.filters; filter += kVectors * kVector) {
       float* const of_filters = weight_gradient + filter / lanes * lanes * block.window() + filter % lanes;
       for (int64_t channel = 0; channel < block.channels; ++channel)
         of_channel(block, image + channel * plane, gradient + filter, argmaxes + filter,
-                   of_filters + channel * kPlaces * lanes, lanes);
+                   of_filters + channel * kPlaces * lanes, lanes,
+                   channel == 0 ? bias_gradient + filter : nullptr);
     }
   }
 
@@ -42,17 +47,19 @@ class PermutedWeights {
                                                                       const float* plane,
                                                                       const float* gradient,
                                                                       const int32_t* argmaxes, float* weight,
-                                                                      int64_t lanes) {
-    __m512 sums[kPlaces][kVectors];
+                                                                      int64_t lanes, float* bias) {
+    __m512 sums[kPlaces + 1][kVectors] = {};  // the last is of the bias
     for (int64_t place = 0; place < kPlaces; ++place) {
       for (int64_t v = 0; v < kVectors; ++v)
         sums[place][v] = _mm512_loadu_ps(weight + place * lanes + v * kVector);
     }
+    for (int64_t v = 0; bias != nullptr && v < kVectors; ++v)
+      sums[kPlaces][v] = _mm512_loadu_ps(bias + v * kVector);
     const int64_t width = padded_width(block);
     for (int64_t y = 0; y < block.rows / 2; ++y) {
       const float* corner = plane + 2 * y * width;
       for (int64_t x = 0; x < block.columns / 2; ++x) {
-        add_maximum(corner, width, gradient, argmaxes, sums);
+        add_maximum(corner, width, gradient, argmaxes, bias != nullptr, sums);
         corner += 2;
         gradient += block.filters;
         argmaxes += block.filters;
@@ -62,12 +69,13 @@ class PermutedWeights {
       for (int64_t v = 0; v < kVectors; ++v)
         _mm512_storeu_ps(weight + place * lanes + v * kVector, sums[place][v]);
     }
+    for (int64_t v = 0; bias != nullptr && v < kVectors; ++v)
+      _mm512_storeu_ps(bias + v * kVector, sums[kPlaces][v]);
   }
 
-  [[DTRAIN_AVX512, gnu::always_inline]] static inline void add_maximum(const float* corner, int64_t width,
-                                                                       const float* gradient,
-                                                                       const int32_t* argmaxes,
-                                                                       __m512 (&sums)[kPlaces][kVectors]) {
+  [[DTRAIN_AVX512, gnu::always_inline]] static inline void add_maximum(
+      const float* corner, int64_t width, const float* gradient, const int32_t* argmaxes, bool adds_bias,
+      __m512 (&sums)[kPlaces + 1][kVectors]) {
     // For each argmax its pixel in the pair of rows, at the first place; 4, none, and more are not used.
     const __m512i first = _mm512_setr_epi32(0, 1, kHalf, kHalf + 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
     __m512 gradients[kVectors];
@@ -77,6 +85,7 @@ class PermutedWeights {
       const __mmask16 has_one = _mm512_cmpneq_epi32_mask(argmax, _mm512_set1_epi32(kNoArgmax));
       gradients[v] = _mm512_maskz_loadu_ps(has_one, gradient + v * kVector);
       pixel[v] = _mm512_maskz_permutexvar_epi32(kAll, argmax, first);
+      if (adds_bias) sums[kPlaces][v] = _mm512_add_ps(sums[kPlaces][v], gradients[v]);
     }
     constexpr __mmask8 kSeen = (1U << (kKernel + 1)) - 1;  // what lies beyond may not be the image's
     for (int64_t row = 0; row < kKernel; ++row) {
@@ -97,61 +106,80 @@ class PermutedWeights {
 
 #undef DTRAIN_AVX512
 
-// The same with vectors of 8, whose permutation picks from two rows of four pixels: all that a window of 3 x
-// 3 sees for a maximum.
+// The same with vectors of 8. A permutation of their halves takes one instruction everywhere, one of all 8
+// two on some processors: so the 2 x 2 pixels of each place are laid out next to each other first, for some
+// rows of maxima, so that all that these need stays in the first-level cache.
+template <int64_t kKernel>
 class NarrowPermutedWeights {
  public:
   [[DTRAIN_AVX2]] static void run(const ConvBlock& block, const float* image, const float* gradient,
-                                  const int32_t* argmaxes, float* weight_gradient) {
-    const int64_t lanes = direct_lanes(block), plane = padded_height(block) * padded_width(block);
-    for (int64_t filter = 0; filter < block.filters; filter += kHalf) {
-      float* const of_filters = weight_gradient + filter / lanes * lanes * block.window() + filter % lanes;
-      for (int64_t channel = 0; channel < block.channels; ++channel)
-        of_channel(block, image + channel * plane, gradient + filter, argmaxes + filter,
-                   of_filters + channel * kPlaces * lanes, lanes);
+                                  const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
+                                  float* squares) {
+    const int64_t lanes = direct_lanes(block), width = padded_width(block), maxima = block.rows / 2;
+    for (int64_t y = 0; y < maxima; y += kRowsAtOnce) {
+      const int64_t rows = std::min(kRowsAtOnce, maxima - y), at = y * (block.columns / 2) * block.filters;
+      for (int64_t channel = 0; channel < block.channels; ++channel) {
+        gather(image + channel * padded_plane(block) + 2 * y * width, 2 * rows + kKernel - 2, width, squares);
+        for (int64_t filter = 0; filter < block.filters; filter += kHalf) {
+          float* const weight = weight_gradient + filter / lanes * lanes * block.window() + filter % lanes +
+                                channel * kKernel * kKernel * lanes;
+          // As many sums as there are registers for.
+          constexpr int64_t kPlaces = kKernel * kKernel, kPart = kPlaces > 9 ? kPlaces / 2 : kPlaces;
+          add_rows<0, kPart>(block, rows, squares, gradient + at + filter, argmaxes + at + filter, weight,
+                             channel == 0 ? bias_gradient + filter : nullptr);
+          if constexpr (kPart < kPlaces)
+            add_rows<kPart, kPlaces>(block, rows, squares, gradient + at + filter, argmaxes + at + filter,
+                                     weight, nullptr);
+        }
+      }
     }
   }
 
  private:
-  static constexpr int64_t kKernel = 3, kPlaces = kKernel * kKernel;
+  static constexpr int64_t kRowsAtOnce = 6;  // measured
 
-  [[DTRAIN_AVX2, gnu::always_inline]] static inline void of_channel(const ConvBlock& block,
-                                                                    const float* plane, const float* gradient,
-                                                                    const int32_t* argmaxes, float* weight,
-                                                                    int64_t lanes) {
-    __m256 sums[kPlaces];
-    for (int64_t place = 0; place < kPlaces; ++place) sums[place] = _mm256_loadu_ps(weight + place * lanes);
-    const int64_t width = padded_width(block);
-    for (int64_t y = 0; y < block.rows / 2; ++y) {
-      const float* corner = plane + 2 * y * width;
-      for (int64_t x = 0; x < block.columns / 2; ++x) {
-        add_maximum(corner, width, gradient, argmaxes, sums);
-        corner += 2;
-        gradient += block.filters;
-        argmaxes += block.filters;
-      }
+  // For each pixel of so many rows, it and its neighbours on the right, below, and below that.
+  [[DTRAIN_AVX2, gnu::always_inline]] static inline void gather(const float* pixel, int64_t rows,
+                                                                int64_t width, float* squares) {
+    for (int64_t i = 0; i < rows * width - 1; ++i, ++pixel, squares += 4) {
+      double pair = 0;  // of pixels
+      std::memcpy(&pair, pixel, sizeof pair);
+      const __m128 upper = _mm_castpd_ps(_mm_set_sd(pair));
+      _mm_storeu_ps(squares, _mm_loadh_pi(upper, reinterpret_cast<const __m64*>(pixel + width)));
     }
-    for (int64_t place = 0; place < kPlaces; ++place) _mm256_storeu_ps(weight + place * lanes, sums[place]);
   }
 
-  [[DTRAIN_AVX2, gnu::always_inline]] static inline void add_maximum(const float* corner, int64_t width,
-                                                                     const float* gradient,
-                                                                     const int32_t* argmaxes,
-                                                                     __m256 (&sums)[kPlaces]) {
-    const __m256i argmax = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(argmaxes));
-    const __m256i has_none = _mm256_cmpeq_epi32(argmax, _mm256_set1_epi32(kNoArgmax));
-    const __m256 gradients = _mm256_andnot_ps(_mm256_castsi256_ps(has_none), _mm256_loadu_ps(gradient));
-    const __m256i pixel = _mm256_permutevar8x32_epi32(_mm256_setr_epi32(0, 1, 4, 5, 0, 0, 0, 0), argmax);
-    for (int64_t row = 0; row < kKernel; ++row) {
-      const __m256 pair = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(corner + row * width)),
-                                               _mm_loadu_ps(corner + (row + 1) * width), 1);
-      for (int64_t column = 0; column < kKernel; ++column) {
-        const __m256i across = _mm256_set1_epi32(static_cast<int32_t>(column));
-        const __m256 seen = _mm256_permutevar8x32_ps(pair, _mm256_add_epi32(pixel, across));
-        __m256& sum = sums[row * kKernel + column];
-        sum = _mm256_fmadd_ps(gradients, seen, sum);
+  // The places from kFirst to kLast of a window, some filters and one channel.
+  template <int64_t kFirst, int64_t kLast>
+  [[DTRAIN_AVX2, gnu::always_inline]] static inline void add_rows(const ConvBlock& block, int64_t rows,
+                                                                  const float* squares, const float* gradient,
+                                                                  const int32_t* argmaxes, float* weight,
+                                                                  float* bias) {
+    const int64_t lanes = direct_lanes(block), width = padded_width(block), columns = block.columns / 2;
+    __m256 sums[kLast - kFirst];
+    for (int64_t place = kFirst; place < kLast; ++place)
+      sums[place - kFirst] = _mm256_loadu_ps(weight + place * lanes);
+    __m256 of_bias = bias != nullptr ? _mm256_loadu_ps(bias) : _mm256_setzero_ps();
+    for (int64_t y = 0; y < rows; ++y) {
+      const float* corner = squares + 8 * y * width;
+      for (int64_t x = 0; x < columns;
+           ++x, corner += 8, gradient += block.filters, argmaxes += block.filters) {
+        const __m256i argmax = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(argmaxes));
+        const __m256i has_none = _mm256_cmpeq_epi32(argmax, _mm256_set1_epi32(kNoArgmax));
+        const __m256 gradients = _mm256_andnot_ps(_mm256_castsi256_ps(has_none), _mm256_loadu_ps(gradient));
+        if (bias != nullptr) of_bias = _mm256_add_ps(of_bias, gradients);
+#pragma GCC unroll 16
+        for (int64_t place = kFirst; place < kLast; ++place) {
+          const float* const square = corner + 4 * (place / kKernel * width + place % kKernel);
+          const __m256 pixels = _mm256_broadcast_ps(reinterpret_cast<const __m128*>(square));
+          __m256& sum = sums[place - kFirst];
+          sum = _mm256_fmadd_ps(gradients, _mm256_permutevar_ps(pixels, argmax), sum);
+        }
       }
     }
+    for (int64_t place = kFirst; place < kLast; ++place)
+      _mm256_storeu_ps(weight + place * lanes, sums[place - kFirst]);
+    if (bias != nullptr) _mm256_storeu_ps(bias, of_bias);
   }
 };
 
@@ -160,19 +188,23 @@ class NarrowPermutedWeights {
 }  // namespace
 
 bool permuted_backward_weights(const ConvBlock& block, const float* image, const float* gradient,
-                               const int32_t* argmaxes, float* weight_gradient) {
-  if (instructions() == Instructions::kAvx2 && block.kernel == 3) {
-    NarrowPermutedWeights::run(block, image, gradient, argmaxes, weight_gradient);
+                               const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
+                               float* scratch) {
+  if (instructions() == Instructions::kAvx2) {
+    block.kernel == 3 ? NarrowPermutedWeights<3>::run(block, image, gradient, argmaxes, weight_gradient,
+                                                      bias_gradient, scratch)
+                      : NarrowPermutedWeights<5>::run(block, image, gradient, argmaxes, weight_gradient,
+                                                      bias_gradient, scratch);
     return true;
   }
   if (instructions() != Instructions::kAvx512) return false;
   // As many sums as there are registers for.
   if (block.kernel == 5) {
-    PermutedWeights<5, 1>::run(block, image, gradient, argmaxes, weight_gradient);
+    PermutedWeights<5, 1>::run(block, image, gradient, argmaxes, weight_gradient, bias_gradient);
   } else if (block.filters % (2 * kVector) == 0) {
-    PermutedWeights<3, 2>::run(block, image, gradient, argmaxes, weight_gradient);
+    PermutedWeights<3, 2>::run(block, image, gradient, argmaxes, weight_gradient, bias_gradient);
   } else {
-    PermutedWeights<3, 1>::run(block, image, gradient, argmaxes, weight_gradient);
+    PermutedWeights<3, 1>::run(block, image, gradient, argmaxes, weight_gradient, bias_gradient);
   }
   return true;
 }
@@ -181,7 +213,8 @@ bool permuted_backward_weights(const ConvBlock& block, const float* image, const
 
 #else
 
-bool dtrain::permuted_backward_weights(const ConvBlock&, const float*, const float*, const int32_t*, float*) {
+bool dtrain::permuted_backward_weights(const ConvBlock&, const float*, const float*, const int32_t*, float*,
+                                       float*, float*) {
   return false;
 }
 

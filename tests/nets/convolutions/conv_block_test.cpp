@@ -136,6 +136,15 @@ TEST_CASE("not-a-number wins the maximum of a block, and its gradient passes") {
       run_block(direct, x, at::ones({16, 1, 3, 3}), at::zeros({16}), at::ones({1, 16, 1, 1}));
   CHECK(wide.output.isnan().all().item<bool>());
   CHECK(wide.of_weight.isnan().any(1).any(1).any(1).all().item<bool>());
+
+  // Of one filter only, because of a weight, or of weights whose products have no sum.
+  at::Tensor w = at::ones({16, 1, 3, 3});
+  w[5][0][2][1] = -std::numeric_limits<float>::quiet_NaN();
+  w[7][0][0][0] = std::numeric_limits<float>::infinity();
+  w[7][0][0][1] = -std::numeric_limits<float>::infinity();
+  const BlockRun some =
+      run_block(direct, at::ones({1, 1, 4, 4}), w, at::zeros({16}), at::ones({1, 16, 1, 1}));
+  CHECK(at::equal(some.output.isnan().flatten().nonzero().flatten(), at::tensor({5, 7}, at::kLong)));
 }
 
 }  // namespace
