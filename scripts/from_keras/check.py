@@ -20,7 +20,7 @@ MOST_OUTPUTS, MOST_TRAINED, MOST_LOSSES = 1e-5, 1e-4, 2e-2  # relative differenc
 CONVERT = pathlib.Path(__file__).parent.with_name("convert_weights")
 SCALES = {  # what a lesson does to pixels before the model
     "mnist_mlp": lambda pixels: pixels.reshape(-1, 784) / 255,
-    "mnist_cnn": lambda pixels: pixels / 255,
+    **dict.fromkeys(("mnist_cnn", "frozen"), lambda pixels: pixels / 255),
     "mobilenet_v2": keras.applications.mobilenet_v2.preprocess_input,
     **dict.fromkeys(("resnet50", "resnet101"), keras.applications.resnet.preprocess_input),
     **dict.fromkeys(("vgg16", "vgg19", "vgg16_top"), keras.applications.vgg16.preprocess_input),
@@ -194,7 +194,8 @@ def check_training(program, folder, name, network, exact):
     targets = targets_of(model, BATCH * STEPS)
     data = folder / f"train-{'exact' if exact else 'usual'}.npz"
     numpy.savez(data, x_train=ours, y_train=targets, x_test=ours[:4], y_test=targets[:4])
-    run_folder = run(program, spec, folder, data, "train.epochs=1", "metrics.every_steps=1", "metrics.skip_steps=0")
+    epochs = "phases[0].epochs=1" if "phases:" in spec.read_text() else "train.epochs=1"
+    run_folder = run(program, spec, folder, data, epochs, "metrics.every_steps=1", "metrics.skip_steps=0")
     before, losses = safetensors_file.read(before), []
     for begin in range(0, BATCH * STEPS, BATCH):
         part = slice(begin, begin + BATCH)

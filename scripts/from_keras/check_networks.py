@@ -111,6 +111,16 @@ def pooled(dropout):
     return compiled(keras.Model(start, layers.Dense(1, activation="sigmoid")(x)), "binary_crossentropy")
 
 
+def frozen(dropout):
+    """The first layers keep their variables, and their moving statistics."""
+    first = [layers.Conv2D(8, 3, use_bias=False), layers.BatchNormalization(), layers.ReLU()]
+    for layer in first:
+        layer.trainable = False
+    rest = [layers.Conv2D(8, 3, strides=2, activation="relu"), layers.Flatten(), layers.Dense(CLASSES)]
+    rate = keras.optimizers.schedules.CosineDecay(0.05, 8)
+    return compiled(of_layers((16, 16, 3), *first, *rest), optimizer=keras.optimizers.SGD(rate))
+
+
 def optimizer_of(name, **fields):
     """A small network with other optimizers."""
 
@@ -161,6 +171,7 @@ SMALL = {  # trained, too
     "flowers_cnn": flowers_cnn,
     "every_layer": every_layer,
     "pooled": pooled,
+    "frozen": frozen,
     "sgd": optimizer_of("SGD", learning_rate=0.05, momentum=0.9, nesterov=True, global_clipnorm=1.0),
     "sgd_decay": optimizer_of("SGD", learning_rate=0.05, weight_decay=0.01),
     "adamw": optimizer_of("AdamW", learning_rate=0.01, weight_decay=0.1),
