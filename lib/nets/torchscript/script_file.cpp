@@ -115,7 +115,7 @@ class PartFinder {
       tensor.set_data(
           tensor.detach().to(type, /*non_blocking=*/false, /*copy=*/true, at::MemoryFormat::Contiguous));
     }
-    part.variables.push_back({name, tensor, is_parameter});
+    part.variables.push_back({name, tensor, is_parameter, is_parameter && tensor.requires_grad()});
   }
 
   Script& script_;
