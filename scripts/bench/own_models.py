@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy
 import torch
@@ -184,6 +185,7 @@ def check_kill(program, folder):
 def main():
     program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     torch.set_num_threads(1)
+    warnings.filterwarnings("ignore", message=".*non-constant submodule")  # of a module with the name "norm"
     transfer.save_data(folder / "data.npz", BATCH * STEPS, SIDE, numpy.float64)
     if not compare(program, folder):
         sys.exit("the variables differ")

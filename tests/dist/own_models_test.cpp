@@ -158,6 +158,7 @@ TEST_CASE("modules train in phases, in bf16, and start from the weights of other
   const Job job(noisy_spec());
   require_done(run_program(job.run(Job::set(
       {"model.weights=" + whole.run_folder().string(), "train.precision=bf16_mixed",
+       "strategy.communication=gloo",
        "phases=[{steps: 3, trainable: [last]}, {steps: 4, trainable: [self, norm, la*]}, {steps: 3}]"}))));
   const auto phases = job.events("phase", "distributed");
   REQUIRE(phases.size() == 3);

@@ -13,6 +13,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <string_view>
 #include <tuple>
 
 #include "core/error.h"
@@ -54,6 +55,31 @@ bool compute_as_written() {
   return true;
 }
 
+// Whether brackets, operators or blocks lie within each other so often that LibTorch's compiler, which calls
+// itself for each, may run out of stack. Networks of torchvision have some 50 at most.
+bool nests_deeply(std::string_view source) {
+  constexpr size_t kMostNested = 1000;
+  std::vector<size_t> operators = {0};  // of each open bracket, since its last comma
+  size_t nested = 0;
+  for (const char sign : source) {
+    if (std::strchr("([{", sign) != nullptr) {
+      operators.push_back(1);
+      ++nested;
+    } else if (std::strchr(")]}", sign) != nullptr && operators.size() > 1) {
+      nested -= operators.back();
+      operators.pop_back();
+    } else if (sign == ',' || (sign == '\n' && operators.size() == 1)) {
+      const size_t bracket = operators.size() > 1 ? 1 : 0;
+      nested -= std::exchange(operators.back(), bracket) - bracket;
+    } else if (std::strchr(" +-*/%~|&^<>=.", sign) != nullptr) {
+      ++operators.back();
+      ++nested;
+    }
+    if (nested > kMostNested) return true;
+  }
+  return false;
+}
+
 // Before anything is unpacked.
 void check_archive(const std::shared_ptr<BytesReader>& bytes) {
   caffe2::serialize::PyTorchStreamReader archive(bytes);
@@ -66,6 +92,10 @@ void check_archive(const std::shared_ptr<BytesReader>& bytes) {
       refuse(fmt::format("its '{}' claims {} bytes, more than a file of {} can have", printable(record, 100),
                          size, bytes->size()));
     left -= size;
+    if (!record.starts_with("code/") || !record.ends_with(".py")) continue;
+    const auto [source, bytes_of_source] = archive.getRecord(record);
+    if (nests_deeply({static_cast<const char*>(source.get()), bytes_of_source}))
+      refuse(fmt::format("its '{}' has expressions that are nested too deeply", printable(record, 100)));
   }
 }
 
@@ -115,7 +145,7 @@ class PartFinder {
       tensor.set_data(
           tensor.detach().to(type, /*non_blocking=*/false, /*copy=*/true, at::MemoryFormat::Contiguous));
     }
-    part.variables.push_back({name, tensor, is_parameter});
+    part.variables.push_back({name, tensor, is_parameter, is_parameter && tensor.requires_grad()});
   }
 
   Script& script_;

@@ -13,6 +13,7 @@ struct ScriptVariable {
   std::string name;  // within its module
   at::Tensor tensor;
   bool is_parameter = false;
+  bool learns = false;  // a parameter that the file says is trained
 };
 
 // A module within the whole.

@@ -89,6 +89,127 @@ torch::nn::Module& part_of(torch::nn::Module& whole, const std::string& name) {
   return *part;
 }
 
+// Its variables have PyTorch's names, and are those of the script's modules.
+class ScriptModel final : public Model {
+ public:
+  ScriptModel(std::vector<PlacedLayer> placed, Script script, const ScriptSource& source,
+              std::set<std::string> moving)
+      : placed_(std::move(placed)),
+        script_(std::move(script)),
+        source_(source),
+        moving_(std::move(moving)),
+        parts_(placed_parts(script_)),
+        is_trained_(parts_.size(), true) {
+    for (const ScriptPart& part : parts_) {
+      torch::nn::Module& module = part_of(*this, part.name);
+      for (const ScriptVariable& variable : part.variables) {
+        if (variable.is_parameter)
+          module.register_parameter(variable.name, variable.tensor, variable.learns);
+        else
+          module.register_buffer(variable.name, variable.tensor);
+      }
+    }
+  }
+
+  void train(bool on) override {
+    Model::train(on);
+    script_.set_training(on);
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      if (!is_trained_[i] && parts_[i].module.hasattr("training"))
+        parts_[i].module.setattr("training", false);
+    }
+  }
+
+  void train_layers(const TrainedLayers& layers) override {
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      is_trained_[i] = layers.each.empty() || layers.each[i];
+      for (ScriptVariable& variable : parts_[i].variables) {
+        if (variable.learns) variable.tensor.requires_grad_(is_trained_[i]);
+      }
+    }
+  }
+
+  std::vector<std::pair<std::string, at::Tensor>> moving_buffers() const override {
+    std::vector<std::pair<std::string, at::Tensor>> buffers;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      const ScriptPart& part = parts_[i];
+      if (!is_trained_[i] || !moving_.contains(part.name)) continue;
+      const std::string prefix = part.name.empty() ? "" : part.name + ".";
+      for (const ScriptVariable& variable : part.variables) {
+        if (!variable.is_parameter) buffers.emplace_back(prefix + variable.name, variable.tensor);
+      }
+    }
+    return buffers;
+  }
+
+  // A batch without examples is not given to the module, many of which would fail.
+  at::Tensor forward(at::Tensor input) override {
+    const at::Tensor output =
+        input.size(0) > 0 ? computed(input) : at::empty({0, outputs()}, input.options());
+    if (!is_training() || !at::GradMode::is_enabled()) return output;
+    variable_list trained;
+    for (const at::Tensor& parameter : parameters()) {
+      if (parameter.requires_grad()) trained.push_back(parameter);
+    }
+    const variable_list missing = unreached(output, trained);
+    return missing.empty() ? output : WithParameters::apply(output, at::TensorList(missing));
+  }
+
+  const std::vector<PlacedLayer>& layers() const override { return placed_; }
+  int64_t first_layer() const override { return 0; }
+  void synchronise(const GatherRows&) override { throw Error(ExitCode::kBug, "its norms are not ours"); }
+  const GatherRows& gathering() const override { return no_gathering_; }
+  at::Tensor features(at::Tensor, int64_t) override { throw Error(ExitCode::kBug, "it has no features"); }
+
+ private:
+  at::Tensor computed(const at::Tensor& input) {
+    const std::string of_batch = fmt::format("forward of a batch of {}", shape_text(input));
+    try {
+      const at::Tensor output = chosen_output(script_.module.forward({input}), source_.output);
+      take_back_buffers();
+      if (output.sizes() == at::IntArrayRef{input.size(0), outputs()} && output.is_floating_point())
+        return output;
+      throw Error(ExitCode::kUsage, "gives {} of {}; {} {} of floating-point numbers", shape_text(output),
+                  at::toString(output.scalar_type()), source_.needs, to_string({input.size(0), outputs()}));
+    } catch (const Error& error) {
+      throw Error(ExitCode::kUsage, "{}: {} {}", source_.name, of_batch, error.what());
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const c10::OutOfMemoryError&) {
+      throw;
+    } catch (const std::exception& error) {
+      const std::string text = error.what();
+      // What a module does fails with errors of one type.
+      if (text.find("DefaultCPUAllocator") != std::string::npos ||
+          text.find("CUDA out of memory") != std::string::npos)
+        throw std::bad_alloc();
+      throw Error(ExitCode::kUsage, "{}: {} fails: {}", source_.name, of_batch, script_error(text));
+    }
+  }
+
+  // A module that assigns to a buffer has another tensor in its place.
+  void take_back_buffers() {
+    const at::NoGradGuard no_grad;
+    for (ScriptPart& part : parts_) {
+      for (ScriptVariable& variable : part.variables) {
+        if (variable.is_parameter) continue;
+        const at::Tensor now = part.module.attr(variable.name).toTensor();
+        if (now.is_same(variable.tensor)) continue;
+        variable.tensor.copy_(now.detach());
+        part.module.setattr(variable.name, variable.tensor);
+      }
+    }
+  }
+
+  std::vector<PlacedLayer> placed_;
+  Script script_;
+  ScriptSource source_;
+  std::set<std::string> moving_;
+  std::vector<ScriptPart> parts_;  // as placed_
+  GatherRows no_gathering_;
+  std::vector<bool> is_trained_;   // of each
+};
+
 }  // namespace
 
 std::vector<ScriptPart> placed_parts(const Script& script) {
@@ -99,108 +220,9 @@ std::vector<ScriptPart> placed_parts(const Script& script) {
   return placed;
 }
 
-ScriptModel::ScriptModel(std::vector<PlacedLayer> placed, Script script, const ScriptSource& source,
-                         std::set<std::string> moving)
-    : placed_(std::move(placed)), script_(std::move(script)), source_(source), moving_(std::move(moving)) {
-  for (ScriptPart& part : placed_parts(script_)) {
-    torch::nn::Module& module = part_of(*this, part.name);
-    Part& own = parts_.emplace_back();
-    for (const ScriptVariable& variable : part.variables) {
-      const bool learns = variable.tensor.requires_grad();
-      if (variable.is_parameter)
-        module.register_parameter(variable.name, variable.tensor, learns);
-      else
-        module.register_buffer(variable.name, variable.tensor);
-      if (learns && variable.is_parameter) own.learning.push_back(variable.tensor);
-    }
-    own.script = std::move(part);
-  }
-}
-
-void ScriptModel::train(bool on) {
-  Model::train(on);
-  script_.set_training(on);
-  for (Part& part : parts_) {
-    if (!part.is_trained && part.script.module.hasattr("training"))
-      part.script.module.setattr("training", false);
-  }
-}
-
-void ScriptModel::train_layers(const TrainedLayers& layers) {
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    parts_[i].is_trained = layers.each.empty() || layers.each[i];
-    for (at::Tensor& parameter : parts_[i].learning) parameter.requires_grad_(parts_[i].is_trained);
-  }
-}
-
-std::vector<std::pair<std::string, at::Tensor>> ScriptModel::moving_buffers() const {
-  std::vector<std::pair<std::string, at::Tensor>> buffers;
-  for (const Part& part : parts_) {
-    if (!part.is_trained || !moving_.contains(part.script.name)) continue;
-    const std::string prefix = part.script.name.empty() ? "" : part.script.name + ".";
-    for (const ScriptVariable& variable : part.script.variables) {
-      if (!variable.is_parameter) buffers.emplace_back(prefix + variable.name, variable.tensor);
-    }
-  }
-  return buffers;
-}
-
-at::Tensor ScriptModel::forward(at::Tensor input) {
-  const at::Tensor output = input.size(0) > 0 ? computed(input) : at::empty({0, outputs()}, input.options());
-  if (!is_training() || !at::GradMode::is_enabled()) return output;
-  variable_list trained;
-  for (const Part& part : parts_) {
-    if (part.is_trained) trained.insert(trained.end(), part.learning.begin(), part.learning.end());
-  }
-  const variable_list missing = unreached(output, trained);
-  return missing.empty() ? output : WithParameters::apply(output, at::TensorList(missing));
-}
-
-at::Tensor ScriptModel::computed(const at::Tensor& input) {
-  const std::string of_batch = fmt::format("forward of a batch of {}", shape_text(input));
-  try {
-    const at::Tensor output = chosen_output(script_.module.forward({input}), source_.output);
-    take_back_buffers();
-    if (output.sizes() == at::IntArrayRef{input.size(0), outputs()} && output.is_floating_point())
-      return output;
-    throw Error(ExitCode::kUsage, "gives {} of {}; {} {} of floating-point numbers", shape_text(output),
-                at::toString(output.scalar_type()), source_.needs, to_string({input.size(0), outputs()}));
-  } catch (const Error& error) {
-    throw Error(ExitCode::kUsage, "{}: {} {}", source_.name, of_batch, error.what());
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const c10::OutOfMemoryError&) {
-    throw;
-  } catch (const std::exception& error) {
-    const std::string text = error.what();
-    // What a module does fails with errors of one type.
-    if (text.find("DefaultCPUAllocator") != std::string::npos ||
-        text.find("CUDA out of memory") != std::string::npos)
-      throw std::bad_alloc();
-    throw Error(ExitCode::kUsage, "{}: {} fails: {}", source_.name, of_batch, script_error(text));
-  }
-}
-
-// A module that assigns to a buffer has another tensor in its place.
-void ScriptModel::take_back_buffers() {
-  const at::NoGradGuard no_grad;
-  for (Part& part : parts_) {
-    for (ScriptVariable& variable : part.script.variables) {
-      if (variable.is_parameter) continue;
-      const at::Tensor now = part.script.module.attr(variable.name).toTensor();
-      if (now.is_same(variable.tensor)) continue;
-      variable.tensor.copy_(now.detach());
-      part.script.module.setattr(variable.name, variable.tensor);
-    }
-  }
-}
-
-void ScriptModel::synchronise(const GatherRows& /*gather*/) {
-  throw Error(ExitCode::kBug, "a torchscript model has no norms that replicas compute together");
-}
-
-at::Tensor ScriptModel::features(at::Tensor /*input*/, int64_t /*layers*/) {
-  throw Error(ExitCode::kBug, "a torchscript model has no features");
+std::shared_ptr<Model> make_script_model(std::vector<PlacedLayer> placed, Script script,
+                                         const ScriptSource& source, std::set<std::string> moving) {
+  return std::make_shared<ScriptModel>(std::move(placed), std::move(script), source, std::move(moving));
 }
 
 }  // namespace dtrain

@@ -24,8 +24,7 @@ PlacedLayer placed_part(const ScriptPart& part) {
   layer.name = part.name.empty() ? kWhole : part.name;
   layer.spec.kind = kProgramPart.name;
   for (const ScriptVariable& variable : part.variables) {
-    const bool learns = variable.is_parameter && variable.tensor.requires_grad();
-    (learns ? layer.parameters : layer.buffers) += variable.tensor.numel();
+    (variable.learns ? layer.parameters : layer.buffers) += variable.tensor.numel();
   }
   return layer;
 }
@@ -65,8 +64,8 @@ at::Tensor example_batch(int64_t examples, Shape shape, at::ScalarType dtype) {
 
 // The parts whose buffers a pass in training changes. Batches of two sizes: of a module that was traced, one
 // may have become part of it.
-std::set<std::string> moved_in_trial(ScriptModel& model, const std::vector<ScriptPart>& parts,
-                                     const Shape& shape, at::ScalarType dtype) {
+std::set<std::string> moved_in_trial(Model& model, const std::vector<ScriptPart>& parts, const Shape& shape,
+                                     at::ScalarType dtype) {
   const at::NoGradGuard no_grad;
   const Traceless traceless;
   model.eval();
@@ -105,15 +104,17 @@ Script ScriptSource::load(at::ScalarType dtype) const {
 }
 
 std::shared_ptr<Model> ScriptProgram::build(const LayerPlan& plan, at::ScalarType dtype) const {
-  return std::make_shared<ScriptModel>(plan.layers, source_.load(dtype), source_, moving);
+  return make_script_model(plan.layers, source_.load(dtype), source_, moving);
 }
 
 torch::jit::Module ScriptProgram::with_variables(const LayerPlan& plan, at::ScalarType dtype,
                                                  const Variables& variables) const {
-  const auto model = build(plan, dtype);
+  Script script = source_.load(dtype);
+  torch::jit::Module module = script.module;
+  const auto model = make_script_model(plan.layers, std::move(script), source_, moving);
   write_variables(*model, variables);
   model->eval();
-  return dynamic_cast<const ScriptModel&>(*model).module();
+  return module;
 }
 
 std::string script_output(const std::string& value, const torch::jit::Module& module,
@@ -137,8 +138,8 @@ LayerPlan place_script(const ScriptSource& source, at::ScalarType dtype, const S
                           ": its module has no trainable parameters; one of torch.jit.freeze has none");
     const auto program = std::make_shared<ScriptProgram>(source);
     plan.program = program;
-    ScriptModel model(plan.layers, std::move(script), source, {});
-    program->moving = moved_in_trial(model, parts, input_shape, dtype);
+    const auto model = make_script_model(plan.layers, std::move(script), source, {});
+    program->moving = moved_in_trial(*model, parts, input_shape, dtype);
     return plan;
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUsage) throw;

@@ -84,14 +84,15 @@ TEST_CASE("files that are no modules are refused, whatever is in them") {
 }
 
 // An archive as PyTorch writes them.
-std::string archive(const std::vector<std::string>& records, uint64_t version) {
+std::string archive(const std::vector<std::string>& records, uint64_t version,
+                    const std::string& content = "(.") {
   std::string bytes;
   caffe2::serialize::PyTorchStreamWriter writer([&bytes](const void* data, size_t count) {
     bytes.append(static_cast<const char*>(data), count);
     return count;
   });
   writer.setMinVersion(version);
-  for (const std::string& record : records) writer.writeRecord(record, "(.", 2);
+  for (const std::string& record : records) writer.writeRecord(record, content.data(), content.size());
   writer.writeEndOfFile();
   return bytes;
 }
@@ -143,6 +144,19 @@ TEST_CASE("a module that takes no batch is refused") {
         "its forward takes 2 arguments, and a model here takes one, the batch");
   CHECK(with("def forward(self, x: int):\n  return x\n") == "its forward takes int and no tensor");
   CHECK(with("def forward(self, x: Tensor, scale: int = 2):\n  return x * scale\n").empty());
+}
+
+TEST_CASE("expressions that would exhaust the compiler's stack are refused, and long ones are not") {
+  const auto problem = [](const std::string& begin, const std::string& part, int times) {
+    std::string source = "def forward(self, x: Tensor) -> Tensor:\n  return " + begin;
+    for (int i = 0; i < times; ++i) source += part;
+    return refusal(archive({"data.pkl", "constants.pkl", "code/__torch__.py"}, 3, source + "x\n"));
+  };
+  const std::string deep = "its 'code/__torch__.py' has expressions that are nested too deeply";
+  for (const char* part : {"(", "torch.neg(", "-", "x + ", "not ", "[", "\n ("})
+    CHECK(problem("", part, 1001) == deep);
+  CHECK(problem("[", "-x + torch.neg(x), ", 5000) != deep);
+  CHECK(problem("", "x + 1\n  y = ", 5000) != deep);
 }
 
 TEST_CASE("an error of a module names the lines of its source and the shapes") {
