@@ -17,7 +17,8 @@ constexpr int64_t kShortRun = 16;
 
 // The lines of the result, [examples * rows], whose patches are gathered and multiplied at once.
 int64_t lines_together(const PatchConv& conv) {
-  return std::clamp<int64_t>(kNumbersTogether / (conv.columns * conv.patch()), 1, conv.examples * conv.rows);
+  const int64_t lines = std::max<int64_t>(1, conv.examples * conv.rows);
+  return std::clamp<int64_t>(kNumbersTogether / (conv.columns * conv.patch()), 1, lines);
 }
 
 DenseSize product_of(const PatchConv& conv, int64_t lines) {

@@ -27,7 +27,7 @@ struct PatchConv {
 // How many numbers patches_backward_weights() needs as `scratch`.
 int64_t patches_scratch(const PatchConv& conv);
 
-// From the gradient of the result that of the weight. The number of threads changes no bit.
+// Computes the gradient of the weight from that of the result. The number of threads changes no bit.
 void patches_backward_weights(const PatchConv& conv, const float* input, const float* output_gradient,
                               float* weight_gradient, float* scratch);
 

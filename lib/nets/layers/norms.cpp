@@ -139,7 +139,7 @@ struct BatchNormMemory {
   float* inverse_deviation;
   float* gradients;  // the sum of the result's
   float* products;   // the sum of the result's gradients times the normalised numbers
-  float* factors;    // three times: what the passes over all numbers multiply by and add
+  float* factors;    // [3, channels]: by what the passes over all numbers multiply, and what they add
   float* count;      // one number: how many of each channel have this mean
   int64_t channels;
 
@@ -159,7 +159,7 @@ struct BatchNormMemory {
 void take_statistics(const LayerWork& work, const BatchNormMemory& memory, float epsilon) {
   const ChannelSize size = channel_size(work);
   const int64_t count = size.numbers_of_channel();
-  float* const variances = memory.factors;  // whose values are made later
+  float* const variances = memory.factors;  // in memory whose own values are computed later
   *memory.count = static_cast<float>(count);
   if (work.gather) {
     channel_deviations(size, work.input, memory.mean, variances);
