@@ -10,7 +10,8 @@ OPTIONS = peer.options(devices=["cpu", "gpu"])
 if OPTIONS.device == "cpu":
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, set(cores[: OPTIONS.replicas]))  # before XLA counts them
-    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={OPTIONS.replicas}"
+    flags = os.environ.get("XLA_FLAGS", "")  # such as --xla_cpu_max_isa=AVX2
+    os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count={OPTIONS.replicas}"
     if OPTIONS.replicas > 1 and OPTIONS.model == "cnn":
         os.environ["NPROC"] = str(4 * OPTIONS.replicas)  # XLA's threads: with fewer, its all-reduce waits for ever
 
