@@ -76,6 +76,16 @@ inline torch::jit::Module script_network(const std::string& rest = "self.last.fo
   return network;
 }
 
+// [n, 1, 4, 4] -> what `result` is of `y`, an output of three numbers.
+inline torch::jit::Module script_returning(const std::string& result, const std::string& type) {
+  const ScriptUnit unit = new_unit();
+  torch::jit::Module network = script_module(unit);
+  network.register_module("last", script_linear(unit, 16, 3));
+  network.define("def forward(self, x: Tensor) -> " + type +
+                 ":\n  y = self.last.forward(torch.flatten(x, 1))\n  return " + result + "\n");
+  return network;
+}
+
 inline std::string script_bytes(const torch::jit::Module& module) {
   std::ostringstream out;
   module.save(out);

@@ -207,7 +207,7 @@ class ScriptModel final : public Model {
   std::set<std::string> moving_;
   std::vector<ScriptPart> parts_;  // as placed_
   GatherRows no_gathering_;
-  std::vector<bool> is_trained_;   // of each
+  std::vector<bool> is_trained_;  // of each
 };
 
 }  // namespace

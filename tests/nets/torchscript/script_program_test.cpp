@@ -69,16 +69,28 @@ TEST_CASE("a model of a module computes what the module does, in both modes") {
   }
 }
 
-TEST_CASE("trying a module draws nothing and changes no variable") {
+TEST_CASE("trying a module draws nothing, and leaves the number of threads as it was") {
+  const int before = at::get_num_threads();
+  at::set_num_threads(2);
+  const int threads = at::get_num_threads();
   at::manual_seed(9);
   const at::Tensor next = at::rand({4});
   at::manual_seed(9);
   const LayerPlan plan = placed(script_network());
   CHECK(at::equal(at::rand({4}), next));
-  const Variables variables = named_variables(*built(plan));
-  for (const auto& [name, tensor] : variables) {
-    if (name == "norm.num_batches_tracked") CHECK(tensor.item<int64_t>() == 0);
-  }
+  CHECK(at::get_num_threads() == threads);
+  at::set_num_threads(before);
+}
+
+TEST_CASE("a module is tried on numbers that an embedding takes") {
+  const ScriptUnit unit = new_unit();
+  torch::jit::Module network = script_module(unit);
+  add_parameter(network, "table", numbers_like({2, 3}));
+  network.define(
+      "def forward(self, x: Tensor) -> Tensor:\n"
+      "  numbers = torch.to(torch.flatten(x, 1), 4)\n"
+      "  return torch.sum(torch.embedding(self.table, numbers), [1])\n");
+  CHECK(problem_of(placed(network)).empty());
 }
 
 TEST_CASE("buffers that training changes are those of its norms, also where a module assigns to them") {
@@ -131,14 +143,7 @@ TEST_CASE("every parameter has a gradient, also those that no output depends on"
 }
 
 TEST_CASE("of several outputs the first is taken, or the one that the spec names") {
-  const auto with_output = [](const std::string& rest, const std::string& returns) {
-    const ScriptUnit unit = new_unit();
-    torch::jit::Module network = script_module(unit);
-    network.register_module("last", script_linear(unit, 16, 3));
-    network.define("def forward(self, x: Tensor) -> " + returns +
-                   ":\n  y = self.last.forward(torch.flatten(x, 1))\n  return " + rest + "\n");
-    return network;
-  };
+  const auto with_output = script_returning;
   const std::string dict = "{\"aux\": torch.sum(y), \"logits\": y}";
   CHECK(built(placed(with_output("(y, torch.sum(y))", "Tuple[Tensor, Tensor]")))->outputs() == 3);
   CHECK(built(placed(with_output("[y, y]", "List[Tensor]")))->outputs() == 3);
@@ -151,6 +156,15 @@ TEST_CASE("of several outputs the first is taken, or the one that the spec names
              ContainsSubstring("model.output is other; name one"));
   CHECK_THAT(problem_of(placed(script_network(), "logits")), ContainsSubstring("returns no dict"));
   CHECK_THAT(problem_of(placed(with_output("1", "int"))), ContainsSubstring("returns int and no tensor"));
+}
+
+TEST_CASE("a type from which no export could take the tensor is refused before the training") {
+  for (const char* type : {"Any", "Tuple[Any, Tensor]", "Union[Tensor, int]"}) {
+    const bool is_tuple = std::string(type).starts_with("Tuple");
+    CHECK_THAT(problem_of(placed(script_returning(is_tuple ? "(y, y)" : "y", type))),
+               ContainsSubstring("net.pt: its forward is declared to return ") &&
+                   ContainsSubstring("declare a Tensor, or a tuple, list or dict of tensors"));
+  }
 }
 
 TEST_CASE("what does not fit the data is a problem that names both shapes") {
