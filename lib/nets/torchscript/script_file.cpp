@@ -172,11 +172,12 @@ void check_forward(const Module& module) {
 
 }  // namespace
 
+void ScriptPart::set_training(bool on) {
+  if (module.hasattr("training") && module.attr("training").isBool()) module.setattr("training", on);
+}
+
 void Script::set_training(bool on) {
-  for (ScriptPart& part : parts) {
-    if (part.module.hasattr("training") && part.module.attr("training").isBool())
-      part.module.setattr("training", on);
-  }
+  for (ScriptPart& part : parts) part.set_training(on);
 }
 
 Script read_script(const std::string& bytes, at::ScalarType dtype) {

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <map>
 #include <unordered_set>
 
 #include "core/error.h"
@@ -89,6 +90,11 @@ torch::nn::Module& part_of(torch::nn::Module& whole, const std::string& name) {
   return *part;
 }
 
+// "layer1.0" of "layer1.0.conv1"; empty, as the whole: of "layer1".
+std::string around(const std::string& name) {
+  return name.substr(0, name.find('.') == std::string::npos ? 0 : name.rfind('.'));
+}
+
 // Its variables have PyTorch's names, and are those of the script's modules.
 class ScriptModel final : public Model {
  public:
@@ -114,10 +120,7 @@ class ScriptModel final : public Model {
   void train(bool on) override {
     Model::train(on);
     script_.set_training(on);
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      if (!is_trained_[i] && parts_[i].module.hasattr("training"))
-        parts_[i].module.setattr("training", false);
-    }
+    for (ScriptPart& part : frozen_parts()) part.set_training(false);
   }
 
   void train_layers(const TrainedLayers& layers) override {
@@ -185,6 +188,28 @@ class ScriptModel final : public Model {
         throw std::bad_alloc();
       throw Error(ExitCode::kUsage, "{}: {} fails: {}", source_.name, of_batch, script_error(text));
     }
+  }
+
+  // A part without variables, such as a dropout, is frozen if all are that have some within the nearest part
+  // around it that has one with some.
+  std::vector<ScriptPart> frozen_parts() const {
+    std::map<std::string, bool> trains_within, trains;  // by the part's name
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      if (parts_[i].variables.empty()) continue;
+      trains[parts_[i].name] = is_trained_[i];
+      for (std::string name = parts_[i].name;; name = around(name)) {
+        trains_within[name] |= is_trained_[i];
+        if (name.empty()) break;
+      }
+    }
+    std::vector<ScriptPart> frozen;
+    for (const ScriptPart& part : script_.parts) {
+      std::string name = part.name;
+      while (!name.empty() && !trains_within.contains(name)) name = around(name);
+      if (!(trains.contains(part.name) ? trains.at(part.name) : trains_within.at(name)))
+        frozen.push_back(part);
+    }
+    return frozen;
   }
 
   // A module that assigns to a buffer has another tensor in its place.

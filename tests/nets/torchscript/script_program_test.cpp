@@ -1,6 +1,8 @@
 // Models that are a user's module.
 #include "torchscript/script_program.h"
 
+#include <cmath>
+
 #include "catch.h"
 #include "core/error.h"
 #include "models/variables.h"
@@ -123,6 +125,47 @@ TEST_CASE("frozen modules have no gradients, and their norms keep their statisti
   model->train_layers({});
   CHECK(trained_parameters(*model).size() == 6);
   CHECK(moving_buffers(*model).size() == 3);
+}
+
+TEST_CASE("modules without variables, such as dropouts, are frozen with those around them") {
+  const ScriptUnit unit = new_unit();
+  // Shows its mode in what the network gives.
+  const auto mark = [&unit](int step) {
+    torch::jit::Module module = script_module(unit);
+    module.define("def forward(self, x: Tensor) -> Tensor:\n  return x + " + std::to_string(step) +
+                  ".0 * float(self.training)\n");
+    return module;
+  };
+  const auto block = [&](int64_t inputs, int64_t outputs, int step) {
+    torch::jit::Module module = script_module(unit);
+    module.register_module("drop", mark(step));
+    module.register_module("dense", script_linear(unit, inputs, outputs));
+    module.define("def forward(self, x: Tensor) -> Tensor:\n  return self.dense.forward(x)\n");
+    return module;
+  };
+  torch::jit::Module network = script_module(unit);
+  network.register_module("encoder", block(16, 6, 1));
+  network.register_module("drop", mark(10));
+  network.register_module("head", block(6, 3, 100));
+  network.define(
+      "def forward(self, x: Tensor) -> Tensor:\n"
+      "  x = self.head.forward(self.encoder.forward(torch.flatten(x, 1)))\n"
+      "  return self.head.drop.forward(self.drop.forward(self.encoder.drop.forward(x)))\n");
+  const auto in_training = [&](const std::vector<bool>& trained) {
+    const auto model = built(placed(network));
+    const at::Tensor batch = numbers_like({4, 1, 4, 4});
+    model->train_layers({trained, 0});
+    model->eval();
+    const at::Tensor evaluated = model->forward(batch);
+    model->train(true);
+    return std::lround((model->forward(batch) - evaluated).mean().item<double>());
+  };
+  // Of encoder.dense, head.dense and the whole, which has no variables.
+  CHECK(in_training({}) == 111);
+  CHECK(in_training({true, true, true}) == 111);
+  CHECK(in_training({false, true, false}) == 110);
+  CHECK(in_training({true, false, false}) == 11);
+  CHECK(in_training({false, false, true}) == 0);
 }
 
 TEST_CASE("every parameter has a gradient, also those that no output depends on") {
