@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
 #include <map>
 #include <unordered_set>
 
@@ -56,6 +57,18 @@ class WithParameters : public torch::autograd::Function<WithParameters> {
     return all;
   }
 };
+
+// The interpreter throws errors of one type, whatever an operation has thrown.
+bool is_lack_of_memory(const std::string& error) {
+  // oneDNN's error where it gets no memory. It is another if it has no way to compute an operation, and then
+  // ends with "descriptor ...".
+  const std::string primitive = "could not create a primitive";
+  const size_t at = error.find(primitive);
+  if (at != std::string::npos && error.compare(at + primitive.size(), 11, " descriptor") != 0) return true;
+  const auto texts = {"DefaultCPUAllocator", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED"};
+  return std::any_of(texts.begin(), texts.end(),
+                     [&error](const char* text) { return error.find(text) != std::string::npos; });
+}
 
 // The tensor among what a module returns.
 at::Tensor chosen_output(const c10::IValue& value, const std::optional<std::string>& name) {
@@ -172,8 +185,9 @@ class ScriptModel final : public Model {
       take_back_buffers();
       if (output.sizes() == at::IntArrayRef{input.size(0), outputs()} && output.is_floating_point())
         return output;
-      throw Error(ExitCode::kUsage, "gives {} of {}; {} {} of floating-point numbers", shape_text(output),
-                  at::toString(output.scalar_type()), source_.needs, to_string({input.size(0), outputs()}));
+      throw Error(ExitCode::kUsage, "gives {} of {}; {} [n, {}] (here n = {}) of floating-point numbers",
+                  shape_text(output), at::toString(output.scalar_type()), source_.needs, outputs(),
+                  input.size(0));
     } catch (const Error& error) {
       throw Error(ExitCode::kUsage, "{}: {} {}", source_.name, of_batch, error.what());
     } catch (const std::bad_alloc&) {
@@ -182,10 +196,7 @@ class ScriptModel final : public Model {
       throw;
     } catch (const std::exception& error) {
       const std::string text = error.what();
-      // What a module does fails with errors of one type.
-      if (text.find("DefaultCPUAllocator") != std::string::npos ||
-          text.find("CUDA out of memory") != std::string::npos)
-        throw std::bad_alloc();
+      if (is_lack_of_memory(text)) throw std::bad_alloc();
       throw Error(ExitCode::kUsage, "{}: {} fails: {}", source_.name, of_batch, script_error(text));
     }
   }

@@ -1,6 +1,8 @@
 // Models that are a user's module.
 #include "torchscript/script_program.h"
 
+#include <ATen/Parallel.h>
+
 #include <cmath>
 
 #include "catch.h"
@@ -212,7 +214,8 @@ TEST_CASE("a type from which no export could take the tensor is refused before t
 
 TEST_CASE("what does not fit the data is a problem that names both shapes") {
   CHECK(problem_of(placed(script_network("self.first.weight"))) ==
-        "net.pt: forward of a batch of [3, 1, 4, 4] gives [6, 16] of Float; 3 classes need [3, 3] of "
+        "net.pt: forward of a batch of [3, 1, 4, 4] gives [6, 16] of Float; 3 classes need [n, 3] (here n = "
+        "3) of "
         "floating-point numbers");
   const LayerPlan wrong = place_script(source_of(script_bytes(script_network())), at::kFloat, {1, 5, 5}, 3);
   CHECK_THAT(problem_of(wrong),
@@ -226,6 +229,24 @@ TEST_CASE("what does not fit the data is a problem that names both shapes") {
   CHECK_THAT(problem_of(placed(none)), ContainsSubstring("net.pt: its module has no trainable parameters"));
   CHECK_THAT(problem_of(place_script(source_of("PK"), at::kFloat, {1, 4, 4}, 3)),
              ContainsSubstring("net.pt: is no TorchScript module"));
+}
+
+TEST_CASE(
+    "an operation that gets no memory is a lack of memory, whatever the interpreter makes of its error") {
+  const std::string text = GENERATE("std::bad_alloc", "could not create a primitive",
+                                    "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED");
+  const auto failing = [](const std::string& why) {
+    return script_network("self.rest(x)",
+                          "def rest(self, x: Tensor) -> Tensor:\n"
+                          "  assert torch.size(x, 0) < 4, \"" +
+                              why +
+                              "\"\n"
+                              "  return self.last.forward(x)\n");
+  };
+  const at::Tensor batch = numbers_like({4, 1, 4, 4});
+  CHECK_THROWS_AS(built(placed(failing(text)))->forward(batch), std::bad_alloc);
+  CHECK_THROWS_WITH(built(placed(failing("could not create a primitive descriptor")))->forward(batch),
+                    ContainsSubstring("fails: could not create a primitive descriptor"));
 }
 
 TEST_CASE("variables are written into a module as into any model") {
