@@ -59,13 +59,16 @@ def forward(self, x: Tensor) -> Tensor:
 }
 
 // [n, 1, 4, 4] -> [n, 3]: linear, norm, an activation, dropout, linear. LibTorch's profiling executor
-// computes the gradient of such an activation with other bits after the first pass.
-inline torch::jit::Module script_network(const std::string& rest = "self.last.forward(x)") {
+// computes the gradient of such an activation with other bits after the first pass. `method`: another that
+// `rest` may call.
+inline torch::jit::Module script_network(const std::string& rest = "self.last.forward(x)",
+                                         const std::string& method = "") {
   const ScriptUnit unit = new_unit();
   torch::jit::Module network = script_module(unit);
   network.register_module("first", script_linear(unit, 16, 6));
   network.register_module("norm", script_norm(unit, 6));
   network.register_module("last", script_linear(unit, 6, 3));
+  if (!method.empty()) network.define(method);
   network.define(
       "def forward(self, x: Tensor) -> Tensor:\n"
       "  x = self.norm.forward(self.first.forward(torch.flatten(x, 1)))\n"
@@ -73,6 +76,24 @@ inline torch::jit::Module script_network(const std::string& rest = "self.last.fo
       "  x = torch.dropout(x, 0.3, self.training)\n"
       "  return " +
       rest + "\n");
+  return network;
+}
+
+// [n, 1, 4, 4] -> what `result` is of `y`, an output of three numbers.
+inline torch::jit::Module script_returning(const std::string& result, const std::string& type) {
+  const ScriptUnit unit = new_unit();
+  torch::jit::Module network = script_module(unit);
+  network.register_module("last", script_linear(unit, 16, 3));
+  network.define("def forward(self, x: Tensor) -> " + type +
+                 ":\n  y = self.last.forward(torch.flatten(x, 1))\n  return " + result + "\n");
+  return network;
+}
+
+// As script_network(), and prints the text in each pass.
+inline torch::jit::Module script_printing(const std::string& text) {
+  torch::jit::Module network =
+      script_network("self.shown(self.last.forward(x))",
+                     "def shown(self, x: Tensor) -> Tensor:\n  print(\"" + text + "\")\n  return x\n");
   return network;
 }
 

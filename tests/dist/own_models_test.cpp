@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "job.h"
@@ -127,10 +128,20 @@ TEST_CASE("any number of replicas trains a module like one, whatever they share"
   }
 }
 
+TEST_CASE("what a module prints is not in the output of a command") {
+  const Job job(spec_of(shared_file("printing.pt", script_printing("hello"))));
+  const Finished plan = run_program({"plan", job.spec_file().string(), "--json"});
+  require_done(plan);
+  CHECK(nlohmann::json::accept(plan.output));
+  CHECK_THAT(plan.errors, ContainsSubstring("hello\n"));
+}
+
 TEST_CASE("a run needs its module's file no more, and does not go on with another") {
   const Job job(spec_of("net.pt"));
   write_file(job.folder() / "net.pt", script_bytes(script_network()));
-  require_done(run_program(job.run(Job::set({"train.max_steps=7"}))));
+  const Finished first = run_program(job.run(Job::set({"train.max_steps=7"})));
+  require_done(first);
+  CHECK_THAT(first.output, ContainsSubstring("dtrain export --format torchscript "));
   write_file(job.folder() / "net.pt", script_bytes(script_network("torch.neg(self.last.forward(x))")));
   const std::string run = job.run_folder().string();
   const Finished other = run_program({"run", job.spec_file().string(), "--resume", run, "--run-dir", run});

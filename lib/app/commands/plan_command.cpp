@@ -143,16 +143,19 @@ void print_line(const std::string& label, const std::string& value) {
 // Prints approximately how much memory a replica needs, and for what.
 void print_memory(const JobPlan& job, const RunPlan& run) {
   const MemoryEstimate memory = estimate_memory(job, run);
-  print_line(
-      "memory per replica",
-      fmt::format("about {} = {} program, {} data, {} parameters, {} gradients, {} optimizer, {} "
-                  "checkpoints, {} x {} a batch",
-                  human_bytes(memory.with_batch(run.batch.per_replica)), human_bytes(memory.program),
-                  human_bytes(memory.data), human_bytes(memory.parameters), human_bytes(memory.gradients),
-                  human_bytes(memory.optimizer), human_bytes(memory.checkpoint), run.batch.per_replica,
-                  human_bytes(memory.per_example)));
   // What a program keeps for its backward pass is not known.
-  if (job.device_of(0) != "cpu" || job.spec.model.is_program()) return;
+  const bool is_program = job.spec.model.is_program();
+  const std::string batch =
+      is_program ? "and what model.file keeps of a batch"
+                 : fmt::format("{} x {} a batch", run.batch.per_replica, human_bytes(memory.per_example));
+  print_line("memory per replica",
+             fmt::format("about {} = {} program, {} data, {} parameters, {} gradients, {} optimizer, {} "
+                         "checkpoints, {}",
+                         human_bytes(is_program ? memory.fixed() : memory.with_batch(run.batch.per_replica)),
+                         human_bytes(memory.program), human_bytes(memory.data),
+                         human_bytes(memory.parameters), human_bytes(memory.gradients),
+                         human_bytes(memory.optimizer), human_bytes(memory.checkpoint), batch));
+  if (job.device_of(0) != "cpu" || is_program) return;
   const int64_t fits = largest_batch(memory, memory_for_all() / run.processes(), memory.fixed());
   print_line("largest batch here",
              fmt::format("{} per replica, with all replicas on this host", with_separators(fits)));

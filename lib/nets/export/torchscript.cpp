@@ -108,7 +108,7 @@ Module around_program(const ScriptProgram& program, const LayerPlan& layers, con
                /*shouldMangle=*/true);
   whole.register_attribute("training", c10::BoolType::get(), false);
   whole.register_module("model", own);
-  const std::string output = script_output("self.model.forward(x)", own, program.source().output);
+  const std::string output = script_output("self.model.forward(x)", own, program.source());
   whole.define(source_of_input(data, variables, form) + fmt::format("    x = {}\n", output) +
                source_of_result(form));
   return whole;

@@ -71,7 +71,7 @@ struct LayerKind {
   bool slow_in_loops = false;  // of XLA's programs for processors: far slower in a loop of steps
 };
 
-// Of the modules within a ModelProgram. A spec has no layer of this kind.
+// Of placed layers that stand for modules of a ModelProgram. A spec has no layer of this kind.
 extern const LayerKind kProgramPart;
 
 // Adds kinds that models may have. A program does so once, before it reads a spec.

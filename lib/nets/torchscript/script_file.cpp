@@ -6,10 +6,12 @@
 #include <fmt/format.h>
 #include <torch/csrc/jit/passes/autocast.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/runtime/print_handler.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
 #include <cstring>
+#include <iostream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -47,11 +49,13 @@ class BytesReader final : public caffe2::serialize::ReadAdapterInterface {
 };
 
 // For all modules of this process. The executor without profiles has no fusers, and computes a module's
-// operations as they are written; autocast is then that of each operation, as in our own models.
+// operations as they are written; autocast is then that of each operation, as in our own models. What a
+// module prints goes to standard error: standard output has what a command gives.
 bool compute_as_written() {
   torch::jit::getExecutorMode() = true;
   torch::jit::getProfilingMode() = false;
   torch::jit::setAutocastMode(false);
+  torch::jit::setPrintHandler([](const std::string& text) { std::cerr << printable_lines(text); });
   return true;
 }
 
@@ -84,7 +88,9 @@ bool nests_deeply(std::string_view source) {
 void check_archive(const std::shared_ptr<BytesReader>& bytes) {
   caffe2::serialize::PyTorchStreamReader archive(bytes);
   if (!archive.hasRecord("constants.pkl"))
-    refuse("is of torch.save, and no module: write it with torch.jit.save(torch.jit.script(model), file)");
+    refuse(
+        "was written by torch.save and contains no module: write it with "
+        "torch.jit.save(torch.jit.script(model), file)");
   size_t left = bytes->size() + kMostUnpacked;
   for (const std::string& record : archive.getAllRecords()) {
     const size_t size = archive.getRecordSize(record);
@@ -172,11 +178,12 @@ void check_forward(const Module& module) {
 
 }  // namespace
 
+void ScriptPart::set_training(bool on) {
+  if (module.hasattr("training") && module.attr("training").isBool()) module.setattr("training", on);
+}
+
 void Script::set_training(bool on) {
-  for (ScriptPart& part : parts) {
-    if (part.module.hasattr("training") && part.module.attr("training").isBool())
-      part.module.setattr("training", on);
-  }
+  for (ScriptPart& part : parts) part.set_training(on);
 }
 
 Script read_script(const std::string& bytes, at::ScalarType dtype) {

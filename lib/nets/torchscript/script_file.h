@@ -21,6 +21,8 @@ struct ScriptPart {
   std::string name;  // "layer1.0.conv1"; empty: the whole
   torch::jit::Module module;
   std::vector<ScriptVariable> variables;  // its own, without those that an earlier part has too
+
+  void set_training(bool on);  // if it has that flag
 };
 
 struct Script {

@@ -5,6 +5,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
+#include <map>
 #include <unordered_set>
 
 #include "core/error.h"
@@ -56,6 +58,18 @@ class WithParameters : public torch::autograd::Function<WithParameters> {
   }
 };
 
+// The interpreter throws errors of one type, whatever an operation has thrown.
+bool is_lack_of_memory(const std::string& error) {
+  // oneDNN's error where it gets no memory. It is another if it has no way to compute an operation, and then
+  // ends with "descriptor ...".
+  const std::string primitive = "could not create a primitive";
+  const size_t at = error.find(primitive);
+  if (at != std::string::npos && error.compare(at + primitive.size(), 11, " descriptor") != 0) return true;
+  const auto texts = {"DefaultCPUAllocator", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED"};
+  return std::any_of(texts.begin(), texts.end(),
+                     [&error](const char* text) { return error.find(text) != std::string::npos; });
+}
+
 // The tensor among what a module returns.
 at::Tensor chosen_output(const c10::IValue& value, const std::optional<std::string>& name) {
   if (value.isGenericDict()) {
@@ -89,6 +103,11 @@ torch::nn::Module& part_of(torch::nn::Module& whole, const std::string& name) {
   return *part;
 }
 
+// "layer1.0" of "layer1.0.conv1"; empty, as the whole: of "layer1".
+std::string around(const std::string& name) {
+  return name.substr(0, name.find('.') == std::string::npos ? 0 : name.rfind('.'));
+}
+
 // Its variables have PyTorch's names, and are those of the script's modules.
 class ScriptModel final : public Model {
  public:
@@ -114,10 +133,7 @@ class ScriptModel final : public Model {
   void train(bool on) override {
     Model::train(on);
     script_.set_training(on);
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      if (!is_trained_[i] && parts_[i].module.hasattr("training"))
-        parts_[i].module.setattr("training", false);
-    }
+    for (ScriptPart& part : frozen_parts()) part.set_training(false);
   }
 
   void train_layers(const TrainedLayers& layers) override {
@@ -169,8 +185,9 @@ class ScriptModel final : public Model {
       take_back_buffers();
       if (output.sizes() == at::IntArrayRef{input.size(0), outputs()} && output.is_floating_point())
         return output;
-      throw Error(ExitCode::kUsage, "gives {} of {}; {} {} of floating-point numbers", shape_text(output),
-                  at::toString(output.scalar_type()), source_.needs, to_string({input.size(0), outputs()}));
+      throw Error(ExitCode::kUsage, "gives {} of {}; {} [n, {}] (here n = {}) of floating-point numbers",
+                  shape_text(output), at::toString(output.scalar_type()), source_.needs, outputs(),
+                  input.size(0));
     } catch (const Error& error) {
       throw Error(ExitCode::kUsage, "{}: {} {}", source_.name, of_batch, error.what());
     } catch (const std::bad_alloc&) {
@@ -179,12 +196,31 @@ class ScriptModel final : public Model {
       throw;
     } catch (const std::exception& error) {
       const std::string text = error.what();
-      // What a module does fails with errors of one type.
-      if (text.find("DefaultCPUAllocator") != std::string::npos ||
-          text.find("CUDA out of memory") != std::string::npos)
-        throw std::bad_alloc();
+      if (is_lack_of_memory(text)) throw std::bad_alloc();
       throw Error(ExitCode::kUsage, "{}: {} fails: {}", source_.name, of_batch, script_error(text));
     }
+  }
+
+  // A part without variables, such as a dropout, is frozen if all are that have some within the nearest part
+  // around it that has one with some.
+  std::vector<ScriptPart> frozen_parts() const {
+    std::map<std::string, bool> trains_within, trains;  // by the part's name
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      if (parts_[i].variables.empty()) continue;
+      trains[parts_[i].name] = is_trained_[i];
+      for (std::string name = parts_[i].name;; name = around(name)) {
+        trains_within[name] |= is_trained_[i];
+        if (name.empty()) break;
+      }
+    }
+    std::vector<ScriptPart> frozen;
+    for (const ScriptPart& part : script_.parts) {
+      std::string name = part.name;
+      while (!name.empty() && !trains_within.contains(name)) name = around(name);
+      if (!(trains.contains(part.name) ? trains.at(part.name) : trains_within.at(name)))
+        frozen.push_back(part);
+    }
+    return frozen;
   }
 
   // A module that assigns to a buffer has another tensor in its place.

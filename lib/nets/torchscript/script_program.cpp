@@ -37,8 +37,7 @@ std::vector<at::Tensor> buffers_of(const ScriptPart& part) {
   return buffers;
 }
 
-// A trial leaves no traces: random numbers that are drawn later, and threads that are made later where the
-// process is told to compute, are as without it.
+// The trial restores the generator's state and the number of threads.
 class Traceless {
  public:
   Traceless() { at::set_num_threads(1); }
@@ -55,11 +54,12 @@ class Traceless {
   at::Tensor state_ = generator_.get_state();
 };
 
-// Numbers that differ, and whose means are not zero: they move what a pass in training moves.
+// Numbers from 0 to 1 that differ: their means move what a pass in training moves, and any embedding of two
+// takes them as whole numbers.
 at::Tensor example_batch(int64_t examples, Shape shape, at::ScalarType dtype) {
   shape.insert(shape.begin(), examples);
   const int64_t numbers = examples * bounded_product(Shape(shape.begin() + 1, shape.end()));
-  return at::linspace(-1, 2, numbers, dtype).view(shape);
+  return at::linspace(0, 1, numbers, dtype).view(shape);
 }
 
 // The parts whose buffers a pass in training changes. Batches of two sizes: of a module that was traced, one
@@ -84,6 +84,18 @@ std::set<std::string> moved_in_trial(Model& model, const std::vector<ScriptPart>
     }
   }
   return moved;
+}
+
+// An expression in TorchScript.
+struct Typed {
+  std::string value;
+  c10::TypePtr type;
+};
+
+// That of an optional value, which has one.
+Typed without_none(const Typed& all) {
+  const auto optional = all.type->cast<c10::OptionalType>();
+  return optional ? Typed{"torch._unwrap_optional(" + all.value + ")", optional->getElementType()} : all;
 }
 
 LayerPlan with_problem(const std::string& text) {
@@ -118,11 +130,24 @@ torch::jit::Module ScriptProgram::with_variables(const LayerPlan& plan, at::Scal
 }
 
 std::string script_output(const std::string& value, const torch::jit::Module& module,
-                          const std::optional<std::string>& name) {
-  if (name) return fmt::format("{}[{}]", value, nlohmann::json(*name).dump());
+                          const ScriptSource& source) {
   const auto returns = module.get_method("forward").function().getSchema().returns();
-  const bool is_tensor = returns.empty() || returns[0].type()->isSubtypeOf(*at::TensorType::get());
-  return is_tensor ? value : value + "[0]";
+  if (returns.empty()) return value;
+  Typed output = without_none({value, returns[0].type()});
+  if (const auto dict = output.type->cast<c10::DictType>(); dict && source.output)
+    output = {fmt::format("{}[{}]", output.value, nlohmann::json(*source.output).dump()),
+              dict->getValueType()};
+  else if (const auto list = output.type->cast<c10::ListType>())
+    output = {output.value + "[0]", list->getElementType()};
+  else if (const auto tuple = output.type->cast<c10::TupleType>(); tuple && !tuple->elements().empty())
+    output = {output.value + "[0]", tuple->elements()[0]};
+  output = without_none(output);
+  if (output.type->isSubtypeOf(*at::TensorType::get())) return output.value;
+  throw Error(
+      ExitCode::kUsage,
+      "{}: its forward is declared to return {}, and an export could not take a tensor from that; declare "
+      "a Tensor, or a tuple, list or dict of tensors",
+      source.name, returns[0].type()->repr_str());
 }
 
 LayerPlan place_script(const ScriptSource& source, at::ScalarType dtype, const Shape& input_shape,
@@ -138,8 +163,10 @@ LayerPlan place_script(const ScriptSource& source, at::ScalarType dtype, const S
                           ": its module has no trainable parameters; one of torch.jit.freeze has none");
     const auto program = std::make_shared<ScriptProgram>(source);
     plan.program = program;
+    const torch::jit::Module module = script.module;
     const auto model = make_script_model(plan.layers, std::move(script), source, {});
     program->moving = moved_in_trial(*model, parts, input_shape, dtype);
+    script_output("x", module, source);
     return plan;
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUsage) throw;

@@ -42,9 +42,10 @@ class ScriptProgram final : public ModelProgram {
   ScriptSource source_;
 };
 
-// The expression in TorchScript of what `model.output` names of `value`, a text.
+// The expression in TorchScript of the tensor in `value`, a text, which the module returns. Throws
+// Error(kUsage) if the type that its forward declares does not say where the tensor is.
 std::string script_output(const std::string& value, const torch::jit::Module& module,
-                          const std::optional<std::string>& name);
+                          const ScriptSource& source);
 
 // Reads the module and tries it on batches of [n, input_shape], in evaluation and in training mode: what it
 // gives must be [n, outputs]. The problems are those of the file.

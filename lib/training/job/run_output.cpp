@@ -199,10 +199,11 @@ std::string command_on(const std::string& command, const std::filesystem::path& 
 std::string resume_command(const std::filesystem::path& run) { return command_on("run --resume", run); }
 
 // The run's folder, and what a user does with it.
-std::string RunOutput::next_commands() const {
+std::string RunOutput::next_commands(const JobPlan& job) const {
   const std::filesystem::path& run = directory_.path();
   std::vector<std::string> commands = {"report"};
-  if (checkpoint_step_ >= 0) commands = {"eval", "predict", "report", "export --format onnx"};
+  const std::string format = job.spec.model.is_program() ? "torchscript" : "onnx";
+  if (checkpoint_step_ >= 0) commands = {"eval", "predict", "report", "export --format " + format};
   std::string text = fmt::format("The run is in {}. Next:\n", printable(run.string(), 1000));
   for (const std::string& command : commands) {
     text += fmt::format("  {}{}\n", command_on(command, run), command == "predict" ? " FILE..." : "");
@@ -229,7 +230,7 @@ void RunOutput::finish(const JobPlan& job) {
                                summaries_.of(name_of(RunKind::kDistributed)), overhead_)));
   }
   write_summary();
-  console_.on_job_end(next_commands());
+  console_.on_job_end(next_commands(job));
   note_lost_output();
 }
 

@@ -87,7 +87,7 @@ class RunOutput : public EventSink {
   void rewind(const ResumePoint* from);
   // Writes again what somebody has removed from the run's folder, as far as it can be, and says so.
   void keep_files();
-  std::string next_commands() const;
+  std::string next_commands(const JobPlan& job) const;
   void go_on_from(const ResumePoint& from);
   RunEndEvent with_restarts(RunEndEvent end) const;
   void note_lost_output();

@@ -114,13 +114,17 @@ std::string memory_advice(const JobPlan& job, const RunPlan& run, const MemoryIn
   const int64_t own = estimate.parameters + estimate.gradients + estimate.optimizer + estimate.checkpoint;
   const int64_t batch = run.batch.per_replica;
   std::string text = fmt::format(
-      "by the plan a replica needs {} for its parameters, gradients, optimizer and checkpoints, and "
-      "{} for each example, so {} for a batch of {}",
-      human_bytes(own), human_bytes(estimate.per_example), human_bytes(own + batch * estimate.per_example),
-      batch);
+      "by the plan a replica needs {} for its parameters, gradients, optimizer and checkpoints, and ",
+      human_bytes(own));
+  const bool is_program = job.spec.model.is_program();
+  if (is_program)
+    text += "more for what its program keeps of a batch";
+  else
+    text += fmt::format("{} for each example, so {} for a batch of {}", human_bytes(estimate.per_example),
+                        human_bytes(own + batch * estimate.per_example), batch);
   if (run.one_process) return text + "; use a smaller batch, or more replicas";
   const std::string smaller = "; use a smaller batch.per_replica with as many batch.accumulate_steps more";
-  if (job.device_of(0) != "cpu") return text + smaller;
+  if (job.device_of(0) != "cpu" || is_program) return text + smaller;
   // The dataset is already counted in `at_start`.
   int64_t fits = largest_batch(estimate, memory_for_all() / replicas_here, own + at_start.resident);
   if (const auto limit = address_space_limit())

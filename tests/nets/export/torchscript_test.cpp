@@ -12,6 +12,8 @@
 #include "exported_models.h"
 #include "models/model.h"
 #include "models/variables.h"
+#include "script_modules.h"
+#include "torchscript/script_program.h"
 #include "train/small_jobs.h"
 
 namespace dtrain {
@@ -153,6 +155,27 @@ TEST_CASE("variables that are missing are named") {
   NamedTensors variables = copy_variables(*build_model(job.model, at::kFloat, 1));
   variables.front().first = "other.weight";
   CHECK_THROWS_AS(torchscript_model(job.model, job.spec.data, variables), Error);
+}
+
+TEST_CASE("of a user's module the tensor that is trained is exported, from each type that may have it") {
+  using Case = std::tuple<const char*, const char*, const char*>;
+  const auto [type, result, output] = GENERATE(
+      Case{"Tensor", "y", ""}, Case{"Tuple[Tensor, int]", "(y, 1)", ""}, Case{"List[Tensor]", "[y, x]", ""},
+      Case{"Optional[Tensor]", "y", ""}, Case{"Tuple[Optional[Tensor], int]", "(y, 1)", ""},
+      Case{"Optional[Tuple[Tensor, int]]", "(y, 1)", ""}, Case{"Dict[str, Tensor]", "{\"a\": y}", "a"},
+      Case{"Optional[Dict[str, Tensor]]", "{\"a\": y}", "a"});
+  INFO(type);
+  const std::string file = script_bytes(script_returning(result, type));
+  ScriptSource source{"net.pt", "0123", [file] { return file; }, {}, "3 classes need"};
+  if (*output != 0) source.output = output;
+  const LayerPlan plan = place_script(source, at::kFloat, {1, 4, 4}, 3);
+  REQUIRE(plan.problems.empty());
+  const auto model = build_model(plan, at::kFloat, 1);
+  torch::jit::Module module =
+      load_torchscript(torchscript_model(plan, DataSpec(), copy_variables(*model), {.pixels = false}));
+  const at::Tensor batch = numbers_like({5, 1, 4, 4});
+  model->eval();
+  CHECK(at::equal(module.forward({batch}).toTensor(), model->forward(batch)));
 }
 
 }  // namespace

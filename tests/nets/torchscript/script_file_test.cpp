@@ -98,8 +98,9 @@ std::string archive(const std::vector<std::string>& records, uint64_t version,
 }
 
 TEST_CASE("archives that are no modules, or of another version, are refused") {
-  CHECK_THAT(refusal(archive({"data.pkl"}, 3)),
-             ContainsSubstring("is of torch.save, and no module: write it with torch.jit.save"));
+  CHECK_THAT(
+      refusal(archive({"data.pkl"}, 3)),
+      ContainsSubstring("was written by torch.save and contains no module: write it with torch.jit.save"));
   CHECK_THAT(refusal(archive({"data.pkl", "constants.pkl"}, 3)),
              ContainsSubstring("is no TorchScript module"));
   CHECK_THAT(refusal(archive({"data.pkl", "constants.pkl"}, 1000)), ContainsSubstring("version 1000"));
@@ -157,6 +158,18 @@ TEST_CASE("expressions that would exhaust the compiler's stack are refused, and 
     CHECK(problem("", part, 1001) == deep);
   CHECK(problem("[", "-x + torch.neg(x), ", 5000) != deep);
   CHECK(problem("", "x + 1\n  y = ", 5000) != deep);
+}
+
+TEST_CASE("what a module prints goes to standard error, without signs that a terminal obeys") {
+  Script script = read_script(script_bytes(script_printing("a\\033[2J")), at::kFloat);
+  std::ostringstream out, errors;
+  std::streambuf* const before_out = std::cout.rdbuf(out.rdbuf());
+  std::streambuf* const before_errors = std::cerr.rdbuf(errors.rdbuf());
+  script.module.forward({at::ones({2, 1, 4, 4})});
+  std::cout.rdbuf(before_out);
+  std::cerr.rdbuf(before_errors);
+  CHECK(out.str().empty());
+  CHECK(errors.str() == "a\\x1b[2J\n");
 }
 
 TEST_CASE("an error of a module names the lines of its source and the shapes") {

@@ -1,6 +1,10 @@
 // Models that are a user's module.
 #include "torchscript/script_program.h"
 
+#include <ATen/Parallel.h>
+
+#include <cmath>
+
 #include "catch.h"
 #include "core/error.h"
 #include "models/variables.h"
@@ -69,16 +73,28 @@ TEST_CASE("a model of a module computes what the module does, in both modes") {
   }
 }
 
-TEST_CASE("trying a module draws nothing and changes no variable") {
+TEST_CASE("trying a module draws nothing, and leaves the number of threads as it was") {
+  const int before = at::get_num_threads();
+  at::set_num_threads(2);
+  const int threads = at::get_num_threads();
   at::manual_seed(9);
   const at::Tensor next = at::rand({4});
   at::manual_seed(9);
   const LayerPlan plan = placed(script_network());
   CHECK(at::equal(at::rand({4}), next));
-  const Variables variables = named_variables(*built(plan));
-  for (const auto& [name, tensor] : variables) {
-    if (name == "norm.num_batches_tracked") CHECK(tensor.item<int64_t>() == 0);
-  }
+  CHECK(at::get_num_threads() == threads);
+  at::set_num_threads(before);
+}
+
+TEST_CASE("a module is tried on numbers that an embedding takes") {
+  const ScriptUnit unit = new_unit();
+  torch::jit::Module network = script_module(unit);
+  add_parameter(network, "table", numbers_like({2, 3}));
+  network.define(
+      "def forward(self, x: Tensor) -> Tensor:\n"
+      "  numbers = torch.to(torch.flatten(x, 1), 4)\n"
+      "  return torch.sum(torch.embedding(self.table, numbers), [1])\n");
+  CHECK(problem_of(placed(network)).empty());
 }
 
 TEST_CASE("buffers that training changes are those of its norms, also where a module assigns to them") {
@@ -113,6 +129,47 @@ TEST_CASE("frozen modules have no gradients, and their norms keep their statisti
   CHECK(moving_buffers(*model).size() == 3);
 }
 
+TEST_CASE("modules without variables, such as dropouts, are frozen with those around them") {
+  const ScriptUnit unit = new_unit();
+  // Shows its mode in what the network gives.
+  const auto mark = [&unit](int step) {
+    torch::jit::Module module = script_module(unit);
+    module.define("def forward(self, x: Tensor) -> Tensor:\n  return x + " + std::to_string(step) +
+                  ".0 * float(self.training)\n");
+    return module;
+  };
+  const auto block = [&](int64_t inputs, int64_t outputs, int step) {
+    torch::jit::Module module = script_module(unit);
+    module.register_module("drop", mark(step));
+    module.register_module("dense", script_linear(unit, inputs, outputs));
+    module.define("def forward(self, x: Tensor) -> Tensor:\n  return self.dense.forward(x)\n");
+    return module;
+  };
+  torch::jit::Module network = script_module(unit);
+  network.register_module("encoder", block(16, 6, 1));
+  network.register_module("drop", mark(10));
+  network.register_module("head", block(6, 3, 100));
+  network.define(
+      "def forward(self, x: Tensor) -> Tensor:\n"
+      "  x = self.head.forward(self.encoder.forward(torch.flatten(x, 1)))\n"
+      "  return self.head.drop.forward(self.drop.forward(self.encoder.drop.forward(x)))\n");
+  const auto in_training = [&](const std::vector<bool>& trained) {
+    const auto model = built(placed(network));
+    const at::Tensor batch = numbers_like({4, 1, 4, 4});
+    model->train_layers({trained, 0});
+    model->eval();
+    const at::Tensor evaluated = model->forward(batch);
+    model->train(true);
+    return std::lround((model->forward(batch) - evaluated).mean().item<double>());
+  };
+  // Of encoder.dense, head.dense and the whole, which has no variables.
+  CHECK(in_training({}) == 111);
+  CHECK(in_training({true, true, true}) == 111);
+  CHECK(in_training({false, true, false}) == 110);
+  CHECK(in_training({true, false, false}) == 11);
+  CHECK(in_training({false, false, true}) == 0);
+}
+
 TEST_CASE("every parameter has a gradient, also those that no output depends on") {
   torch::jit::Module network = script_network();
   add_parameter(network, "unused", at::ones({2}));
@@ -131,14 +188,7 @@ TEST_CASE("every parameter has a gradient, also those that no output depends on"
 }
 
 TEST_CASE("of several outputs the first is taken, or the one that the spec names") {
-  const auto with_output = [](const std::string& rest, const std::string& returns) {
-    const ScriptUnit unit = new_unit();
-    torch::jit::Module network = script_module(unit);
-    network.register_module("last", script_linear(unit, 16, 3));
-    network.define("def forward(self, x: Tensor) -> " + returns +
-                   ":\n  y = self.last.forward(torch.flatten(x, 1))\n  return " + rest + "\n");
-    return network;
-  };
+  const auto with_output = script_returning;
   const std::string dict = "{\"aux\": torch.sum(y), \"logits\": y}";
   CHECK(built(placed(with_output("(y, torch.sum(y))", "Tuple[Tensor, Tensor]")))->outputs() == 3);
   CHECK(built(placed(with_output("[y, y]", "List[Tensor]")))->outputs() == 3);
@@ -153,9 +203,19 @@ TEST_CASE("of several outputs the first is taken, or the one that the spec names
   CHECK_THAT(problem_of(placed(with_output("1", "int"))), ContainsSubstring("returns int and no tensor"));
 }
 
+TEST_CASE("a type from which no export could take the tensor is refused before the training") {
+  for (const char* type : {"Any", "Tuple[Any, Tensor]", "Union[Tensor, int]"}) {
+    const bool is_tuple = std::string(type).starts_with("Tuple");
+    CHECK_THAT(problem_of(placed(script_returning(is_tuple ? "(y, y)" : "y", type))),
+               ContainsSubstring("net.pt: its forward is declared to return ") &&
+                   ContainsSubstring("declare a Tensor, or a tuple, list or dict of tensors"));
+  }
+}
+
 TEST_CASE("what does not fit the data is a problem that names both shapes") {
   CHECK(problem_of(placed(script_network("self.first.weight"))) ==
-        "net.pt: forward of a batch of [3, 1, 4, 4] gives [6, 16] of Float; 3 classes need [3, 3] of "
+        "net.pt: forward of a batch of [3, 1, 4, 4] gives [6, 16] of Float; 3 classes need [n, 3] (here n = "
+        "3) of "
         "floating-point numbers");
   const LayerPlan wrong = place_script(source_of(script_bytes(script_network())), at::kFloat, {1, 5, 5}, 3);
   CHECK_THAT(problem_of(wrong),
@@ -169,6 +229,24 @@ TEST_CASE("what does not fit the data is a problem that names both shapes") {
   CHECK_THAT(problem_of(placed(none)), ContainsSubstring("net.pt: its module has no trainable parameters"));
   CHECK_THAT(problem_of(place_script(source_of("PK"), at::kFloat, {1, 4, 4}, 3)),
              ContainsSubstring("net.pt: is no TorchScript module"));
+}
+
+TEST_CASE(
+    "an operation that gets no memory is a lack of memory, whatever the interpreter makes of its error") {
+  const std::string text = GENERATE("std::bad_alloc", "could not create a primitive",
+                                    "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED");
+  const auto failing = [](const std::string& why) {
+    return script_network("self.rest(x)",
+                          "def rest(self, x: Tensor) -> Tensor:\n"
+                          "  assert torch.size(x, 0) < 4, \"" +
+                              why +
+                              "\"\n"
+                              "  return self.last.forward(x)\n");
+  };
+  const at::Tensor batch = numbers_like({4, 1, 4, 4});
+  CHECK_THROWS_AS(built(placed(failing(text)))->forward(batch), std::bad_alloc);
+  CHECK_THROWS_WITH(built(placed(failing("could not create a primitive descriptor")))->forward(batch),
+                    ContainsSubstring("fails: could not create a primitive descriptor"));
 }
 
 TEST_CASE("variables are written into a module as into any model") {

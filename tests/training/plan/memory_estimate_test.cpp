@@ -84,5 +84,14 @@ TEST_CASE("the advice is a batch that fits, for the same update") {
              ContainsSubstring("others use"));
 }
 
+TEST_CASE("the advice for a user's module gives no numbers of its batch, which are not known") {
+  JobPlan job = small_job();
+  job.spec.model.kind = "torchscript";
+  const std::string advice = memory_advice(job, job.distributed_run(), {0, 0}, 1);
+  CHECK_THAT(advice, ContainsSubstring("and more for what its program keeps of a batch; use a smaller "
+                                       "batch.per_replica with as many batch.accumulate_steps more"));
+  CHECK_THAT(advice, !ContainsSubstring("others use") && !ContainsSubstring("for each example"));
+}
+
 }  // namespace
 }  // namespace dtrain

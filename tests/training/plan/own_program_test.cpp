@@ -53,7 +53,8 @@ TEST_CASE("what is wrong with the file of a module is a problem of the spec") {
   CHECK_THAT(problems_with(model, {"data.shape=[1, 5, 4]"}),
              ContainsSubstring("mat1 and mat2 shapes cannot be multiplied (3x20 and 16x6)"));
   CHECK_THAT(problems_with(model, {"data.classes=5"}),
-             ContainsSubstring("gives [3, 3] of Float; 5 classes need [3, 5] of floating-point numbers"));
+             ContainsSubstring(
+                 "gives [3, 3] of Float; 5 classes need [n, 5] (here n = 3) of floating-point numbers"));
   write_file(model.file, "no module");
   CHECK_THAT(problems_with(model, {}),
              ContainsSubstring("model.file: " + model.file.string() + ": is no TorchScript module"));
