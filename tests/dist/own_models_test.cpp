@@ -164,6 +164,47 @@ TEST_CASE("a run needs its module's file no more, and does not go on with anothe
   CHECK_THAT(onnx.errors, ContainsSubstring("self (torchscript) has no form in ONNX"));
 }
 
+TEST_CASE("damaged copies of a module's file are told, and intact ones take their place") {
+  const Job job(spec_of("net.pt"));
+  const auto file = job.folder() / "net.pt";
+  write_file(file, script_bytes(script_network()));
+  require_done(run_program(job.run(Job::set({"train.max_steps=3"}))));
+  const std::string run = job.run_folder().string();
+  const auto own = job.run_folder() / "program.pt";
+  fs::rename(file, job.folder() / "moved.pt");
+  require_done(run_program({"validate", (job.run_folder() / "spec.yaml").string()}));
+  const Finished other =
+      run_program(Arguments{"run", "--resume", run} + Job::set({"model.file=/no/such.pt"}));
+  CHECK(other.exit_code == 2);
+  CHECK_THAT(other.errors, ContainsSubstring("/no/such.pt"));
+  fs::remove(own);  // and not the checkpoints' other names of it
+  write_file(own, "damaged");
+  require_done(run_program(Arguments{"run", "--resume", run} + Job::set({"train.max_steps=5"})));
+  const auto last = checkpoints_of(job) / result_of(job).front();
+  fs::remove(last / "program.pt");
+  const Finished absent = run_program({"eval", last.string()});
+  CHECK(absent.exit_code == 7);
+  CHECK_THAT(absent.errors, ContainsSubstring("put the model.file of the run there"));
+  CHECK(run_program({"inspect", last.string()}).exit_code == 7);
+  fs::copy_file(job.folder() / "moved.pt", last / "program.pt");
+  require_done(run_program({"inspect", last.string()}));
+  require_done(run_program({"eval", last.string()}));
+}
+
+TEST_CASE("a job with a module goes on when its folder is removed") {
+  const Job job(noisy_spec());
+  Program program(job.run(Job::set({"train.epochs=100000", "checkpoint.every_steps=200"})));
+  wait_for_checkpoint(job, 200);
+  const auto removed = job.folder() / "removed";
+  fs::rename(job.run_folder(), removed);
+  fs::remove_all(removed);
+  wait_for_checkpoint(job, 400);
+  program.send(SIGTERM);
+  CHECK(program.wait().exit_code == 75);
+  CHECK(fs::is_regular_file(checkpoints_of(job) / result_of(job).front() / "program.pt"));
+  require_done(run_program({"inspect", job.run_folder().string()}));
+}
+
 TEST_CASE("modules train in phases, in bf16, and start from the weights of others") {
   const Job& whole = whole_noisy_training();
   const Job job(noisy_spec());

@@ -15,7 +15,6 @@
 #include "launch/place.h"
 #include "launch/token.h"
 #include "plan/devices.h"
-#include "plan/own_program.h"
 #include "traits/strategies.h"
 
 namespace dtrain {
@@ -99,9 +98,7 @@ JobResult take_part(const JobPlan& job, const Place& place, const MeetingOptions
 ExitCode run_command(const RunOptions& options) {
   leave_write_errors_to_writers();
   catch_requests();
-  LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
-  if (loaded.spec.model.sha256)  // of a run that is resumed
-    loaded.spec.model.kept_file = kept_program(std::filesystem::path(options.spec.spec).parent_path());
+  const LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   const JobSpec& spec = loaded.spec;
   const Place place = loaded.ok() ? find_place(spec.hosts, spec.network.port,
                                                strategy_traits(spec.strategy.kind).is_synchronous)

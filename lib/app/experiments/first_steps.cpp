@@ -23,6 +23,7 @@
 #include "host/host_memory.h"
 #include "metrics/events.h"
 #include "plan/memory_estimate.h"
+#include "plan/own_program.h"
 #include "spec/batch_plan.h"
 #include "spec/print.h"
 #include "spec/schedule_kinds.h"
@@ -75,7 +76,9 @@ class MemoryLimit {
 std::unique_ptr<ChildRun> start(const JobSpec& job, const std::filesystem::path& folder,
                                 std::optional<int64_t> memory) {
   const std::filesystem::path spec = folder / "job.yaml", run = folder / "run";
-  write_file_atomically(spec, print_spec(job));
+  JobSpec written = job;
+  if (written.model.is_program()) written.model.file = program_file(written.model);
+  write_file_atomically(spec, print_spec(written));
   const MemoryLimit limit(memory);
   return std::make_unique<ChildRun>(std::vector<std::string>{spec.string(), "--run-dir", run.string()}, run,
                                     folder / "run.log");

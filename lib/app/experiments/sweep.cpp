@@ -73,7 +73,8 @@ JobPlan plan_point(JobSpec spec, DatasetInfo data, bool strong, SweepPoint& poin
   // With both, a strong point's passes are at most as large as the spec's.
   if (!strong || !spec.batch.global) spec.batch.per_replica = strong ? std::nullopt : point.per_replica_batch;
   spec.batch.global = strong ? std::optional(point.global_batch) : std::nullopt;
-  const LoadedSpec loaded = parse_spec(print_spec(spec), "sweep");
+  LoadedSpec loaded = parse_spec(print_spec(spec), "sweep");
+  loaded.spec.model.kept_file = spec.model.kept_file;
   PlannedJob planned = plan_job(loaded, data);
   if (!planned.ok()) {
     const Problem& problem = planned.problems.front();

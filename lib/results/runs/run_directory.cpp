@@ -19,6 +19,7 @@
 #include "core/patterns.h"
 #include "core/text.h"
 #include "job_file/load.h"
+#include "spec/program_file.h"
 
 namespace dtrain {
 namespace {
@@ -153,7 +154,7 @@ bool is_log_of_a_replica(const std::string& name) {
 
 void remove_run(const RunDirectory& run) {
   std::vector<fs::path> ours = {run.spec_file(), run.plan_file(), run.metrics_file(),
-                                run.path() / "summary.json"};
+                                run.path() / "summary.json", run.path() / kProgramFile};
   std::error_code error;
   for (fs::directory_iterator entry(run.logs(), error), end; !error && entry != end; entry.increment(error)) {
     if (is_log_of_a_replica(entry->path().filename())) ours.push_back(entry->path());

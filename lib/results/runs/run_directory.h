@@ -34,7 +34,8 @@ class RunDirectory {
   // Without `directory`: makes a new folder, numbered -2, -3, ... if the name is taken. With `directory`: the
   // folder must be absent or empty. `overwrite` also accepts a folder that is surely a run (it has a logs
   // folder and a metrics.jsonl whose first line is an event, or that is empty beside a valid spec.yaml) and
-  // removes from it spec.yaml, plan.json, metrics.jsonl, summary.json and the logs of replicas, nothing else.
+  // removes from it spec.yaml, plan.json, program.pt, metrics.jsonl, summary.json and the logs of replicas,
+  // nothing else.
   // Otherwise throws Error, with nothing removed. Also throws Error if the file system refuses.
   static RunDirectory create(const RunDirectoryOptions& options);
 

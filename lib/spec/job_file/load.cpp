@@ -13,6 +13,7 @@
 #include "job_file/rules.h"
 #include "job_file/values.h"
 #include "spec/fields.h"
+#include "spec/program_file.h"
 #include "traits/objectives.h"
 #include "yaml/yaml_tree.h"
 
@@ -349,9 +350,13 @@ LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrid
   // The folder of a pipe, or of /dev/stdin and /dev/fd/3, means nothing to its reader.
   const bool in_folder = path != "-" && std::filesystem::is_regular_file(path) &&
                          std::filesystem::absolute(path).native().rfind("/dev/", 0) != 0;
-  return parse(text, name,
-               in_folder ? std::filesystem::absolute(path).parent_path() : std::filesystem::current_path(),
-               overrides);
+  const std::filesystem::path folder =
+      in_folder ? std::filesystem::absolute(path).parent_path() : std::filesystem::current_path();
+  LoadedSpec loaded = parse(text, name, folder, overrides);
+  const auto file = loaded.positions.find("model.file");  // one of an override is not the run's
+  if (in_folder && file != loaded.positions.end() && file->second.file == name)
+    loaded.spec.model.kept_file = folder / kProgramFile;
+  return loaded;
 }
 
 LoadedSpec parse_spec(const std::string& text, const std::string& name, const Overrides& overrides) {

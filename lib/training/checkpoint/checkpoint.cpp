@@ -1,16 +1,24 @@
 #include "checkpoint/checkpoint.h"
 
 #include <ATen/ATen.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <torch/headeronly/version.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
+#include "core/checksum.h"
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "safetensors/disk.h"
+#include "spec/program_file.h"
 
 namespace dtrain {
 namespace {
@@ -76,13 +84,60 @@ FileReport inspect_file(const fs::path& checkpoint, const std::string& name, con
   return report;
 }
 
+Descriptor open_to_read(const fs::path& path) {
+  return Descriptor(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+FileChecksums checksums_of_program(const fs::path& path) {
+  const Descriptor file = open_to_read(path);
+  if (file.get() < 0) refuse(path, std::string("cannot open: ") + std::strerror(errno));
+  FileChecksums found;
+  Checksum all;
+  std::vector<char> piece(size_t{1} << 20);
+  while (const ssize_t got = ::read(file.get(), piece.data(), piece.size())) {
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) refuse(path, std::string("cannot read: ") + std::strerror(errno));
+    all.add(piece.data(), static_cast<size_t>(got));
+    found.bytes += got;
+  }
+  found.header = all.text();
+  return found;
+}
+
+FileReport inspect_program(const fs::path& checkpoint, const FileChecksums& saved,
+                           std::vector<std::string>& problems) {
+  FileReport report;
+  report.name = kProgramFile;
+  try {
+    const fs::path path = plain_file(checkpoint, kProgramFile);
+    const FileChecksums found = checksums_of_program(path);
+    if (found.bytes != saved.bytes || found.header != saved.header)
+      refuse(path, "is damaged: its checksum does not match");
+  } catch (const Error& error) {
+    report.problem = std::string(error.what()) + "; put the model.file of the run there, if you have it";
+    problems.push_back(*report.problem);
+  }
+  return report;
+}
+
+void sync_file(const fs::path& path) {
+  const Descriptor file = open_to_read(path);
+  if (file.get() < 0) fail_to_save(path, "open the file");
+  if (::fsync(file.get()) != 0) fail_to_save(path, "write the file to the disk");
+}
+
 // A second name for the run's copy; where the file system has none, another copy.
 void keep_beside(const fs::path& folder, const fs::path& program) {
-  if (program.empty()) return;
-  const fs::path own = folder / program.filename();
+  const fs::path own = folder / kProgramFile;
   std::error_code failed;
   fs::create_hard_link(program, own, failed);
-  if (failed) fs::copy_file(program, own);
+  if (!failed) return;
+  fs::copy_file(program, own, failed);
+  if (failed) {
+    errno = failed.value();
+    fail_to_save(own, "copy the model's program");
+  }
+  sync_file(own);
 }
 
 void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
@@ -93,7 +148,10 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   const Metadata metadata = {{"format", "pt"}};  // tells other readers that tensors are row-major
   manifest.files[kModelFile] = write_safetensors(path / kModelFile, checkpoint.model, metadata);
   manifest.files[kOptimizerFile] = write_safetensors(path / kOptimizerFile, checkpoint.optimizer, metadata);
-  keep_beside(path, checkpoint.program);
+  if (!checkpoint.program.path.empty()) {
+    keep_beside(path, checkpoint.program.path);
+    manifest.files[kProgramFile] = checkpoint.program.saved;
+  }
   const std::string text = manifest_text(manifest);
   NewFile file(path / kManifestFile);
   file.write(text.data(), text.size());
@@ -102,6 +160,13 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
 }
 
 }  // namespace
+
+KeptProgram settled_program(const fs::path& path) {
+  if (path.empty()) return {};
+  sync_file(path);
+  sync_folder(path.parent_path());
+  return {path, checksums_of_program(path)};
+}
 
 fs::path save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
   make_checkpoint_folder(folder);
@@ -150,6 +215,8 @@ CheckpointReport inspect_checkpoint(const fs::path& path) {
     const FileChecksums* saved = manifest ? &manifest->files.at(name) : nullptr;
     report.files.push_back(inspect_file(path, name, saved, report.problems));
   }
+  if (manifest && manifest->files.contains(kProgramFile))
+    report.files.push_back(inspect_program(path, manifest->files.at(kProgramFile), report.problems));
   return report;
 }
 

@@ -25,12 +25,20 @@
 
 namespace dtrain {
 
+// A file that is kept beside the tensors, if the model is a program.
+struct KeptProgram {
+  std::filesystem::path path;  // empty: there is none
+  FileChecksums saved;
+};
+
+// Returns when the file at `path`, which may be empty, and its name are on the disk. Throws Error.
+KeptProgram settled_program(const std::filesystem::path& path);
+
 struct Checkpoint {
   NamedTensors model;      // parameters and buffers
   NamedTensors optimizer;  // the state of the optimizer and of the random generators
   TrainingState state;
-  // A file that is kept beside them, if the model is a program; empty: it is none.
-  std::filesystem::path program = {};
+  KeptProgram program = {};
 };
 
 // Saves into folder/step-NNNNNNNNN (step-NNNNNNNNN.suspect if state.suspicion is set). Creates `folder` if

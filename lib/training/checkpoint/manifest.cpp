@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "safetensors/strict_json.h"
+#include "spec/program_file.h"
 
 namespace dtrain {
 namespace {
@@ -146,7 +147,8 @@ namespace {
 Manifest manifest_of(const Json& json) {
   Manifest manifest;
   manifest.state = training_state_from(json.at("state"));
-  for (const char* name : {kModelFile, kOptimizerFile}) {
+  for (const char* name : {kModelFile, kOptimizerFile, kProgramFile}) {
+    if (name == kProgramFile && !json.at("files").contains(name)) continue;
     const Json& file = json.at("files").at(name);
     FileChecksums& checksums = manifest.files[name];
     checksums.bytes = count_at(file, "bytes");

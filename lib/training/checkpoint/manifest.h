@@ -58,7 +58,8 @@ std::string problem_of(const TrainingState& state);
 
 struct Manifest {
   TrainingState state;
-  std::map<std::string, FileChecksums> files;  // by file name; always both files
+  // By file name; always both files. Of a program, `header` is the checksum of the whole file.
+  std::map<std::string, FileChecksums> files;
 };
 
 // The manifest as text: JSON whose last line is the checksum of everything before it. Throws Error(kBug) if

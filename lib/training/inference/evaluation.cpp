@@ -67,9 +67,12 @@ Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job) {
 
 LoadedSpec spec_of_checkpoint(const std::filesystem::path& checkpoint, const Overrides& overrides) {
   const TrainingState state = read_manifest(checkpoint).state;
-  LoadedSpec loaded = parse_spec(state.spec, "the checkpoint's spec", overrides);
+  const std::string name = "the checkpoint's spec";
+  LoadedSpec loaded = parse_spec(state.spec, name, overrides);
   loaded.spec.data.saved_table = state.table;
-  loaded.spec.model.kept_file = kept_program(checkpoint);
+  const auto file = loaded.positions.find("model.file");  // one of an override is not the run's
+  if (file != loaded.positions.end() && file->second.file == name)
+    loaded.spec.model.kept_file = checkpoint / kProgramFile;
   if (measures_pixels(loaded.spec.data))
     loaded.refuse("data.image",
                   "a trained model keeps the numbers that were measured for it; leave out `measured`");

@@ -35,7 +35,8 @@ JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hos
                                         fmt::format("batch.global={}", run.batch.global),
                                         fmt::format("batch.per_replica={}", run.batch.per_replica)};
   if (!job.spec.hosts.empty()) overrides.push_back(fmt::format("hosts=[{}]", join(hosts)));
-  const LoadedSpec spec = parse_spec(print_spec(job.spec), "the job's spec", {overrides, {"batch"}});
+  LoadedSpec spec = parse_spec(print_spec(job.spec), "the job's spec", {overrides, {"batch"}});
+  spec.spec.model.kept_file = job.spec.model.kept_file;
   PlannedJob fewer = plan_job(spec, job.data, {.hosts = count, .by = "the list of hosts left"});
   if (!fewer.ok()) refuse(fewer.problems.front().to_string());
   return std::move(fewer.job);

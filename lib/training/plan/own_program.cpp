@@ -24,21 +24,52 @@ std::string checked_bytes(const std::string& path, const std::string& sha256) {
               sha256);
 }
 
+bool has_sha256(const fs::path& path, const std::string& sha256) {
+  std::error_code none;
+  if (!fs::is_regular_file(fs::symlink_status(path, none))) return false;
+  try {
+    return hexadecimal(sha256_of_file(path)) == sha256;
+  } catch (const Error&) {  // cannot be read
+    return false;
+  }
+}
+
 }  // namespace
+
+std::string program_file(const ModelSpec& spec) {
+  if (spec.sha256 && !spec.kept_file.empty()) {
+    if (has_sha256(spec.kept_file, *spec.sha256)) return spec.kept_file;
+    std::error_code end;
+    for (fs::directory_iterator entry(fs::path(spec.kept_file).parent_path() / "checkpoints", end), none;
+         !end && entry != none; entry.increment(end)) {
+      if (has_sha256(entry->path() / kProgramFile, *spec.sha256)) return entry->path() / kProgramFile;
+    }
+  }
+  return spec.file.value_or("");
+}
 
 LayerPlan place_program(const ModelSpec& spec, const Shape& input_shape, int64_t outputs,
                         const std::string& needed_for) {
-  const std::string path = spec.kept_file.empty() ? spec.file.value_or("") : spec.kept_file;
+  const std::string path = program_file(spec);
   ScriptSource source{path, spec.sha256.value_or(""), {}, spec.output, needed_for};
   if (needed_for.empty()) source.needs = fmt::format("{} classes need", outputs);
   try {
     if (source.sha256.empty()) source.sha256 = hexadecimal(sha256(checked_bytes(path, "")));
+    if (spec.sha256 && path == spec.file) checked_bytes(path, *spec.sha256);
   } catch (const Error& error) {
     LayerPlan plan;
-    plan.problems.push_back({0, error.what()});
+    const std::string copy =
+        spec.kept_file.empty() ? "" : kept_program(fs::path(spec.kept_file).parent_path());
+    plan.problems.push_back(
+        {0, copy.empty()
+                ? error.what()
+                : fmt::format("{}; the copy {} is not of that file, or is damaged: put the file with "
+                              "this model.sha256 in its place",
+                              error.what(), copy)});
     return plan;
   }
-  source.read = [path, sha256 = source.sha256] { return checked_bytes(path, sha256); };
+  // The file may be another by then: the folder of a run may be removed while it trains.
+  source.read = [spec, sha256 = source.sha256] { return checked_bytes(program_file(spec), sha256); };
   return place_script(source, dtype_from_name(spec.dtype), input_shape, outputs);
 }
 

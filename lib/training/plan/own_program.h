@@ -7,12 +7,15 @@
 
 #include "models/layers.h"
 #include "plan/job_plan.h"
+#include "spec/program_file.h"
 
 namespace dtrain {
 
-constexpr const char* kProgramFile = "program.pt";  // in the folder of a run and of a checkpoint
+// The file of the model, which every command reads: the copy spec.kept_file if its SHA-256 is spec.sha256,
+// one of the checkpoints beside it if that is damaged or gone, else spec.file.
+std::string program_file(const ModelSpec& spec);
 
-// The modules of the model that spec.file, or a copy of it, describes. What is wrong with it is a problem.
+// The modules of the model that this file describes. What is wrong with it is a problem.
 LayerPlan place_program(const ModelSpec& spec, const Shape& input_shape, int64_t outputs,
                         const std::string& needed_for);
 

@@ -124,7 +124,7 @@ JobPlan plan_from(const json& document, const std::filesystem::path& folder) {
     const LoadedSpec loaded = parse_spec(document.at("spec").get<std::string>(), "spec");
     if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
     job.spec = loaded.spec;
-    if (!folder.empty()) job.spec.model.kept_file = kept_program(folder);
+    if (!folder.empty()) job.spec.model.kept_file = folder / kProgramFile;
     each_of_data(job.data, reading_from(document.at("data")));
     job.model = layers_of(job.spec, job.data);
     job.bytes_per_parameter = bytes_per_parameter(job.spec.model);

@@ -44,7 +44,8 @@ Resumption resume_from(const std::filesystem::path& path, const StorePtr& store,
 
 RunCheckpoints::RunCheckpoints(const JobPlan& job, const RunPlan& run, const std::filesystem::path& folder,
                                bool leads, EventSink& sink, StorePtr store)
-    : spec_(job.spec.checkpoint),
+    : job_(job),
+      spec_(job.spec.checkpoint),
       saves_(saves_checkpoints(job, run)),
       leads_(leads),
       run_(run.name()),
@@ -54,7 +55,7 @@ RunCheckpoints::RunCheckpoints(const JobPlan& job, const RunPlan& run, const std
       last_time_(steady_seconds()) {
   if (!saves_ || !leads_) return;
   make_checkpoint_folder(folder_);
-  program_ = keep_program(job, folder_.parent_path());
+  program_ = settled_program(keep_program(job, folder_.parent_path()));
   // A run that resumes from a checkpoint reads the metrics up to there: they are in their file before it is.
   writer_ = std::make_unique<CheckpointWriter>(folder_, spec_, [this] { sink_.settle(); });
 }
@@ -96,6 +97,8 @@ void RunCheckpoints::save(Checkpoint checkpoint, double since) {
   std::error_code told_by_the_writer;
   std::filesystem::create_directories(folder_.parent_path(),
                                       told_by_the_writer);  // if somebody has removed it
+  if (std::error_code none; !program_.path.empty() && !std::filesystem::exists(program_.path, none))
+    program_ = settled_program(keep_program(job_, folder_.parent_path()));
   checkpoint.program = program_;
   writer_->save(std::move(checkpoint));
   event.stall_ms = (steady_seconds() - since) * 1e3;

@@ -71,6 +71,7 @@ class RunCheckpoints {
   std::optional<Resumption> return_to_best(int64_t step);
 
  private:
+  const JobPlan& job_;
   const CheckpointSpec& spec_;
   bool saves_;
   bool leads_;
@@ -78,7 +79,7 @@ class RunCheckpoints {
   std::filesystem::path folder_;
   EventSink& sink_;
   StorePtr store_;
-  std::filesystem::path program_;             // of rank 0: keep_program()
+  KeptProgram program_;                       // of rank 0: keep_program()
   std::unique_ptr<CheckpointWriter> writer_;  // of rank 0
   std::optional<CheckpointEvent> writing_;    // sent when the checkpoint is on the disk
   double last_time_ = 0;

@@ -122,6 +122,7 @@ TEST_CASE("overwrite replaces a run and keeps what is not dtrain's") {
   const fs::path path = folder.path() / "run";
   leave_a_run(path);
   write_file(path / "notes.txt", "x");
+  write_file(path / "program.pt", "x");
   fs::create_directory(path / "plots");
   write_file(path / "logs" / "mine.txt", "x");
   write_file(path / "logs" / "server.log", "x");

@@ -48,6 +48,27 @@ TEST_CASE("what is saved is loaded, bit for bit, and nothing else lies there") {
   }
 }
 
+TEST_CASE("a program that is kept beside the tensors is checked, too") {
+  const TemporaryFolder folder;
+  Checkpoint checkpoint = small_checkpoint(3);
+  checkpoint.program = settled_program(write_file(folder / "program.pt", "a program"));
+  const fs::path path = save_checkpoint(folder / "checkpoints", checkpoint);
+  CHECK(inspect_checkpoint(path).problems.empty());
+  CHECK(inspect_checkpoint(path).files.back().name == "program.pt");
+  expect_same(load_checkpoint(path), checkpoint);
+  write_file(path / "program.pt", "a damage!");
+  REQUIRE(inspect_checkpoint(path).problems.size() == 1);
+  CHECK_THAT(inspect_checkpoint(path).problems[0],
+             ContainsSubstring("program.pt: is damaged: its checksum does not match; put the model.file"));
+  fs::remove(path / "program.pt");
+  REQUIRE(inspect_checkpoint(path).problems.size() == 1);
+  CHECK_THAT(inspect_checkpoint(path).problems[0], ContainsSubstring("cannot open: No such file"));
+  fs::remove(folder / "program.pt");
+  checkpoint.state.step += 1;
+  CHECK_THAT(failure_of(ExitCode::kUsage, [&] { save_checkpoint(folder / "checkpoints", checkpoint); }),
+             ContainsSubstring("cannot copy the model's program: No such file"));
+}
+
 TEST_CASE("numbers of the state survive exactly, and what JSON cannot hold is left out") {
   const TemporaryFolder folder;
   constexpr int64_t kMany = 1'000'000'000'000;

@@ -11,6 +11,7 @@
 #include "plan/planned_step.h"
 #include "rendezvous/crypto.h"
 #include "script_modules.h"
+#include "spec/print.h"
 #include "torch/csrc/jit/serialization/import.h"
 #include "train/assembly.h"
 #include "train/small_jobs.h"
@@ -85,6 +86,45 @@ TEST_CASE("a plan keeps a copy of the module beside it, and replicas read that")
   write_plan(plan, read);  // as a restart does
   write_file(model.folder / kProgramFile, "changed");
   CHECK_THROWS_WITH(read_plan(plan), ContainsSubstring("no model that can be built"));
+}
+
+// A run's spec in the folder, which is the module's.
+fs::path spec_of_run(const OwnModel& model, const JobPlan& job) {
+  return write_file(model.folder / "spec.yaml", print_spec(job.spec));
+}
+
+TEST_CASE("the copy beside a spec is used only if it is of the job's file") {
+  const OwnModel model;
+  const JobPlan job = small_job(model.overrides());
+  const fs::path spec = spec_of_run(model, job), copy = model.folder / kProgramFile;
+  const auto used = [&](const Overrides& overrides = {}) {
+    return program_file(load_spec(spec, overrides).spec.model);
+  };
+  CHECK(used() == model.file.string());
+  write_file(copy, "unrelated");
+  CHECK(used() == model.file.string());
+  CHECK(plan_job(load_spec(spec), find_dataset).ok());
+  fs::copy_file(model.file, copy, fs::copy_options::overwrite_existing);
+  CHECK(used() == copy.string());
+  CHECK(used({{"model.file=/no/such.pt"}, {}}) == "/no/such.pt");
+  CHECK(used({{}, {"model.sha256"}}) == model.file.string());
+  fs::remove(model.file);
+  CHECK(plan_job(load_spec(spec), find_dataset).ok());
+}
+
+TEST_CASE("a checkpoint's copy takes the place of the run's, and without any the error says what to do") {
+  const OwnModel model;
+  const JobPlan job = small_job(model.overrides());
+  const fs::path spec = spec_of_run(model, job);
+  write_file(model.folder / kProgramFile, "damaged");
+  const fs::path checkpoint = model.folder / "checkpoints/step-000000001";
+  fs::create_directories(checkpoint);
+  fs::rename(model.file, checkpoint / kProgramFile);
+  CHECK(program_file(load_spec(spec).spec.model) == (checkpoint / kProgramFile).string());
+  CHECK(plan_job(load_spec(spec), find_dataset).ok());
+  fs::remove(checkpoint / kProgramFile);
+  CHECK_THAT(problems_of(plan_job(load_spec(spec), find_dataset)),
+             ContainsSubstring("put the file with this model.sha256 in its place"));
 }
 
 TEST_CASE("a copy that is a symbolic link is none") {
