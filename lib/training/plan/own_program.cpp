@@ -20,8 +20,8 @@ std::string checked_bytes(const std::string& path, const std::string& sha256) {
   const std::string found = hexadecimal(dtrain::sha256(bytes));
   if (sha256.empty() || found == sha256) return bytes;
   throw Error(ExitCode::kUsage,
-              "{}: is another file than the job's: its SHA-256 is {}, and model.sha256 is {}", path, found,
-              sha256);
+              "{}: is not the file that the job began with: its SHA-256 is {}, and model.sha256 is {}", path,
+              found, sha256);
 }
 
 bool has_sha256(const fs::path& path, const std::string& sha256) {

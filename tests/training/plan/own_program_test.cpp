@@ -50,7 +50,7 @@ TEST_CASE("what is wrong with the file of a module is a problem of the spec") {
   CHECK_THAT(problems_with(model, {"model.file=/no/such.pt"}),
              ContainsSubstring("model.file: /no/such.pt: cannot open: No such file"));
   CHECK_THAT(problems_with(model, {"model.sha256=" + std::string(64, '0')}),
-             ContainsSubstring("net.pt: is another file than the job's: its SHA-256 is "));
+             ContainsSubstring("net.pt: is not the file that the job began with: its SHA-256 is "));
   CHECK_THAT(problems_with(model, {"data.shape=[1, 5, 4]"}),
              ContainsSubstring("mat1 and mat2 shapes cannot be multiplied (3x20 and 16x6)"));
   CHECK_THAT(problems_with(model, {"data.classes=5"}),
@@ -106,8 +106,8 @@ TEST_CASE("the copy beside a spec is used only if it is of the job's file") {
   CHECK(plan_job(load_spec(spec), find_dataset).ok());
   fs::copy_file(model.file, copy, fs::copy_options::overwrite_existing);
   CHECK(used() == copy.string());
-  CHECK(used({{"model.file=/no/such.pt"}, {}}) == "/no/such.pt");
-  CHECK(used({{}, {"model.sha256"}}) == model.file.string());
+  CHECK(used({"model.file=/no/such.pt"}) == "/no/such.pt");
+  CHECK(used(Overrides(std::vector<std::string>{}, {"model.sha256"})) == model.file.string());
   fs::remove(model.file);
   CHECK(plan_job(load_spec(spec), find_dataset).ok());
 }
