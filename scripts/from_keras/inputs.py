@@ -3,7 +3,7 @@
 import dataclasses
 
 from problems import Fields, is_count, is_number
-from values import Base
+from values import UNLIKE, Base
 
 
 def numbers_in(value):
@@ -98,6 +98,9 @@ class Inputs(Base):
                 for one in ("horizontal", "vertical")
                 if one in mode
             ]
+            return value
+        if node.kind in UNLIKE:
+            self.report.note(f"{node.place} is left out: dtrain has none; {UNLIKE[node.kind]} is like it")
             return value
         factor = fields.raw("factor")
         low, high = factor if isinstance(factor, list) and len(factor) == 2 else (factor, factor)

@@ -7,7 +7,7 @@ import re
 from convolutions import Convolutions
 from inputs import Inputs
 from problems import Fields, is_count, shown
-from values import ACTIVATIONS, KINDS, Value, Variable, activation_name
+from values import ACTIVATIONS, KINDS, UNLIKE, Value, Variable, activation_name
 
 
 class Converter(Convolutions, Inputs):
@@ -184,6 +184,7 @@ class Converter(Convolutions, Inputs):
             "Normalization": self.normalization,
             "RandomFlip": self.random,
             "RandomRotation": self.random,
+            **dict.fromkeys(UNLIKE, self.random),
             "TrueDivide": self.constant,
             "Divide": self.constant,
             "Multiply": self.constant,

@@ -78,7 +78,8 @@ def data_lines(data, network, steps, scaling_text, augment):
         lines += ["  split: {test: 0.2}            # the part to evaluate on, unless the folder has train/ and test/"]
     else:
         shape = " x ".join(map(str, [data.channels, *data.size])) if data.has_pixels else f"{data.units_in} numbers"
-        what = "its class, counted from 0" if data.classes else f"{data.units} numbers"
+        numbers = "1 number" if data.units == 1 else f"{data.units} numbers"
+        what = "its class, counted from 0" if data.classes else numbers
         say = (
             f"an .npz file with x_train (of each example {shape}), y_train (of each {what}), x_test and y_test; or a"
             " table, with dataset: csv (docs/tables.md)"
@@ -207,8 +208,7 @@ def loss_comment(job):
     training = job.training
     last = {"cross_entropy": "softmax", "binary_cross_entropy": "sigmoid"}.get(training.loss)
     if last:
-        lines += comment(f"The last {last} is part of the loss here, so that the last layer has none (as with"
-                         " from_logits=True).")  # fmt: skip
+        lines += comment(f"The loss has the {last}, so that the last layer has none (as with from_logits=True).")
     if training.loss == "cross_entropy":
         lines += comment("Targets are classes, counted from 0, and no one-hot vectors.")
     if not training.compiled:

@@ -4,6 +4,7 @@ from problems import Fields, is_number, plain, shown
 from values import activation_name
 
 OPTIMIZERS = ("Adam", "AdamW", "SGD", "RMSprop", "Lion")
+USUAL_OPTIMIZER = {"kind": "adam", "learning_rate": 0.001, "epsilon": 1e-7}
 LOSSES = {
     "cross_entropy": ("sparsecategoricalcrossentropy", "categoricalcrossentropy"),
     "binary_cross_entropy": ("binarycrossentropy",),
@@ -80,14 +81,18 @@ def read(compiled, output, entries, converter, report):
     if training.compiled:
         read_loss(training, compiled.get("loss"), output, units)
         optimizer = compiled.get("optimizer", compiled.get("optimizer_config"))
-        read_optimizer(training, optimizer)
+        if optimizer is None:  # Keras 3 leaves it out where the model was saved as .h5 before
+            report.note("the file has no optimizer: this is adam with Keras' numbers")
+            training.optimizer = dict(USUAL_OPTIMIZER)
+        else:
+            read_optimizer(training, optimizer)
         for name in ("metrics", "weighted_metrics"):
             read_metrics(training, compiled.get(name), f"compile, {name}")
         if compiled.get("loss_weights") not in (None, [1.0], [1], 1, 1.0):
             report.problem("compile, loss_weights", "has no counterpart", "weight classes: train.loss.class_weights")
     else:
         guess_loss(training, output, units)
-        training.optimizer = {"kind": "adam", "learning_rate": 0.001, "epsilon": 1e-7}
+        training.optimizer = dict(USUAL_OPTIMIZER)
     read_penalties(training, converter)
     read_types(training, converter)
     if len(converter.synchronized) > 1:

@@ -16,11 +16,14 @@ KINDS = (
 ADVICE = {
     "Lambda": "dtrain runs no code from a file: write its computation into the data, or as layers",
     "Concatenate": "dtrain's branches are added: Add",
-    "RandomZoom": "save the model without it; data.augment has random_resized_crop",
-    "RandomCrop": "save the model without it; data.augment has random_crop",
-    "RandomContrast": "save the model without it; data.augment has color_jitter",
-    "RandomBrightness": "save the model without it; data.augment has color_jitter",
-    "RandomTranslation": "save the model without it; data.augment has random_crop",
+}
+# Layers that change pictures in training alone, and what in data.augment is like them.
+UNLIKE = {
+    "RandomZoom": "data.augment's random_resized_crop",
+    "RandomCrop": "data.augment's random_crop",
+    "RandomContrast": "data.augment's color_jitter",
+    "RandomBrightness": "data.augment's color_jitter",
+    "RandomTranslation": "data.augment's random_crop",
 }
 CHANNELS_FIRST = "save the model with channels_last; dtrain turns the images itself"
 PADDING_ADVICE = (
