@@ -260,14 +260,16 @@ claim("a loss with a field", "  loss: {kind: huber, delta: 0.5}" in huber)
 claim("accumulated batches", "  global: 128" in train_lines(logits, optimizer("Adam", gradient_accumulation_steps=4)))
 claim("numbers as they were written", plain(0.0010000000474974513), 0.001)
 
-claim("a file that has lost its optimizer", "  optimizer: {kind: adam, learning_rate: 0.001, epsilon: 1.0e-07}" in train_lines(logits, None))
+claim("a file that has lost its optimizer",
+      "  optimizer: {kind: adam, learning_rate: 0.001, epsilon: 1.0e-07}" in train_lines(logits, None))  # fmt: skip
 zoomed = sequential(
     layer("InputLayer", "input", batch_shape=[None, 8, 8, 3]),
     layer("RandomZoom", "zoom", height_factor=0.1),
     layer("Flatten", "flatten"),
     layer("Dense", "head", units=3),
 )
-claim("what only changes pictures while Keras trains", "layer 'zoom' (RandomZoom) is left out" in " ".join(text_of(zoomed).replace("\n# ", " ").split()))
+note = " ".join(text_of(zoomed).replace("\n# ", " ").split())
+claim("what only changes pictures in training", "layer 'zoom' (RandomZoom) is left out" in note)
 
 # What has no counterpart is found at once.
 
