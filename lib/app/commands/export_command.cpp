@@ -50,7 +50,8 @@ ExitCode export_command(const ExportOptions& options) {
   if (!opened) return ExitCode::kUsage;
   const auto& [point, job] = *opened;
   const std::string extension = options.format == "torchscript" ? "pt" : options.format;
-  const std::filesystem::path path = options.out.value_or(fmt::format("{}.{}", job.spec.name, extension));
+  const std::filesystem::path path = options.out.value_or(fmt::format(
+      "{}{}.{}", job.spec.name, job.spec.model.is_program() ? "-trained" : "", extension));  // not model.file
   if (!options.overwrite) require_absent(path, "--out names another");
   const NamedTensors model = load_model(point.checkpoint);
   Metadata metadata = model_description(job, point.state);

@@ -63,27 +63,37 @@ at::Tensor example_batch(int64_t examples, Shape shape, at::ScalarType dtype) {
 }
 
 // The parts whose buffers a pass in training changes. Batches of two sizes: of a module that was traced, one
-// may have become part of it.
-std::set<std::string> moved_in_trial(Model& model, const std::vector<ScriptPart>& parts, const Shape& shape,
+// may have become part of it. Throws Error(kUsage) if passes in evaluation mode change any, or differ.
+std::set<std::string> moved_in_trial(const std::string& file, Model& model,
+                                     const std::vector<ScriptPart>& parts, const Shape& shape,
                                      at::ScalarType dtype) {
   const at::NoGradGuard no_grad;
   const Traceless traceless;
-  model.eval();
-  model.forward(example_batch(3, shape, dtype));
   std::vector<std::vector<at::Tensor>> before;
   for (const ScriptPart& part : parts) {
     for (at::Tensor& buffer : before.emplace_back(buffers_of(part))) buffer = buffer.clone();
   }
+  const auto moved = [&] {
+    std::set<std::string> names;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const std::vector<at::Tensor> now = buffers_of(parts[i]);
+      for (size_t k = 0; k < now.size(); ++k) {
+        if (!at::equal(now[k], before[i][k])) names.insert(parts[i].name);
+      }
+    }
+    return names;
+  };
+  model.eval();
+  const at::Tensor once = model.forward(example_batch(3, shape, dtype)).clone();
+  const at::Tensor again = model.forward(example_batch(3, shape, dtype));
+  if (!moved().empty() || !at::allclose(once, again, 1e-3, 1e-3, /*equal_nan=*/true))
+    throw Error(ExitCode::kUsage,
+                "{}: it trains in evaluations, too: its batch norms move, or its dropouts drop; write it by "
+                "torch.jit.script, as torch.jit.trace keeps what they did in one call",
+                file);
   model.train(true);
   model.forward(example_batch(2, shape, dtype));
-  std::set<std::string> moved;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const std::vector<at::Tensor> now = buffers_of(parts[i]);
-    for (size_t k = 0; k < now.size(); ++k) {
-      if (!at::equal(now[k], before[i][k])) moved.insert(parts[i].name);
-    }
-  }
-  return moved;
+  return moved();
 }
 
 // An expression in TorchScript.
@@ -165,7 +175,7 @@ LayerPlan place_script(const ScriptSource& source, at::ScalarType dtype, const S
     plan.program = program;
     const torch::jit::Module module = script.module;
     const auto model = make_script_model(plan.layers, std::move(script), source, {});
-    program->moving = moved_in_trial(*model, parts, input_shape, dtype);
+    program->moving = moved_in_trial(source.name, *model, parts, input_shape, dtype);
     script_output("x", module, source);
     return plan;
   } catch (const Error& error) {

@@ -49,8 +49,8 @@ const Fields<PhaseSpec>& phase_fields() {
       PHASE(trainable, .doc = "the layers to train; the others are frozen, with their moving statistics. head: the "
             "last dense or conv2d layer, or everything after a network without its top; last_layers: so many at the "
             "end of the list that `dtrain plan` shows; names may have a `*` for any text",
-            .bounds = between(1, 10000), .length = {1, 1000}, .pattern = "[A-Za-z0-9_*]{1,64}",
-            .made_of = "up to 64 letters, digits, '_' and '*'"),
+            .bounds = between(1, 10000), .length = {1, 1000}, .pattern = "[A-Za-z0-9_.*]{1,200}",
+            .made_of = "up to 200 letters, digits, '_', '.' and '*'"),
       PHASE(learning_rate, .doc = "the learning rate before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
             .otherwise = "`train.optimizer.learning_rate`", .when = {{"schedule"}, schedules_of_the_rate()}),
       PHASE(cache_features, .doc = "auto: compute the outputs of the frozen layers before the first trained one "

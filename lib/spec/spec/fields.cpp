@@ -154,7 +154,7 @@ Fields<JobSpec> batch_and_model_fields() {
           "keeps", .pattern = "[0-9a-f]{64}", .made_of = "64 digits of 0 to 9 and a to f",
           .otherwise = "that of the file when a run begins", .when = kProgram),
       JOB(model.output, .doc = "the entry with the outputs, where the network returns a dict",
-          .otherwise = "of several outputs the first", .when = kProgram),
+          .otherwise = "of several outputs the first; a dict needs it", .when = kProgram),
       JOB(model.dtype, .doc = "the type of weights and activations", .choices = &kDtypes),
       JOB(model.weights, .doc = "start from the weights of this run, checkpoint or .safetensors file of `dtrain "
           "export` or [scripts/convert_weights](models.md#pretrained-weights) instead of initial ones; relative to the "

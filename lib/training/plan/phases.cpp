@@ -156,6 +156,7 @@ std::string layer_suggestion(const std::string& name, const LayerPlan& model) {
   for (const PlacedLayer& layer : model.layers) {
     if (layer.parameters > 0) names.push_back(layer.name);
   }
+  std::erase(names, name);  // a head that the model does not have
   const std::string meant = did_you_mean(name, names);
   return meant.empty() ? "; dtrain plan lists the layers" : meant;
 }
