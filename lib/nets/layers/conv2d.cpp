@@ -77,7 +77,8 @@ double operations_of_conv2d(const PlacedLayer& layer) {
   const auto outputs = static_cast<double>(bounded_product(layer.output_shape));
   const ConvFields& own = conv_fields(layer);
   const auto kernel = static_cast<double>(own.kernel_size * own.kernel_size);
-  return 2 * outputs * kernel * static_cast<double>(layer.input_shape.at(0) / own.groups);
+  const int64_t of_group = layer.input_shape.at(0) / own.groups;
+  return 2 * outputs * kernel * static_cast<double>(of_group);
 }
 
 // Whether Winograd's filtering computes it where a batch is large enough.
@@ -176,7 +177,7 @@ struct KernelMemory {
     return whole_lines_of_floats(weights_of(*work.layer)) + scratch;
   }
   // Puts the gradient that is in `weight` in its place, [filters, channels, kernel, kernel].
-  void put_gradient(const LayerWork& work, at::Tensor gradient, bool adds) const {
+  void put_gradient(const LayerWork& work, const at::Tensor& gradient, bool adds) const {
     const int64_t filters = work.weight.size(0), channels = work.weight.size(1);
     const at::Tensor turned =
         at::from_blob(weight, {filters, work.weight.numel() / filters / channels, channels}, at::kFloat)
