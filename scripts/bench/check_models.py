@@ -4,7 +4,6 @@ import contextlib
 import json
 import pathlib
 import shutil
-import subprocess
 import sys
 
 import numpy
@@ -13,6 +12,7 @@ import torchvision
 
 import convert_weights
 import safetensors_file
+from differences import Failures, command, difference, report
 
 CLASSES = 5
 BATCH = 8
@@ -52,29 +52,6 @@ strategy: {{kind: one_device}}
 model: {{kind: resnet, depth: 50, bottleneck_stride: first, weights: {weights}}}
 train: {{max_steps: 0}}
 """
-
-
-class Failures:
-    count = 0
-
-
-def report(what, difference, most):
-    passed = difference <= most
-    Failures.count += not passed
-    print(f"{'ok    ' if passed else 'FAILED'} {what}: {difference:.1e} (at most {most:.0e})", flush=True)
-
-
-def difference(ours, theirs):
-    """The largest difference, as a part of the largest number."""
-    theirs = numpy.asarray(theirs, numpy.float64)
-    return float(numpy.abs(numpy.asarray(ours) - theirs).max() / max(numpy.abs(theirs).max(), 1e-30))
-
-
-def command(*arguments):
-    done = subprocess.run([str(one) for one in arguments], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, arguments))}\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def events_of(run, kind):

@@ -14,6 +14,7 @@ import check_networks
 
 sys.path.append(str(pathlib.Path(__file__).parent.with_name("bench")))
 import safetensors_file  # noqa: E402
+from differences import Failures, command, difference, report  # noqa: E402
 
 EXAMPLES, BATCH, STEPS = 8, 8, 10
 MOST_OUTPUTS, MOST_TRAINED, MOST_LOSSES = 1e-5, 1e-4, 2e-2  # relative differences
@@ -25,30 +26,6 @@ SCALES = {  # what a lesson does to pixels before the model
     **dict.fromkeys(("resnet50", "resnet101"), keras.applications.resnet.preprocess_input),
     **dict.fromkeys(("vgg16", "vgg19", "vgg16_top"), keras.applications.vgg16.preprocess_input),
 }
-
-
-class Failures:
-    count = 0
-
-
-def report(what, difference, most):
-    passed = difference <= most
-    Failures.count += not passed
-    print(f"{'ok    ' if passed else 'FAILED'} {what}: {difference:.1e} (at most {most:.0e})", flush=True)
-
-
-def difference(ours, theirs):
-    """The largest difference, as a part of the largest number."""
-    theirs = numpy.asarray(theirs, numpy.float64)
-    ours = numpy.asarray(ours, numpy.float64).reshape(theirs.shape)
-    return float(numpy.abs(ours - theirs).max() / max(numpy.abs(theirs).max(), 1e-30))
-
-
-def command(*arguments):
-    done = subprocess.run([str(one) for one in arguments], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, arguments))}\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def set_type(name):

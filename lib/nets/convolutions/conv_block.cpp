@@ -26,15 +26,15 @@ struct Workplace {
   float* maxima;    // [maxima, filters]
   float* gradient;  // of the weight, as turn_weight() has it, and [filters] of the bias
 
-  static int64_t columns_size(const ConvBlock& block) {
+  static int64_t columns_size(const ConvSize& block) {
     return whole_lines_of_floats(std::max(block.pixels() * block.window(), direct_scratch(block)));
   }
-  static int64_t size(const ConvBlock& block) {
+  static int64_t size(const ConvSize& block) {
     return columns_size(block) + 2 * whole_lines_of_floats(block.pixels() * block.filters) +
            whole_lines_of_floats(block.maxima() * block.filters) +
            whole_lines_of_floats((block.window() + 1) * block.filters);
   }
-  static Workplace of(const ConvBlock& block, float* memory) {
+  static Workplace of(const ConvSize& block, float* memory) {
     Workplace place{};
     place.columns = memory;
     place.planes = place.columns + columns_size(block);
@@ -46,13 +46,13 @@ struct Workplace {
 };
 
 // The weight, [filters, window], with filters innermost: all together, or in groups.
-int64_t lanes_of(const ConvBlock& block) { return is_direct(block) ? direct_lanes(block) : block.filters; }
-void turn_weight(const ConvBlock& block, const float* weight, float* turned) {
+int64_t lanes_of(const ConvSize& block) { return is_direct(block) ? direct_lanes(block) : block.filters; }
+void turn_weight(const ConvSize& block, const float* weight, float* turned) {
   const int64_t lanes = lanes_of(block), of_group = lanes * block.window();
   for (int64_t at = 0; at < block.filters * block.window(); at += of_group)
     transpose(lanes, block.window(), weight + at, turned + at);
 }
-void turn_back(const ConvBlock& block, const float* turned, float* weight) {
+void turn_back(const ConvSize& block, const float* turned, float* weight) {
   const int64_t lanes = lanes_of(block), of_group = lanes * block.window();
   for (int64_t at = 0; at < block.filters * block.window(); at += of_group)
     transpose(block.window(), lanes, turned + at, weight + at);
@@ -61,7 +61,7 @@ void turn_back(const ConvBlock& block, const float* turned, float* weight) {
 // Calls visit(begin, end, from) for each row of `columns`, of `block.columns` numbers: those from `begin` to
 // `end` are the numbers `from`, `from` + stride, ... of the image; the others are padding.
 template <class Visit>
-void visit_rows(const ConvBlock& block, const Visit& visit) {
+void visit_rows(const ConvSize& block, const Visit& visit) {
   for (int64_t number = 0; number < block.window(); ++number) {
     const int64_t channel = number / (block.kernel * block.kernel);
     const int64_t down = number / block.kernel % block.kernel - block.padded_above;
@@ -81,7 +81,7 @@ void visit_rows(const ConvBlock& block, const Visit& visit) {
   }
 }
 
-void gather_columns(const ConvBlock& block, const float* image, float* columns) {
+void gather_columns(const ConvSize& block, const float* image, float* columns) {
   visit_rows(block, [&](int64_t begin, int64_t end, int64_t from) {
     std::fill(columns, columns + begin, 0.0F);
     if (block.stride == 1) {
@@ -95,7 +95,7 @@ void gather_columns(const ConvBlock& block, const float* image, float* columns) 
 }
 
 // The reverse: adds up what belongs to the same number of the image.
-void scatter_columns(const ConvBlock& block, const float* columns, float* image) {
+void scatter_columns(const ConvSize& block, const float* columns, float* image) {
   std::fill_n(image, block.channels * block.height * block.width, 0.0F);
   visit_rows(block, [&](int64_t begin, int64_t end, int64_t from) {
     if (block.stride == 1) {
@@ -109,7 +109,7 @@ void scatter_columns(const ConvBlock& block, const float* columns, float* image)
 
 // The rectified maxima of four pixels, and which of the four each is.
 struct Maxima {
-  [[gnu::always_inline]] static void run(const ConvBlock* block, const float* __restrict pixels,
+  [[gnu::always_inline]] static void run(const ConvSize* block, const float* __restrict pixels,
                                          float* __restrict maxima, int32_t* __restrict argmaxes) {
     const int64_t filters = block->filters, row = block->columns * filters;
     for (int64_t y = 0; y < block->rows / 2; ++y) {
@@ -136,7 +136,7 @@ struct Maxima {
 
 // The gradients of the pixels from those of the maxima.
 struct Spread {
-  [[gnu::always_inline]] static void run(const ConvBlock* block, const float* __restrict maxima,
+  [[gnu::always_inline]] static void run(const ConvSize* block, const float* __restrict maxima,
                                          const int32_t* __restrict argmaxes, float* __restrict pixels) {
     const int64_t filters = block->filters, row = block->columns * filters;
     for (int64_t y = 0; y < block->rows / 2; ++y) {
@@ -166,7 +166,7 @@ struct AddColumns {
 };
 
 // What no maximum is taken of, in the last row and column of an odd size, has no gradient.
-void clear_rest(const ConvBlock& block, float* pixels) {
+void clear_rest(const ConvSize& block, float* pixels) {
   const int64_t row = block.columns * block.filters;
   if (block.rows % 2 == 1) std::fill_n(pixels + (block.rows - 1) * row, row, 0.0F);
   if (block.columns % 2 == 0) return;
@@ -174,7 +174,7 @@ void clear_rest(const ConvBlock& block, float* pixels) {
     std::fill_n(pixels + (y + 1) * row - block.filters, block.filters, 0.0F);
 }
 
-void spread_gradient(const ConvBlock& block, const float* output_gradient, const int32_t* argmaxes,
+void spread_gradient(const ConvSize& block, const float* output_gradient, const int32_t* argmaxes,
                      const Workplace& place) {
   transpose(block.filters, block.maxima(), output_gradient, place.maxima);
   clear_rest(block, place.pixels);
@@ -182,7 +182,7 @@ void spread_gradient(const ConvBlock& block, const float* output_gradient, const
 }
 
 // Leaves the maxima in `place`.
-void forward_by_products(const ConvBlock& block, const float* image, const float* weight, const float* bias,
+void forward_by_products(const ConvSize& block, const float* image, const float* weight, const float* bias,
                          int32_t* argmaxes, const Workplace& place) {
   gather_columns(block, image, place.columns);
   for (int64_t filter = 0; bias != nullptr && filter < block.filters; ++filter)
@@ -194,7 +194,7 @@ void forward_by_products(const ConvBlock& block, const float* image, const float
 }
 
 // Adds to the gradients in `place`.
-void weights_by_products(const ConvBlock& block, const float* image, const float* output_gradient,
+void weights_by_products(const ConvSize& block, const float* image, const float* output_gradient,
                          const int32_t* argmaxes, const Workplace& place) {
   spread_gradient(block, output_gradient, argmaxes, place);
   gather_columns(block, image, place.columns);
@@ -205,7 +205,7 @@ void weights_by_products(const ConvBlock& block, const float* image, const float
 }
 
 // `turned`: the weight, [window, filters].
-void input_by_products(const ConvBlock& block, const float* output_gradient, const int32_t* argmaxes,
+void input_by_products(const ConvSize& block, const float* output_gradient, const int32_t* argmaxes,
                        const float* turned, float* image_gradient, const Workplace& place) {
   spread_gradient(block, output_gradient, argmaxes, place);
   transpose(block.pixels(), block.filters, place.pixels, place.planes);
@@ -217,13 +217,13 @@ void input_by_products(const ConvBlock& block, const float* output_gradient, con
 struct ImageSizes {
   int64_t input;
   int64_t output;
-  explicit ImageSizes(const ConvBlock& block)
+  explicit ImageSizes(const ConvSize& block)
       : input(block.channels * block.height * block.width), output(block.maxima() * block.filters) {}
 };
 
 // Calls work(group, its workplace, image) for all images, group by group.
 void for_each_image(
-    const ConvBlock& block, float* scratch, const std::function<void(const Workplace&, int64_t image)>& work,
+    const ConvSize& block, float* scratch, const std::function<void(const Workplace&, int64_t image)>& work,
     const std::function<void(const Workplace&)>& begin = [](const Workplace&) {}) {
   run_blocks(kGroups, [&](int64_t group) {
     const Workplace place = Workplace::of(block, scratch + group * Workplace::size(block));
@@ -235,16 +235,14 @@ void for_each_image(
 
 }  // namespace
 
-int64_t conv_block_scratch(const ConvBlock& block) {
+int64_t conv_block_scratch(const ConvSize& block) {
   const int64_t weight = whole_lines_of_floats(block.window() * block.filters);
   return kGroups * Workplace::size(block) + weight + std::max(weight, whole_lines_of_floats(block.filters));
 }
 
-int64_t conv_block_argmaxes(const ConvBlock& block) {
-  return block.examples * block.maxima() * block.filters;
-}
+int64_t conv_block_argmaxes(const ConvSize& block) { return block.examples * block.maxima() * block.filters; }
 
-void conv_block_forward(const ConvBlock& block, const float* input, const float* weight, const float* bias,
+void conv_block_forward(const ConvSize& block, const float* input, const float* weight, const float* bias,
                         float* output, int32_t* argmaxes, float* scratch) {
   const ImageSizes sizes(block);
   const bool direct = is_direct(block);
@@ -268,7 +266,7 @@ void conv_block_forward(const ConvBlock& block, const float* input, const float*
   });
 }
 
-void conv_block_backward_input(const ConvBlock& block, const float* output_gradient, const int32_t* argmaxes,
+void conv_block_backward_input(const ConvSize& block, const float* output_gradient, const int32_t* argmaxes,
                                const float* weight, float* input_gradient, float* scratch) {
   const ImageSizes sizes(block);
   const bool direct = has_direct_input(block);
@@ -293,7 +291,7 @@ void conv_block_backward_input(const ConvBlock& block, const float* output_gradi
   });
 }
 
-void conv_block_backward_weights(const ConvBlock& block, const float* input, const float* output_gradient,
+void conv_block_backward_weights(const ConvSize& block, const float* input, const float* output_gradient,
                                  const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
                                  bool adds, float* scratch) {
   const ImageSizes sizes(block);

@@ -1,52 +1,37 @@
 // A convolution, its rectifier and its 2x2 maximum in one pass, forward and backward, an image at a time:
 // what lies between them stays in the second-level cache, and backward touches only the pixel that was the
 // maximum.
+//
+// max_pool2x2(relu(conv(x, w) + b)): x is [examples, channels, height, width], w [filters, channels, kernel,
+// kernel], b [filters], the result [examples, filters, rows / 2, columns / 2]; all are float32, row-major,
+// without gaps. Not-a-number wins a maximum.
 #pragma once
 
 #include <cstdint>
 
+#include "convolutions/conv_size.h"
+
 namespace dtrain {
-
-// max_pool2x2(relu(conv(x, w) + b)): x is [examples, channels, height, width], w [filters, channels, kernel,
-// kernel], b [filters], the result [examples, filters, rows / 2, columns / 2]; all are float32, row-major,
-// without gaps. Not-a-number wins a maximum.
-struct ConvBlock {
-  int64_t examples = 0;
-  int64_t channels = 0;
-  int64_t height = 0;
-  int64_t width = 0;
-  int64_t filters = 0;
-  int64_t kernel = 1;
-  int64_t stride = 1;
-  int64_t padded_above = 0;
-  int64_t padded_left = 0;
-  int64_t rows = 0;  // of the convolution's result, before the maximum
-  int64_t columns = 0;
-
-  int64_t pixels() const { return rows * columns; }
-  int64_t maxima() const { return (rows / 2) * (columns / 2); }
-  int64_t window() const { return channels * kernel * kernel; }  // numbers that make a pixel
-};
 
 // In `argmaxes`, beside 0 to 3: the maximum was rectified to 0, so no pixel gets its gradient.
 inline constexpr int32_t kNoArgmax = 4;
 
 // How many numbers each of the functions below needs as `scratch`, and how many int32 forward leaves in
 // `argmaxes` for backward.
-int64_t conv_block_scratch(const ConvBlock& block);
-int64_t conv_block_argmaxes(const ConvBlock& block);
+int64_t conv_block_scratch(const ConvSize& block);
+int64_t conv_block_argmaxes(const ConvSize& block);
 
 // `bias` may be null.
-void conv_block_forward(const ConvBlock& block, const float* input, const float* weight, const float* bias,
+void conv_block_forward(const ConvSize& block, const float* input, const float* weight, const float* bias,
                         float* output, int32_t* argmaxes, float* scratch);
 
 // From the gradient of the result that of the input.
-void conv_block_backward_input(const ConvBlock& block, const float* output_gradient, const int32_t* argmaxes,
+void conv_block_backward_input(const ConvSize& block, const float* output_gradient, const int32_t* argmaxes,
                                const float* weight, float* input_gradient, float* scratch);
 
 // From the gradient of the result those of the weight and the bias, which may be null. `adds`: to what is
 // there.
-void conv_block_backward_weights(const ConvBlock& block, const float* input, const float* output_gradient,
+void conv_block_backward_weights(const ConvSize& block, const float* input, const float* output_gradient,
                                  const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
                                  bool adds, float* scratch);
 

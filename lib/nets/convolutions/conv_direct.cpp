@@ -16,7 +16,7 @@ constexpr int64_t kMostWeights = 40'000;  // more do not stay near enough to the
 constexpr int64_t kWide = 32, kNarrow = 16;
 
 // The image, or a copy with its padding in `scratch`.
-const float* padded(const ConvBlock& block, const float* image, float* scratch) {
+const float* padded(const ConvSize& block, const float* image, float* scratch) {
   if (!is_padded(block)) return image;
   const int64_t height = padded_height(block), width = padded_width(block);
   std::fill_n(scratch, block.channels * height * width, 0.0F);
@@ -47,7 +47,7 @@ struct Forward {
   using Numbers = Vector<kLanes>;
   using Bits = decltype(Numbers{} < Numbers{});
 
-  [[gnu::always_inline]] static void run(const ConvBlock* block, const float* image, const float* weight,
+  [[gnu::always_inline]] static void run(const ConvSize* block, const float* image, const float* weight,
                                          const float* bias, float* maxima, int32_t* argmaxes) {
     const int64_t filters = block->filters, window = block->window();
     for (int64_t filter = 0; filter < filters; filter += kLanes * kVectors) {
@@ -58,7 +58,7 @@ struct Forward {
   }
 
  private:
-  [[gnu::always_inline]] static void of_filters(const ConvBlock& block, const float* image,
+  [[gnu::always_inline]] static void of_filters(const ConvSize& block, const float* image,
                                                 const float* weight, const float* bias, float* maxima,
                                                 int32_t* argmaxes) {
     const int64_t filters = block.filters, channels = block.channels, columns = block.columns / 2;
@@ -128,7 +128,7 @@ struct Backward {
   using Numbers = Vector<kLanes>;
   using Bits = decltype(Numbers{} < Numbers{});
 
-  [[gnu::always_inline]] static void run(const ConvBlock* block, const float* image, const float* gradient,
+  [[gnu::always_inline]] static void run(const ConvSize* block, const float* image, const float* gradient,
                                          const int32_t* argmaxes, float* weight_gradient,
                                          float* bias_gradient) {
     const int64_t filters = block->filters, width = padded_width(*block);
@@ -188,7 +188,7 @@ struct Backward {
 
 // Calls call(kernel, lanes), both as constants.
 template <class Call>
-void with_sizes(const ConvBlock& block, const Call& call) {
+void with_sizes(const ConvSize& block, const Call& call) {
   const auto with_lanes = [&](auto kernel) {
     direct_lanes(block) == kWide ? call(kernel, std::integral_constant<int64_t, kWide>())
                                  : call(kernel, std::integral_constant<int64_t, kNarrow>());
@@ -199,14 +199,14 @@ void with_sizes(const ConvBlock& block, const Call& call) {
 
 }  // namespace
 
-bool is_direct(const ConvBlock& block) {
+bool is_direct(const ConvSize& block) {
   return (block.kernel == 3 || block.kernel == 5) && block.stride == 1 && block.filters % kNarrow == 0 &&
          block.window() * block.filters <= kMostWeights;
 }
 
-int64_t direct_lanes(const ConvBlock& block) { return block.filters % kWide == 0 ? kWide : kNarrow; }
+int64_t direct_lanes(const ConvSize& block) { return block.filters % kWide == 0 ? kWide : kNarrow; }
 
-int64_t direct_scratch(const ConvBlock& block) {
+int64_t direct_scratch(const ConvSize& block) {
   return (block.channels + std::max<int64_t>(block.channels, 4)) * padded_plane(block);
 }
 
@@ -216,7 +216,7 @@ bool are_moderate(const float* numbers, int64_t count) {
   return result;
 }
 
-void direct_forward(const ConvBlock& block, const float* image, const float* weight, const float* bias,
+void direct_forward(const ConvSize& block, const float* image, const float* weight, const float* bias,
                     bool moderate, float* maxima, int32_t* argmaxes, float* scratch) {
   const float* const from = padded(block, image, scratch);
   const auto run = [&](auto kernel, auto lanes, auto is_moderate) {
@@ -230,7 +230,7 @@ void direct_forward(const ConvBlock& block, const float* image, const float* wei
   });
 }
 
-void direct_backward_weights(const ConvBlock& block, const float* image, const float* maxima_gradient,
+void direct_backward_weights(const ConvSize& block, const float* image, const float* maxima_gradient,
                              const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
                              float* scratch) {
   const float* const from = padded(block, image, scratch);

@@ -9,47 +9,47 @@
 namespace dtrain {
 
 // Whether the functions below can compute this block, and do so faster than by products.
-bool is_direct(const ConvBlock& block);
+bool is_direct(const ConvSize& block);
 
 // How many numbers each of them needs as `scratch`.
-int64_t direct_scratch(const ConvBlock& block);
+int64_t direct_scratch(const ConvSize& block);
 
 // Of an image with its padding.
-inline int64_t padded_height(const ConvBlock& block) { return block.rows - 1 + block.kernel; }
-inline int64_t padded_width(const ConvBlock& block) { return block.columns - 1 + block.kernel; }
-inline int64_t padded_plane(const ConvBlock& block) { return padded_height(block) * padded_width(block); }
-inline bool is_padded(const ConvBlock& block) {
+inline int64_t padded_height(const ConvSize& block) { return block.rows - 1 + block.kernel; }
+inline int64_t padded_width(const ConvSize& block) { return block.columns - 1 + block.kernel; }
+inline int64_t padded_plane(const ConvSize& block) { return padded_height(block) * padded_width(block); }
+inline bool is_padded(const ConvSize& block) {
   return padded_height(block) != block.height || padded_width(block) != block.width;
 }
 
 // In the next two, weights are in groups of so many filters, [filters / lanes, window, lanes].
-int64_t direct_lanes(const ConvBlock& block);
+int64_t direct_lanes(const ConvSize& block);
 
 // Whether all are so far from infinity that sums of their products are numbers.
 bool are_moderate(const float* numbers, int64_t count);
 
 // One image, [channels, height, width]. `maxima` and `argmaxes` are [maxima, filters]. `moderate`: the
 // weights and biases are.
-void direct_forward(const ConvBlock& block, const float* image, const float* weight, const float* bias,
+void direct_forward(const ConvSize& block, const float* image, const float* weight, const float* bias,
                     bool moderate, float* maxima, int32_t* argmaxes, float* scratch);
 
 // Adds to `weight_gradient` and `bias_gradient` what one image gives, from the gradient of the maxima.
-void direct_backward_weights(const ConvBlock& block, const float* image, const float* maxima_gradient,
+void direct_backward_weights(const ConvSize& block, const float* image, const float* maxima_gradient,
                              const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
                              float* scratch);
 
 // The same for AVX2 and AVX-512; false: neither is in use. `image` has its padding; `scratch` has room for
 // four channels.
-bool permuted_backward_weights(const ConvBlock& block, const float* image, const float* maxima_gradient,
+bool permuted_backward_weights(const ConvSize& block, const float* image, const float* maxima_gradient,
                                const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
                                float* scratch);
 
 // Whether the next function can compute a block that is_direct().
-bool has_direct_input(const ConvBlock& block);
+bool has_direct_input(const ConvSize& block);
 
 // The gradient of one image from that of the maxima. Here the weight is [filters, kernel, kernel, channels].
 // Passes over those filters only whose maximum was not rectified, and their pixel only.
-void direct_backward_input(const ConvBlock& block, const float* maxima_gradient, const int32_t* argmaxes,
+void direct_backward_input(const ConvSize& block, const float* maxima_gradient, const int32_t* argmaxes,
                            const float* weight, float* image_gradient, float* scratch);
 
 }  // namespace dtrain

@@ -34,7 +34,7 @@ struct BackwardInput {
     }
   }
 
-  [[gnu::always_inline]] static void run(const ConvBlock* block, const float* gradient,
+  [[gnu::always_inline]] static void run(const ConvSize* block, const float* gradient,
                                          const int32_t* argmaxes, const float* weight, float* image) {
     const int64_t channels = block->channels, width = padded_width(*block);
     const std::array<int64_t, 5> pixel_of_argmax = {0, 1, width, width + 1, 0};
@@ -65,9 +65,9 @@ struct BackwardInput {
 
 }  // namespace
 
-bool has_direct_input(const ConvBlock& block) { return is_direct(block) && block.channels % kLanes == 0; }
+bool has_direct_input(const ConvSize& block) { return is_direct(block) && block.channels % kLanes == 0; }
 
-void direct_backward_input(const ConvBlock& block, const float* maxima_gradient, const int32_t* argmaxes,
+void direct_backward_input(const ConvSize& block, const float* maxima_gradient, const int32_t* argmaxes,
                            const float* weight, float* image_gradient, float* scratch) {
   const int64_t height = padded_height(block), width = padded_width(block), channels = block.channels;
   std::fill_n(scratch, channels * height * width, 0.0F);

@@ -27,7 +27,7 @@ constexpr __mmask16 kAll = 0xffff;
 template <int64_t kKernel, int64_t kVectors>
 class PermutedWeights {
  public:
-  [[DTRAIN_AVX512]] static void run(const ConvBlock& block, const float* image, const float* gradient,
+  [[DTRAIN_AVX512]] static void run(const ConvSize& block, const float* image, const float* gradient,
                                     const int32_t* argmaxes, float* weight_gradient, float* bias_gradient) {
     const int64_t lanes = direct_lanes(block), plane = padded_plane(block);
     for (int64_t filter = 0; filter < block.filters; filter += kVectors * kVector) {
@@ -43,7 +43,7 @@ class PermutedWeights {
   static constexpr int64_t kPlaces = kKernel * kKernel;
 
   // The sums of all places stay in registers, from the first maximum to the last.
-  [[DTRAIN_AVX512, gnu::always_inline]] static inline void of_channel(const ConvBlock& block,
+  [[DTRAIN_AVX512, gnu::always_inline]] static inline void of_channel(const ConvSize& block,
                                                                       const float* plane,
                                                                       const float* gradient,
                                                                       const int32_t* argmaxes, float* weight,
@@ -112,7 +112,7 @@ class PermutedWeights {
 template <int64_t kKernel>
 class NarrowPermutedWeights {
  public:
-  [[DTRAIN_AVX2]] static void run(const ConvBlock& block, const float* image, const float* gradient,
+  [[DTRAIN_AVX2]] static void run(const ConvSize& block, const float* image, const float* gradient,
                                   const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
                                   float* squares) {
     const int64_t lanes = direct_lanes(block), width = padded_width(block), maxima = block.rows / 2;
@@ -151,7 +151,7 @@ class NarrowPermutedWeights {
 
   // The places from kFirst to kLast of a window, some filters and one channel.
   template <int64_t kFirst, int64_t kLast>
-  [[DTRAIN_AVX2, gnu::always_inline]] static inline void add_rows(const ConvBlock& block, int64_t rows,
+  [[DTRAIN_AVX2, gnu::always_inline]] static inline void add_rows(const ConvSize& block, int64_t rows,
                                                                   const float* squares, const float* gradient,
                                                                   const int32_t* argmaxes, float* weight,
                                                                   float* bias) {
@@ -187,7 +187,7 @@ class NarrowPermutedWeights {
 
 }  // namespace
 
-bool permuted_backward_weights(const ConvBlock& block, const float* image, const float* gradient,
+bool permuted_backward_weights(const ConvSize& block, const float* image, const float* gradient,
                                const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
                                float* scratch) {
   if (instructions() == Instructions::kAvx2) {
@@ -213,7 +213,7 @@ bool permuted_backward_weights(const ConvBlock& block, const float* image, const
 
 #else
 
-bool dtrain::permuted_backward_weights(const ConvBlock&, const float*, const float*, const int32_t*, float*,
+bool dtrain::permuted_backward_weights(const ConvSize&, const float*, const float*, const int32_t*, float*,
                                        float*, float*) {
   return false;
 }

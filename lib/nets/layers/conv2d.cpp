@@ -92,7 +92,7 @@ const float* bias_of(const LayerWork& work) {
   return work.bias.defined() ? work.bias.const_data_ptr<float>() : nullptr;
 }
 
-ConvBlock conv_block(const LayerWork& work) {
+ConvSize size_of_conv(const LayerWork& work) {
   const PlacedLayer& layer = *work.layer;
   const Window2d window = conv2d_window(layer);
   return {.examples = work.examples,
@@ -109,17 +109,17 @@ ConvBlock conv_block(const LayerWork& work) {
 }
 
 void block(const LayerWork& work) {
-  conv_block_forward(conv_block(work), work.input, work.weight.const_data_ptr<float>(), bias_of(work),
+  conv_block_forward(size_of_conv(work), work.input, work.weight.const_data_ptr<float>(), bias_of(work),
                      work.output, work.argmaxes(), work.scratch);
 }
 
 void block_backward_input(const LayerWork& work) {
-  conv_block_backward_input(conv_block(work), work.output_gradient, work.argmaxes(),
+  conv_block_backward_input(size_of_conv(work), work.output_gradient, work.argmaxes(),
                             work.weight.const_data_ptr<float>(), work.input_gradient, work.scratch);
 }
 
 void block_backward_weights(const LayerWork& work, bool adds) {
-  conv_block_backward_weights(conv_block(work), work.input, work.output_gradient, work.argmaxes(),
+  conv_block_backward_weights(size_of_conv(work), work.input, work.output_gradient, work.argmaxes(),
                               work.weight_gradient, work.bias_gradient, adds, work.scratch);
 }
 
@@ -127,8 +127,8 @@ const LayerPasses kConvBlock = {
     .forward = block,
     .backward_input = block_backward_input,
     .backward_weights = block_backward_weights,
-    .scratch = [](const LayerWork& work) { return conv_block_scratch(conv_block(work)); },
-    .kept = [](const LayerWork& work) { return conv_block_argmaxes(conv_block(work)); }};
+    .scratch = [](const LayerWork& work) { return conv_block_scratch(size_of_conv(work)); },
+    .kept = [](const LayerWork& work) { return conv_block_argmaxes(size_of_conv(work)); }};
 
 // A convolution, the relu after it and the 2x2 max_pool2d after that are computed at once.
 LayerMatch match_conv_block(const std::vector<PlacedLayer>& layers, size_t first) {
@@ -214,26 +214,10 @@ DenseSize dense_of(const LayerWork& work) {
   return {work.examples * output[1] * output[2], work.layer->input_shape[0], output[0]};
 }
 
-PatchConv patches_of(const LayerWork& work) {
-  const Shape &input = work.layer->input_shape, &output = work.layer->output_shape;
-  const Window2d window = conv2d_window(*work.layer);
-  return {.examples = work.examples,
-          .channels = input[0],
-          .height = input[1],
-          .width = input[2],
-          .filters = output[0],
-          .kernel = window.size,
-          .stride = window.stride,
-          .padded_above = window.rows.before,
-          .padded_left = window.columns.before,
-          .rows = output[1],
-          .columns = output[2]};
-}
-
 int64_t conv_scratch(const LayerWork& work) {
   if (is_winograd(work)) return KernelMemory::size(work, winograd_scratch(winograd_of(work)));
   if (is_dense(work)) return dense_scratch(dense_of(work));
-  return is_grouped(work) ? 0 : KernelMemory::size(work, patches_scratch(patches_of(work)));
+  return is_grouped(work) ? 0 : KernelMemory::size(work, patches_scratch(size_of_conv(work)));
 }
 
 // By LibTorch: the gradients that `wanted` names, of the input (padded_input()) and the weight.
@@ -292,7 +276,7 @@ void conv_backward_weights(const LayerWork& work, bool adds) {
                            /*bias_gradient=*/nullptr, adds, work.scratch);
   } else if (!is_grouped(work)) {
     const KernelMemory memory(work);
-    patches_backward_weights(patches_of(work), work.input, work.output_gradient, memory.weight,
+    patches_backward_weights(size_of_conv(work), work.input, work.output_gradient, memory.weight,
                              memory.scratch);
     memory.put_gradient(work, gradient, adds);
   } else {

@@ -11,8 +11,8 @@
 namespace dtrain {
 namespace {
 
-ConvBlock block_of(int64_t examples, int64_t channels, int64_t side, int64_t filters, int64_t kernel,
-                   int64_t stride, int64_t above, int64_t below) {
+ConvSize block_of(int64_t examples, int64_t channels, int64_t side, int64_t filters, int64_t kernel,
+                  int64_t stride, int64_t above, int64_t below) {
   const int64_t size = (side + above + below - kernel) / stride + 1;
   return {.examples = examples,
           .channels = channels,
@@ -28,7 +28,7 @@ ConvBlock block_of(int64_t examples, int64_t channels, int64_t side, int64_t fil
 }
 
 struct BlockCase {
-  ConvBlock block;
+  ConvSize block;
   int64_t below;  // padding at the bottom and on the right
 };
 
@@ -51,7 +51,7 @@ struct BlockRun {
 
 const float* numbers(const at::Tensor& tensor) { return tensor.const_data_ptr<float>(); }
 
-BlockRun run_block(const ConvBlock& block, const at::Tensor& x, const at::Tensor& w, const at::Tensor& b,
+BlockRun run_block(const ConvSize& block, const at::Tensor& x, const at::Tensor& w, const at::Tensor& b,
                    const at::Tensor& slope, bool adds = false) {
   at::Tensor scratch = at::full({conv_block_scratch(block)}, std::numeric_limits<float>::quiet_NaN());
   at::Tensor argmaxes = at::full({conv_block_argmaxes(block)}, -1, at::kInt);
@@ -70,7 +70,7 @@ BlockRun run_block(const ConvBlock& block, const at::Tensor& x, const at::Tensor
 
 struct BlockTensors {
   at::Tensor x, w, b, slope;
-  explicit BlockTensors(const ConvBlock& block) {
+  explicit BlockTensors(const ConvSize& block) {
     at::manual_seed(1);
     x = at::randn({block.examples, block.channels, block.height, block.width});
     w = at::randn({block.filters, block.channels, block.kernel, block.kernel});
@@ -105,7 +105,7 @@ TEST_CASE("a block of conv2d, relu and maximum agrees with float64, with any siz
 
 TEST_CASE("the number of threads changes no bit of a block") {
   const OnlyUse only(GENERATE(from_range(available_instructions())));
-  const ConvBlock block = block_cases().at(GENERATE(range(0UL, block_cases().size()))).block;
+  const ConvSize block = block_cases().at(GENERATE(range(0UL, block_cases().size()))).block;
   const BlockTensors of(block);
   const auto run_with = [&](int threads) {
     const WithThreads with_threads(threads);
@@ -119,7 +119,7 @@ TEST_CASE("the number of threads changes no bit of a block") {
 }
 
 TEST_CASE("not-a-number wins the maximum of a block, and its gradient passes") {
-  const ConvBlock block = block_of(1, 1, 4, 1, 1, 1, 0, 0);
+  const ConvSize block = block_of(1, 1, 4, 1, 1, 1, 0, 0);
   at::Tensor x = at::ones({1, 1, 4, 4});
   x[0][0][1][0] = std::numeric_limits<float>::quiet_NaN();
   x[0][0][2][3] = std::numeric_limits<float>::infinity();
@@ -131,7 +131,7 @@ TEST_CASE("not-a-number wins the maximum of a block, and its gradient passes") {
   CHECK(run.of_input[0][0][1][0].item<float>() == 1);
 
   const OnlyUse only(GENERATE(from_range(available_instructions())));
-  const ConvBlock direct = block_of(1, 1, 4, 16, 3, 1, 0, 0);
+  const ConvSize direct = block_of(1, 1, 4, 16, 3, 1, 0, 0);
   const BlockRun wide =
       run_block(direct, x, at::ones({16, 1, 3, 3}), at::zeros({16}), at::ones({1, 16, 1, 1}));
   CHECK(wide.output.isnan().all().item<bool>());

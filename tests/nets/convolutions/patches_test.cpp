@@ -12,7 +12,7 @@ namespace dtrain {
 namespace {
 
 struct PatchCase {
-  PatchConv conv;
+  ConvSize conv;
   int64_t padded_below, padded_right;
 };
 
@@ -37,7 +37,7 @@ struct PatchProblem {
   at::Tensor x, slope;  // channels last
 };
 
-PatchProblem problem_of(const PatchConv& conv) {
+PatchProblem problem_of(const ConvSize& conv) {
   at::manual_seed(5);
   const auto images = [](at::IntArrayRef sizes) {
     return at::randn(sizes).contiguous(at::MemoryFormat::ChannelsLast);
@@ -47,7 +47,7 @@ PatchProblem problem_of(const PatchConv& conv) {
 }
 
 // [filters, channels, kernel, kernel]. What is not written stays not-a-number.
-at::Tensor gradient_of(const PatchConv& conv, const PatchProblem& problem) {
+at::Tensor gradient_of(const ConvSize& conv, const PatchProblem& problem) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   at::Tensor scratch = at::full({patches_scratch(conv)}, nan);
   at::Tensor gradient = at::full({conv.filters, conv.kernel, conv.kernel, conv.channels}, nan);
@@ -59,7 +59,7 @@ at::Tensor gradient_of(const PatchConv& conv, const PatchProblem& problem) {
 TEST_CASE("the gradient of a weight by patches agrees with float64") {
   const OnlyUse only(GENERATE(from_range(available_instructions())));
   for (const PatchCase& each : patch_cases()) {
-    const PatchConv& conv = each.conv;
+    const ConvSize& conv = each.conv;
     INFO(to_string(instructions()) << ": " << conv.channels << " channels of " << conv.height << " x "
                                    << conv.width << ", " << conv.filters << " filters of " << conv.kernel);
     const PatchProblem problem = problem_of(conv);
@@ -75,7 +75,7 @@ TEST_CASE("the gradient of a weight by patches agrees with float64") {
 
 TEST_CASE("the number of threads changes no bit of a gradient by patches") {
   const OnlyUse only(GENERATE(from_range(available_instructions())));
-  const PatchConv conv = patch_case(40, 33, 16, 15, 65, 3, 2, {1, 1, 1, 1}).conv;
+  const ConvSize conv = patch_case(40, 33, 16, 15, 65, 3, 2, {1, 1, 1, 1}).conv;
   const PatchProblem problem = problem_of(conv);
   const auto with = [&](int threads) {
     const WithThreads with_threads(threads);
