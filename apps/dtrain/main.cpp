@@ -1,5 +1,5 @@
 // The program: everything happens in lib/cli, but for what comes before the shared libraries initialise
-// themselves, and which kinds of layers there are.
+// themselves, and which kinds of layers and plug-ins there are.
 #include <unistd.h>
 
 #include <climits>
@@ -7,7 +7,9 @@
 #include <string_view>
 
 #include "cli/cli.h"
+#include "job_file/load.h"
 #include "layers/table.h"
+#include "plugins/load_plugin.h"
 
 namespace {
 
@@ -54,5 +56,6 @@ constexpr const char* kPlacing[] = {"OMP_PROC_BIND=", "OMP_PLACES=", "GOMP_CPU_A
 
 int main(int argc, char** argv) {
   dtrain::add_layer_kinds(dtrain::shipped_layers());
+  dtrain::set_plugin_loader(dtrain::load_plugin);
   return dtrain::run_command_line(argc, argv);
 }

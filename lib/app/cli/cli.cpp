@@ -14,7 +14,9 @@
 #include "core/signals.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "job_file/load.h"
 #include "kernels/instructions.h"
+#include "plugins/load_plugin.h"
 #include "train/describe_exception.h"
 
 namespace dtrain {
@@ -64,6 +66,15 @@ CommandLine::CommandLine() {
   app.set_version_flag(
       "--version", [verbose] { return verbose->count() > 0 ? long_version() : short_version(); },
       "Print the versions of dtrain and LibTorch and exit");
+  app.add_option("--plugin")
+      ->type_name("FILE")
+      ->description("Load this plug-in, as if every spec named it; before the command; repeatable")
+      ->allow_extra_args(false)
+      ->each([](const std::string& file) {
+        const std::string path = std::filesystem::absolute(file).lexically_normal();
+        load_plugin(path);
+        add_plugin_to_specs(path);
+      });
   app.require_subcommand(0, 1);
   app.option_defaults()->disable_flag_override();  // otherwise --json=no would mean --json
   add_run();

@@ -162,6 +162,9 @@ void CommandLine::add_init() {
             "repeatable, for several columns of numbers (default: by name, or the last column)")
       ->allow_extra_args(false)
       ->needs(from);
+  add_value(command, "--plugin NAME", init.plugin,
+            "Write a project of a plug-in in C++ instead, in a new folder with this name")
+      ->excludes(from);
   for (const FirstQuestion& question : first_questions()) {
     const FieldInfo& field = *find_field(job_fields(), question.path);
     CLI::Option* option = command->add_option_function<std::string>(

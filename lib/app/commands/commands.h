@@ -125,9 +125,10 @@ struct RateCommandOptions {
 };
 
 struct InitOptions {
-  std::optional<std::string> file;   // nullopt: job.yaml, or with `from` the standard output
-  std::optional<std::string> from;   // data to look at
-  std::vector<std::string> targets;  // columns of a table to predict
+  std::optional<std::string> file;    // nullopt: job.yaml, or with `from` the standard output
+  std::optional<std::string> from;    // data to look at
+  std::vector<std::string> targets;   // columns of a table to predict
+  std::optional<std::string> plugin;  // write a project of a plug-in with this name, and no spec
   FirstJob job;
   bool overwrite = false;
 };

@@ -11,10 +11,12 @@
 #include "commands/shared.h"
 #include "core/files.h"
 #include "core/named.h"
+#include "core/patterns.h"
 #include "core/text.h"
 #include "data_check/found_data.h"
 #include "documentation/configs.h"
 #include "documentation/first_job.h"
+#include "documentation/plugin_project.h"
 
 namespace dtrain {
 namespace {
@@ -75,9 +77,31 @@ StarterNotes add_found(const InitOptions& options, FirstJob& job) {
   return notes;
 }
 
+// A folder of this name with the project.
+ExitCode init_plugin(const std::string& name, bool overwrite) {
+  if (!Pattern("[a-z][a-z0-9_]{0,63}").match(name))
+    throw Error(
+        ExitCode::kUsage,
+        "--plugin: '{}' is no name of a kind: up to 64 small letters, digits and '_', the first a letter",
+        printable(name, 60));
+  const std::filesystem::path folder = name;
+  const auto files = plugin_project(name);
+  for (const auto& [file, text] : files) {
+    if (!overwrite) require_absent(folder / file, "choose another NAME");
+  }
+  std::filesystem::create_directories(folder);
+  for (const auto& [file, text] : files) write_file_atomically(folder / file, text);
+  std::cout << fmt::format(
+      "{0}/: a plug-in; to build it: cd {0} && cmake -B build && cmake --build build; to train its model: "
+      "dtrain run job.yaml\n",
+      name);
+  return ExitCode::kDone;
+}
+
 }  // namespace
 
 ExitCode init_command(InitOptions options) {
+  if (options.plugin) return init_plugin(*options.plugin, options.overwrite);
   const std::optional<std::string> file = file_of(options);
   if (file) require_file_name(*file);
   const bool on_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;

@@ -146,7 +146,7 @@ void print_memory(const JobPlan& job, const RunPlan& run) {
   // What a program keeps for its backward pass is not known.
   const bool is_program = job.spec.model.is_program();
   const std::string batch =
-      is_program ? "and what model.file keeps of a batch"
+      is_program ? "and what the model keeps of a batch"
                  : fmt::format("{} x {} a batch", run.batch.per_replica, human_bytes(memory.per_example));
   print_line("memory per replica",
              fmt::format("about {} = {} program, {} data, {} parameters, {} gradients, {} optimizer, {} "

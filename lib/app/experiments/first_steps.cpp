@@ -77,7 +77,7 @@ std::unique_ptr<ChildRun> start(const JobSpec& job, const std::filesystem::path&
                                 std::optional<int64_t> memory) {
   const std::filesystem::path spec = folder / "job.yaml", run = folder / "run";
   JobSpec written = job;
-  if (written.model.is_program()) written.model.file = program_file(written.model);
+  if (written.model.has_file()) written.model.file = program_file(written.model);
   write_file_atomically(spec, print_spec(written));
   const MemoryLimit limit(memory);
   return std::make_unique<ChildRun>(std::vector<std::string>{spec.string(), "--run-dir", run.string()}, run,

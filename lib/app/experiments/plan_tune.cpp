@@ -88,7 +88,7 @@ JobSpec spec_of_trial(const JobPlan& job, const JobSpec& given, int64_t at_once,
   JobSpec spec = given;
   spec.compare.baseline = "none";
   spec.checkpoint.final = true;
-  if (spec.model.is_program()) spec.model.file = program_file(spec.model);
+  if (spec.model.has_file()) spec.model.file = program_file(spec.model);
   if (!spec.strategy.threads_per_replica)
     spec.strategy.threads_per_replica =
         std::max<int64_t>(1, available_cores() / (job.distributed_run().replicas * at_once));

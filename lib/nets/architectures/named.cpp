@@ -1,6 +1,8 @@
 // The table of the models that a spec may name.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "architectures/architectures.h"
 #include "architectures/networks.h"
 #include "core/error.h"
@@ -95,7 +97,6 @@ const std::vector<ModelKind>& model_kind_table() {
       {"wide_resnet", wide_resnet_base, resnet_top},
       {"mobilenet_v2", mobilenet_v2_base, mobilenet_v2_top},
       {"layers", own_list, no_top},
-      {"torchscript", no_base, no_top},
   };
   return kinds;
 }
@@ -104,7 +105,9 @@ const ModelKind& find_model_kind(const std::string& name) {
   for (const ModelKind& kind : model_kind_table()) {
     if (kind.name == name) return kind;
   }
+  static const ModelKind program = {"", no_base, no_top};
   const auto& known = model_kinds().built;
+  if (std::count(known.begin(), known.end(), name) > 0) return program;
   throw Error(ExitCode::kUsage, "unknown model kind '{}'; known: {}{}", printable(name), join(known),
               did_you_mean(name, known));
 }

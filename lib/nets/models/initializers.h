@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/random.h"
 #include "models/layers.h"
 
 namespace dtrain {
@@ -32,6 +33,10 @@ class WeightMaker {
   // deviation given here, as in Keras.
   at::Tensor kernel(const std::string& initializer, const Shape& sizes);
 
+  uint64_t seed() const { return seed_; }
+  // For variables that draw by themselves; another one at each call.
+  uint64_t next_seed() { return derive_seed(seed_, SeedPurpose::kWeights, kernels_++); }
+  bool is_outline() const { return device_ == at::kMeta; }
   at::ScalarType dtype() const { return dtype_; }
   at::Tensor constant(const Shape& sizes, double value) const;
 

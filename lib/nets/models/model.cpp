@@ -131,7 +131,7 @@ class LayerGraph final : public Model {
 std::shared_ptr<Model> make_model(const LayerPlan& plan, WeightMaker weights) {
   if (!plan.problems.empty())
     throw Error(ExitCode::kBug, "a model with problems was built: " + plan.problems[0].text);
-  if (plan.program != nullptr) return plan.program->build(plan, weights.dtype());
+  if (plan.program != nullptr) return plan.program->build(plan, weights.dtype(), weights.seed());
   return std::make_shared<LayerGraph>(plan, weights);
 }
 

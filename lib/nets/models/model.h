@@ -50,9 +50,9 @@ class Model : public torch::nn::Module {
 class ModelProgram {
  public:
   virtual ~ModelProgram() = default;
-  // With the variables that it comes with. Throws Error(kUsage) with what is wrong.
-  virtual std::shared_ptr<Model> build(const LayerPlan& plan, at::ScalarType dtype) const = 0;
-  virtual const std::string& sha256() const = 0;  // hexadecimal, of its file
+  // With the variables that it comes with, or initial ones that depend on the seed alone. Throws
+  // Error(kUsage) with what is wrong.
+  virtual std::shared_ptr<Model> build(const LayerPlan& plan, at::ScalarType dtype, uint64_t seed) const = 0;
 };
 
 // Builds the modules and initialises them from `seed` alone: the same seed gives the same bits on every

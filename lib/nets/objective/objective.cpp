@@ -9,9 +9,20 @@
 
 namespace dtrain {
 
+namespace {
+
+std::vector<const LossKind*>& loss_table() {
+  static std::vector<const LossKind*> all = {
+      &kCrossEntropy, &kBinaryCrossEntropy, &kMeanSquaredError, &kMeanAbsoluteError, &kHuber, &kLogCosh};
+  return all;
+}
+
+}  // namespace
+
+void add_loss_kind(const LossKind* kind) { loss_table().push_back(kind); }
+
 const LossKind* find_loss_kind(const std::string& name) {
-  for (const LossKind* kind :
-       {&kCrossEntropy, &kBinaryCrossEntropy, &kMeanSquaredError, &kMeanAbsoluteError, &kHuber, &kLogCosh}) {
+  for (const LossKind* kind : loss_table()) {
     if (kind->name == name) return kind;
   }
   return nullptr;

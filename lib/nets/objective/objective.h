@@ -91,6 +91,9 @@ struct LossKind {
 extern const LossKind kCrossEntropy, kBinaryCrossEntropy, kMeanSquaredError, kMeanAbsoluteError, kHuber,
     kLogCosh;
 
+// Adds one of a plug-in to the table.
+void add_loss_kind(const LossKind* kind);
+
 // Null if the table has no such name.
 const LossKind* find_loss_kind(const std::string& name);
 

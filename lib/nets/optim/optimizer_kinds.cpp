@@ -1,15 +1,16 @@
 #include "optim/optimizer_kinds.h"
 
+#include <list>
 #include <numeric>
 
-#include "core/named.h"
+#include "core/error.h"
 #include "optim/weight_average.h"
 
 namespace dtrain {
 namespace {
 
-const std::vector<OptimizerMethod>& methods() {
-  static const std::vector<OptimizerMethod> all = {
+std::list<OptimizerMethod>& methods() {
+  static std::list<OptimizerMethod> all = {
       sgd_method(), rmsprop_method(), adam_method(), adamw_method(), lion_method(),
   };
   return all;
@@ -33,8 +34,13 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
   return optimizer_method(spec.kind).make(spec, parameters);
 }
 
+void add_optimizer_method(const OptimizerMethod& method) { methods().push_back(method); }
+
 const OptimizerMethod& optimizer_method(const std::string& name) {
-  return row_named(methods(), name, "optimizer");
+  for (const OptimizerMethod& method : methods()) {
+    if (method.name == name) return method;
+  }
+  throw Error(ExitCode::kBug, "no optimizer named '{}'", name);
 }
 
 Value decayed_gradient(const OptimizerSpec& spec, const UpdatedParameter& one) {

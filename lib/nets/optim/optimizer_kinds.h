@@ -53,6 +53,9 @@ OptimizerMethod adam_method();
 OptimizerMethod adamw_method();
 OptimizerMethod lion_method();
 
+// Adds one of a plug-in.
+void add_optimizer_method(const OptimizerMethod& method);
+
 // Throws Error(kBug) for an unknown name: specs are checked earlier.
 const OptimizerMethod& optimizer_method(const std::string& name);
 

@@ -120,7 +120,7 @@ class PartFinder {
   void find(const std::string& name, Module module) {
     if (!seen_.insert(module._ivalue().get()).second) return;
     const auto& type = *module._ivalue()->type();
-    ScriptPart part{name, module, {}};
+    ScriptPart part{{name, {}}, module};
     for (size_t i = 0; i < type.numAttributes(); ++i) {
       const std::string& attribute = type.getAttributeName(i);
       const c10::IValue value = module._ivalue()->getSlot(i);
@@ -180,10 +180,6 @@ void check_forward(const Module& module) {
 
 void ScriptPart::set_training(bool on) {
   if (module.hasattr("training") && module.attr("training").isBool()) module.setattr("training", on);
-}
-
-void Script::set_training(bool on) {
-  for (ScriptPart& part : parts) part.set_training(on);
 }
 
 Script read_script(const std::string& bytes, at::ScalarType dtype) {

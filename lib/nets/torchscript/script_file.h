@@ -7,20 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "models/parts_model.h"
+
 namespace dtrain {
 
-struct ScriptVariable {
-  std::string name;  // within its module
-  at::Tensor tensor;
-  bool is_parameter = false;
-  bool learns = false;  // a parameter that the file says is trained
-};
-
 // A module within the whole.
-struct ScriptPart {
-  std::string name;  // "layer1.0.conv1"; empty: the whole
+struct ScriptPart : ModelPart {
   torch::jit::Module module;
-  std::vector<ScriptVariable> variables;  // its own, without those that an earlier part has too
 
   void set_training(bool on);  // if it has that flag
 };
@@ -28,9 +21,6 @@ struct ScriptPart {
 struct Script {
   torch::jit::Module module;
   std::vector<ScriptPart> parts;  // all modules within it, each once; the last is the whole
-
-  // In training, or not. LibTorch's own function would not end if a module had itself as a part.
-  void set_training(bool on);
 };
 
 // The module in a file with these bytes. Its floating-point variables are converted to `dtype`, and each has

@@ -10,9 +10,6 @@
 
 namespace dtrain {
 
-// What of a script is placed: its parts with variables, and the whole.
-std::vector<ScriptPart> placed_parts(const Script& script);
-
 // `placed`: as placed_parts(). `moving`: as ScriptProgram::moving.
 std::shared_ptr<Model> make_script_model(std::vector<PlacedLayer> placed, Script script,
                                          const ScriptSource& source, std::set<std::string> moving);

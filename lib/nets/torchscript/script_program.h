@@ -27,8 +27,7 @@ class ScriptProgram final : public ModelProgram {
  public:
   explicit ScriptProgram(ScriptSource source) : source_(std::move(source)) {}
 
-  std::shared_ptr<Model> build(const LayerPlan& plan, at::ScalarType dtype) const override;
-  const std::string& sha256() const override { return source_.sha256; }
+  std::shared_ptr<Model> build(const LayerPlan& plan, at::ScalarType dtype, uint64_t seed) const override;
   const ScriptSource& source() const { return source_; }
 
   // The module with these variables, which are those of a model of build(), in evaluation mode.

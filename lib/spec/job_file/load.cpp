@@ -21,6 +21,18 @@ namespace dtrain {
 namespace {
 
 constexpr size_t kMaxProblems = 100;
+
+LoadPlugin& plugin_loader() {
+  static LoadPlugin loader;
+  return loader;
+}
+
+// Those of the command line.
+std::vector<std::string>& plugins_of_all() {
+  static std::vector<std::string> paths;
+  return paths;
+}
+
 const char* const kSpaceAfterColon = "; YAML needs a space after the colon";
 const char* const kSmallestSpec = "the spec is empty; the smallest one is: batch: {per_replica: 64}";
 
@@ -45,7 +57,9 @@ class SpecReader {
           fmt::format("expected sections such as 'batch: {{per_replica: 64}}', got {}", shown(root)));
     const auto wrong_overrides = apply_overrides(root, overrides);
     loaded_.problems.insert(loaded_.problems.end(), wrong_overrides.begin(), wrong_overrides.end());
+    if (!load_plugins(root)) return;
     read_section(root, "");
+    check_plugin_versions();
     if (!flooded()) check_rules(loaded_);
   }
 
@@ -55,6 +69,46 @@ class SpecReader {
   }
 
  private:
+  // Before other fields are read: plug-ins have some of their own. Reports what is wrong with a plug-in and
+  // returns false, since the fields of its kinds would all be unknown.
+  bool load_plugins(const YamlNode& root) {
+    std::vector<std::string>& plugins = loaded_.spec.plugins;
+    const auto written = std::find_if(root.entries.begin(), root.entries.end(),
+                                      [](const YamlEntry& entry) { return entry.key.text == "plugins"; });
+    const size_t before = loaded_.problems.size();
+    const YamlNode* list = written == root.entries.end() ? nullptr : &written->value;
+    if (list) read_field(*find_field(job_fields(), "plugins"), loaded_.spec, *written, "plugins");
+    if (loaded_.problems.size() > before) return false;
+    std::vector<std::string> loaded;
+    const auto load = [&](const std::string& path, const YamlNode& node, const std::string& field) {
+      try {
+        if (!plugin_loader()) throw Error(ExitCode::kUsage, "plug-ins cannot be loaded here");
+        loaded.push_back(plugin_loader()(path));
+      } catch (const Error& error) {
+        if (error.code() != ExitCode::kUsage) throw;
+        report(node, field, error.what());
+      }
+    };
+    for (size_t i = 0; i < plugins.size(); ++i)
+      load(plugins[i], list->items[i], fmt::format("plugins[{}]", i));
+    for (const std::string& path : plugins_of_all()) {
+      if (std::find(plugins.begin(), plugins.end(), path) != plugins.end()) continue;
+      load(path, root, "");
+      plugins.push_back(path);
+    }
+    loaded_plugins_ = loaded;
+    return loaded_.problems.size() == before;
+  }
+
+  // Those that a run has noted have to be the same.
+  void check_plugin_versions() {
+    std::vector<std::string>& noted = loaded_.spec.plugin_versions;
+    if (loaded_.positions.contains("plugin_versions") && noted != loaded_plugins_)
+      loaded_.refuse("plugin_versions", "the plug-ins are {}, and this is of a run with {}; give it those",
+                     loaded_plugins_.empty() ? "none" : join(loaded_plugins_), join(noted));
+    noted = loaded_plugins_;
+  }
+
   // There are already more problems than are shown, so no more time is spent on suggestions.
   bool flooded() const { return loaded_.problems.size() > kMaxProblems; }
 
@@ -169,6 +223,10 @@ class SpecReader {
           }
           if constexpr (std::is_same_v<T, std::optional<std::string>>) {
             if (field.file_system && value) *value = resolve(*value, entry.value);
+          } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+            for (std::string& path : value) {
+              if (field.file_system) path = resolve(path, entry.value);
+            }
           }
         },
         field.member);
@@ -227,6 +285,7 @@ class SpecReader {
   }
 
   LoadedSpec& loaded_;
+  std::vector<std::string> loaded_plugins_;  // their names and versions
   const ReportProblem report_ = [this](const YamlNode& node, const std::string& path,
                                        const std::string& text) { report(node, path, text); };
   const std::string file_;
@@ -321,6 +380,10 @@ LoadedSpec parse(const std::string& text, const std::string& name, const std::fi
 }
 
 }  // namespace
+
+void set_plugin_loader(LoadPlugin load) { plugin_loader() = std::move(load); }
+
+void add_plugin_to_specs(const std::string& path) { plugins_of_all().push_back(path); }
 
 Problem LoadedSpec::problem_at(const std::string& path, const std::string& text) const {
   std::string written = path;

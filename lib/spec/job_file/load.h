@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -41,6 +42,15 @@ struct LoadedSpec {
     refuse(path, fmt::vformat(format, fmt::make_format_args(values...)));
   }
 };
+
+// Loads the plug-in in a file, once, adds its kinds to those that specs may have, and returns its name and
+// version; throws Error(kUsage) if it cannot. A program sets it once, before it reads a spec: without it, a
+// spec with plug-ins is refused.
+using LoadPlugin = std::function<std::string(const std::string& path)>;
+void set_plugin_loader(LoadPlugin load);
+
+// Adds a plug-in to those of every spec that is read from now on.
+void add_plugin_to_specs(const std::string& path);
 
 // Reads `path` (at most 1 MiB; "-" is the standard input, and it may be a pipe) and applies the overrides.
 // Relative paths become absolute: those in the spec start at its folder (those of a pipe at the working

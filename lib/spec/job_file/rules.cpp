@@ -192,9 +192,9 @@ class Rules : private RuleBase {
              fmt::join(known, ", "));
     }
     check_widening();
-    refuse(
-        "train.sync_batch_norm", model.is_program() && spec_.train.sync_batch_norm,
-        "changes what dtrain's own batch_norm computes, and a torchscript model has PyTorch's; leave it out");
+    refuse("train.sync_batch_norm", model.is_program() && spec_.train.sync_batch_norm,
+           "changes what dtrain's own batch_norm computes, and a {} model has PyTorch's; leave it out",
+           model.kind);
     refuse(
         "model.head", !model.head.empty() && model.include_top,
         "takes the place of the network's own last layers, and model.include_top is true; add include_top: "

@@ -70,7 +70,26 @@ class TrainingRules : private RuleBase {
             to_json(*find_field(phase_fields(), "metric"), spec_.phases[i]).get<std::string>());
   }
 
+  // A training step of a plug-in.
+  void check_step() {
+    const std::string& kind = spec_.train.loss.kind;
+    if (has_problem("train.loss.kind") || !objective_info(kind).is_step) return;
+    const auto because = fmt::format("{} is a training step of a plug-in", kind);
+    refuse("strategy.kind", !strategy_traits(spec_.strategy.kind).is_synchronous || spec_.uses_plugin(),
+           "{}, which replicas that train together compute; use mirrored", because);
+    refuse("train.precision", spec_.train.precision != "float32", "{}, which rounds by itself; leave it out",
+           because);
+    refuse("metrics.inspect_step", spec_.metrics.inspect_step.has_value(),
+           "{}, which cannot be made again replica by replica; leave it out", because);
+    const auto& augment = spec_.data.augment;
+    refuse("data.augment", std::any_of(augment.begin(), augment.end(), std::mem_fn(&AugmentSpec::mixes)),
+           "{}, which does not know mixed examples; leave mixup and cutmix out", because);
+    refuse("evaluate.flip", spec_.evaluate.flip, "{}, which evaluates by itself; leave it out", because);
+    refuse("evaluate.zoom", spec_.evaluate.zoom < 1, "{}, which evaluates by itself; leave it out", because);
+  }
+
   void check_loss() {
+    check_step();
     const LossSpec& loss = spec_.train.loss;
     const auto weights = loss.class_weights.weights.size();
     if (has_problem("train.loss.kind") || objective_info(loss.kind).outputs != Outputs::kYesNoLogits) return;

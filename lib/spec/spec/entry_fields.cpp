@@ -1,4 +1,5 @@
 // The tables of the fields of operations on pictures and of phases; those of layers are in layer_kinds.cpp.
+#include "core/remade_table.h"
 #include "spec/augment_kinds.h"
 #include "spec/kind_table.h"
 #include "spec/schedule_kinds.h"
@@ -38,7 +39,7 @@ Fields<PhaseSpec> schedule_fields_of_phases() {
 
 const Fields<PhaseSpec>& phase_fields() {
   // clang-format off
-  static const Fields<PhaseSpec> fields = joined<PhaseSpec>({{
+  static RemadeTable<Fields<PhaseSpec>> fields([] { return joined<PhaseSpec>({{
       PHASE(name, .doc = "the name of the phase in reports", .pattern = "[A-Za-z0-9][A-Za-z0-9_. -]{0,63}",
             .made_of = "up to 64 letters, digits, '_', '.', '-' and spaces, the first a letter or a digit",
             .otherwise = "its number"),
@@ -61,9 +62,9 @@ const Fields<PhaseSpec>& phase_fields() {
           "following fields work as in [`train.schedule`](#trainschedule), counted from the phase's first step",
           .choices = &schedule_kinds()},
                        member_of<PhaseSpec>([](auto& spec) { return &spec.schedule.kind; })},
-  }, schedule_fields_of_phases()});
+  }, schedule_fields_of_phases()}); });
   // clang-format on
-  return fields;
+  return fields.get();
 }
 
 template <>
@@ -76,10 +77,12 @@ const EntryList<AugmentSpec>& entry_list() {
 
 template <>
 const EntryList<PhaseSpec>& entry_list() {
-  static const EntryList<PhaseSpec> list{
-      "phases",         "a phase",      "phases",  "{epochs: 3, trainable: head, learning_rate: 1.0e-3}",
-      schedule_kinds(), phase_fields(), "schedule"};
-  return list;
+  static RemadeTable<EntryList<PhaseSpec>> list([] {
+    return EntryList<PhaseSpec>{
+        "phases",         "a phase",      "phases",  "{epochs: 3, trainable: head, learning_rate: 1.0e-3}",
+        schedule_kinds(), phase_fields(), "schedule"};
+  });
+  return list.get();
 }
 
 }  // namespace dtrain

@@ -26,8 +26,10 @@ ordered_json value_json(const FieldInfo& field, const std::optional<T>& value) {
   return field.word.empty() || field.word_number ? ordered_json() : ordered_json(field.word);
 }
 
-// A list of choices (devices) with one entry is written as a single word.
+// A list of choices (devices) with one entry is written as a single word. No texts stand for a default that
+// the field's `otherwise` tells.
 ordered_json value_json(const FieldInfo& field, const std::vector<std::string>& texts) {
+  if (texts.empty() && !field.otherwise.empty()) return {};
   return field.choices && texts.size() == 1 ? ordered_json(texts.front()) : ordered_json(texts);
 }
 

@@ -46,5 +46,6 @@ Fields<JobSpec> data_fields();
 Fields<JobSpec> train_fields();  // and the list of phases
 
 const Choices& evaluated_metrics();
+const Choices& loss_kinds();
 
 }  // namespace dtrain

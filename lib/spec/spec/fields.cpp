@@ -3,7 +3,10 @@
 // there.
 #include "spec/fields.h"
 
+#include "core/remade_table.h"
+#include "spec/added_kinds.h"
 #include "spec/field_table.h"
+#include "spec/kind_table.h"
 #include "traits/models.h"
 #include "traits/objectives.h"
 #include "traits/strategies.h"
@@ -33,8 +36,6 @@ const Condition kPublished{{"model.kind"},
 const Condition kNamed{{"model.kind"},
                        models_where([](const ModelTraits& traits) { return !traits.is_own; })};
 const Condition kProgram{{"model.kind"}, {"torchscript"}};
-const Condition kBest{{"checkpoint.best.metric"}, metric_names()};
-const Condition kEarlyStopping{{"callbacks.early_stopping.metric"}, metric_names()};
 
 const Choices kStems{"stem", {"large", "small"}};
 const Choices kBottleneckStrides{"stride", {"middle", "first"}};
@@ -52,6 +53,11 @@ Fields<JobSpec> first_fields() {
   return {
       JOB(name, .doc = "names the job and the folder of its runs", .pattern = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
           .made_of = "up to 100 letters, digits, '.', '_' and '-', the first a letter or a digit", .common = true),
+      JOB(plugins, .doc = "libraries of [plug-ins](plugins.md), which bring kinds of models, layers, losses, optimizers "
+          "and steps of their own. Each is a program: name only those that you trust; relative to the spec",
+          .length = {0, 100}, .file_system = true),
+      JOB(plugin_versions, .doc = "the name and version of each plug-in, which a run notes in the spec that it keeps; "
+          "with others it is refused", .length = {0, 100}, .otherwise = "those of `plugins`"),
       JOB(seed, .doc = "the seed of initial weights, the order of the examples, dropout and synthetic data",
           .bounds = {.minimum = 0}),
 
@@ -104,7 +110,7 @@ Fields<JobSpec> first_fields() {
 
 Fields<JobSpec> batch_and_model_fields() {
   // clang-format off
-  return {
+  return joined<JobSpec>({{
       JOB(batch.per_replica, .doc = "the examples in one forward and backward pass of a replica (with `global`, the "
           "most); set this or `global` or both; auto, with `global`: as many as fit into memory, "
           "[measured](training.md#batches) when a run begins", .unit = "examples", .bounds = between(1, 1e6),
@@ -155,17 +161,22 @@ Fields<JobSpec> batch_and_model_fields() {
           .otherwise = "that of the file when a run begins", .when = kProgram),
       JOB(model.output, .doc = "the entry with the outputs, where the network returns a dict",
           .otherwise = "of several outputs the first; a dict needs it", .when = kProgram),
+  }, fields_of_kinds<JobSpec>(added_kinds(AddedKind::kModel), "model", [](auto& spec) -> auto& {
+       return spec.model;
+     }), {
       JOB(model.dtype, .doc = "the type of weights and activations", .choices = &kDtypes),
       JOB(model.weights, .doc = "start from the weights of this run, checkpoint or .safetensors file of `dtrain "
           "export` or [scripts/convert_weights](models.md#pretrained-weights) instead of initial ones; relative to the "
           "spec", .word = "none", .file_system = true),
       JOB(model.weights_prefix, .doc = "take only variables whose names begin with this, such as `conv2d`; the others "
           "keep their initial values. none: take all; they must be exactly those of the model", .word = "none"),
-  };
+  }});
   // clang-format on
 }
 
 Fields<JobSpec> running_fields() {
+  const Condition best{{"checkpoint.best.metric"}, metric_names()};
+  const Condition stopping{{"callbacks.early_stopping.metric"}, metric_names()};
   // clang-format off
   return {
       JOB(evaluate.every_epochs, .doc = "epochs between evaluations; the last epoch is always evaluated",
@@ -191,7 +202,7 @@ Fields<JobSpec> running_fields() {
       JOB(checkpoint.best.metric, .doc = "save a checkpoint whenever an evaluation has a better value of this metric, "
           "and keep the best", .choices = &evaluated_metrics(), .word = "none"),
       JOB(checkpoint.best.mode, .doc = "the value that is the best; auto: the lowest of a loss or error, the highest "
-          "of other metrics", .choices = &kModes, .when = kBest),
+          "of other metrics", .choices = &kModes, .when = best),
 
       JOB(checks.every_steps, .doc = "updates between checks for corrupt variables; dtrain also checks before every "
           "checkpoint ([corrupt variables](strategies.md#corrupt-variables))", .unit = "steps",
@@ -215,12 +226,12 @@ Fields<JobSpec> running_fields() {
       JOB(callbacks.early_stopping.metric, .doc = "the metric of the evaluations; training ends when it no longer "
           "improves", .choices = &evaluated_metrics(), .word = "none"),
       JOB(callbacks.early_stopping.patience, .doc = "end the training after this many evaluations in a row without "
-          "improvement", .unit = "evaluations", .bounds = between(1, 1e6), .when = kEarlyStopping),
+          "improvement", .unit = "evaluations", .bounds = between(1, 1e6), .when = stopping),
       JOB(callbacks.early_stopping.min_delta, .doc = "the smallest change of the metric that is an improvement",
-          .bounds = between(0, 1e6), .when = kEarlyStopping),
+          .bounds = between(0, 1e6), .when = stopping),
       JOB(callbacks.early_stopping.restore_best, .doc = "end the run with the weights of its best evaluation, by "
           "`checkpoint.best.metric`, whose default is then this `metric`; false: with its last weights",
-          .when = kEarlyStopping),
+          .when = stopping),
       JOB(callbacks.profile.start_step, .doc = "write a trace of this update (from 1) and the following ones to "
           "profile.json in the run's folder, for chrome://tracing or ui.perfetto.dev", .bounds = between(1, 1e12),
           .word = "none"),
@@ -275,8 +286,10 @@ const Choices& dataset_kinds() {
 }
 
 const Choices& model_kinds() {
-  static const Choices choices{"model", models_where([](const ModelTraits&) { return true; })};
-  return choices;
+  static RemadeTable<Choices> choices([] {
+    return Choices{"model", models_where([](const ModelTraits&) { return true; })};
+  });
+  return choices.get();
 }
 
 const Choices& initializer_kinds() {
@@ -287,14 +300,16 @@ const Choices& initializer_kinds() {
 }
 
 const Choices& evaluated_metrics() {
-  static const Choices choices{"metric", metric_names()};
-  return choices;
+  static RemadeTable<Choices> choices([] { return Choices{"metric", metric_names()}; });
+  return choices.get();
 }
 
 const Fields<JobSpec>& job_fields() {
-  static const Fields<JobSpec> fields = joined<JobSpec>(
-      {first_fields(), data_fields(), batch_and_model_fields(), train_fields(), running_fields()});
-  return fields;
+  static RemadeTable<Fields<JobSpec>> fields([] {
+    return joined<JobSpec>(
+        {first_fields(), data_fields(), batch_and_model_fields(), train_fields(), running_fields()});
+  });
+  return fields.get();
 }
 
 }  // namespace dtrain

@@ -1,6 +1,8 @@
 #include "spec/layer_kinds.h"
 
 #include "core/named.h"
+#include "core/remade_table.h"
+#include "spec/added_kinds.h"
 #include "spec/field_table.h"
 #include "spec/kind_table.h"
 
@@ -59,7 +61,7 @@ LayerTraits conv2d_traits() {
 }
 
 const std::vector<LayerTraits>& all_layers() {
-  static const std::vector<LayerTraits> kinds = [] {
+  static RemadeTable<std::vector<LayerTraits>> kinds([] {
     const Fields<KindFields> pool = sliding_fields<PoolFields>({
         KIND_FIELD(PoolFields, pool_size, .doc = "height and width of the pooled window", .unit = "pixels",
                    .bounds = between(1, 1024)),
@@ -99,9 +101,10 @@ const std::vector<LayerTraits>& all_layers() {
         }},
     };
     all.insert(all.end(), others.begin(), others.end());
+    for (const AddedKind& kind : added_kinds(AddedKind::kLayer)) all.push_back({kind.name, kind.fields});
     return all;
-  }();
-  return kinds;
+  });
+  return kinds.get();
 }
 
 #define LAYER(...) FIELD(LayerSpec, __VA_ARGS__)
@@ -112,7 +115,7 @@ const Fields<LayerSpec>& layer_fields() {
   static const std::vector<std::string> kMostUsedFirst = {
       "units",    "filters",    "kernel_size", "pool_size", "stride",   "padding", "output_size", "groups",
       "use_bias", "activation", "initializer", "rate",      "momentum", "epsilon", "with"};
-  static const Fields<LayerSpec> fields = joined<LayerSpec>({{
+  static RemadeTable<Fields<LayerSpec>> fields([] { return joined<LayerSpec>({{
       LAYER(kind, .doc = "the kind of layer; layer_norm normalises each example separately, over its features or "
           "at each pixel over the channels", .choices = &layer_kinds(), .required = true),
   }, fields_of_kinds<LayerSpec>(all_layers(), "", [](auto& layer) -> auto& { return layer; }, kMostUsedFirst), {
@@ -120,8 +123,8 @@ const Fields<LayerSpec>& layer_fields() {
             .pattern = kLayerName, .made_of = kOfLayerName, .otherwise = "kind and number, such as `dense_1`"),
       LAYER(from, .doc = "the name of the earlier layer whose output is this one's input", .pattern = kLayerName,
             .otherwise = "the layer before it"),
-  }});
-  return fields;
+  }}); });
+  return fields.get();
 }
 // clang-format on
 
@@ -132,8 +135,8 @@ const Choices& activation_kinds() {
 }
 
 const Choices& layer_kinds() {
-  static const Choices choices{"layer", names_of_rows(all_layers())};
-  return choices;
+  static RemadeTable<Choices> choices([] { return Choices{"layer", names_of_rows(all_layers())}; });
+  return choices.get();
 }
 
 std::optional<std::string> activation_of(const LayerSpec& layer) {
@@ -145,9 +148,11 @@ std::optional<std::string> activation_of(const LayerSpec& layer) {
 
 template <>
 const EntryList<LayerSpec>& entry_list() {
-  static const EntryList<LayerSpec> list{"model.layers", "a layer",     "layers", "{kind: dense, units: 10}",
-                                         layer_kinds(),  layer_fields()};
-  return list;
+  static RemadeTable<EntryList<LayerSpec>> list([] {
+    return EntryList<LayerSpec>{"model.layers", "a layer",     "layers", "{kind: dense, units: 10}",
+                                layer_kinds(),  layer_fields()};
+  });
+  return list.get();
 }
 
 }  // namespace dtrain

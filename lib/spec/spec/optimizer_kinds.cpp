@@ -1,6 +1,8 @@
 #include "spec/optimizer_kinds.h"
 
 #include "core/named.h"
+#include "core/remade_table.h"
+#include "spec/added_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -30,8 +32,10 @@ std::vector<Contradiction> sgd_contradictions(const KindFields& own) {
 
 }  // namespace
 
-const std::vector<OptimizerKind>& all_optimizers() {
-  static const std::vector<OptimizerKind> kinds = {
+namespace {
+
+std::vector<OptimizerKind> make_optimizers() {
+  std::vector<OptimizerKind> kinds = {
       {"sgd", {momentum_field<SgdFields>(), KIND_FIELD(SgdFields, nesterov, .doc = "Nesterov's momentum")},
        sgd_contradictions},
       {"rmsprop",
@@ -47,17 +51,25 @@ const std::vector<OptimizerKind>& all_optimizers() {
         KIND_FIELD(LionFields, beta2, .doc = "decay of the mean of the gradients", .bounds = zero_to_below_one()),
       }, .decouples_decay = true},
   };
+  for (const AddedKind& kind : added_kinds(AddedKind::kOptimizer)) kinds.push_back({kind.name, kind.fields});
   return kinds;
 }
 // clang-format on
+
+}  // namespace
+
+const std::vector<OptimizerKind>& all_optimizers() {
+  static RemadeTable<std::vector<OptimizerKind>> kinds(make_optimizers);
+  return kinds.get();
+}
 
 const OptimizerKind& optimizer_kind(const std::string& name) {
   return row_named(all_optimizers(), name, "optimizer");
 }
 
 const Choices& optimizer_kinds() {
-  static const Choices choices{"optimizer", names_of_rows(all_optimizers())};
-  return choices;
+  static RemadeTable<Choices> choices([] { return Choices{"optimizer", names_of_rows(all_optimizers())}; });
+  return choices.get();
 }
 
 }  // namespace dtrain

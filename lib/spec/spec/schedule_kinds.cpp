@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/named.h"
+#include "core/remade_table.h"
 
 namespace dtrain {
 namespace {
@@ -66,7 +67,7 @@ Fields<KindFields> curve_fields(const Fields<KindFields>& own = {}) {
 }  // namespace
 
 const std::vector<ScheduleKind>& all_schedules() {
-  static const std::vector<ScheduleKind> kinds = {
+  static RemadeTable<std::vector<ScheduleKind>> kinds([]() -> std::vector<ScheduleKind> { return {
       {"constant"},
       {"piecewise",
        {unit_field<PiecewiseFields>(),
@@ -97,8 +98,8 @@ const std::vector<ScheduleKind>& all_schedules() {
                    .unit = "evaluations", .bounds = between(0, 1e6)),
         KIND_FIELD(PlateauFields, min_delta, .doc = "the smallest change of the metric that is an improvement",
                    .bounds = between(0, 1e6))}},
-  };
-  return kinds;
+  }; });
+  return kinds.get();
 }
 // clang-format on
 

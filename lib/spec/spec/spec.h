@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "spec/kind_fields.h"
+#include "traits/models.h"
 #include "traits/strategies.h"
 
 namespace dtrain {
@@ -155,10 +156,13 @@ struct ModelSpec {
   std::string dtype = "float32";
   std::optional<std::string> weights;         // a checkpoint, a run or an export; nullopt: initial weights
   std::optional<std::string> weights_prefix;  // of the variables to take; nullopt: all
+  KindFields own = {};                        // those of a plug-in's kind (spec/added_kinds.h)
 
   // No field of a spec: the copy of the file that a run or a checkpoint has; empty: there is none.
   std::string kept_file = {};
-  bool is_program() const { return kind == "torchscript"; }
+  bool has_file() const { return kind == "torchscript"; }
+  // Whether it is no list of layers.
+  bool is_program() const { return model_traits(kind).is_program; }
 };
 
 struct OptimizerSpec {
@@ -200,7 +204,7 @@ struct HuberFields {
 // What training minimises. In a spec, a plain word is the kind.
 struct LossSpec {
   std::string kind = "cross_entropy";  // a name in the table of traits/objectives.h
-  KindFields own = {};                 // HuberFields
+  KindFields own = {};                 // HuberFields, or those of a plug-in's
   ClassWeights class_weights = {};     // cross_entropy, binary_cross_entropy
 };
 
@@ -317,7 +321,9 @@ struct CompareSpec {
 struct JobSpec {
   std::string name = "job";
   int64_t seed = 42;
-  std::vector<std::string> hosts;  // empty: this host, or those of a launcher
+  std::vector<std::string> plugins;          // libraries
+  std::vector<std::string> plugin_versions;  // the name and version of each
+  std::vector<std::string> hosts;            // empty: this host, or those of a launcher
   NetworkSpec network;
   StrategySpec strategy;
   CudaSpec cuda;

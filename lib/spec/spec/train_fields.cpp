@@ -1,5 +1,7 @@
 // The fields of `train`, and the list of phases.
+#include "core/remade_table.h"
 #include "core/text.h"
+#include "spec/added_kinds.h"
 #include "spec/field_table.h"
 #include "spec/kind_table.h"
 #include "spec/optimizer_kinds.h"
@@ -9,20 +11,12 @@
 namespace dtrain {
 namespace {
 
-const Condition kOfClasses{{"train.loss.kind"}, objectives_of_classes()};
 const Condition kScaled{{"train.learning_rate_scaling.rule"}, {"linear", "sqrt"}};
 
 const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};
-const Choices kLosses{"loss", objective_names()};
 const Choices kDecayExclusions{"exclusion", {"biases_and_norms", "none"}};
 const Choices kSteps{"way", {"auto", "compiled", "eager", "xla"}};
 const Choices kPrecisions{"precision", {"float32", "bf16_mixed", "fp16_mixed"}};
-
-// A loss as fields_of_kinds() takes it.
-struct LossFields {
-  std::string name;
-  Fields<KindFields> fields;
-};
 
 // "sgd, adam: the L2 penalty; adamw: decoupled decay"
 std::string meaning_of_decay() {
@@ -42,11 +36,18 @@ Fields<JobSpec> schedule_fields() {
 
 }  // namespace
 
+const Choices& loss_kinds() {
+  static RemadeTable<Choices> choices([] { return Choices{"loss", objective_names()}; });
+  return choices.get();
+}
+
 Fields<JobSpec> train_fields() {
+  const Condition of_classes{{"train.loss.kind"}, objectives_of_classes()};
   // clang-format off
-  const std::vector<LossFields> losses = {
+  std::vector<AddedKind> losses = {
       {"huber", {KIND_FIELD(HuberFields, delta, .doc = "the error above which the loss grows linearly instead of "
           "quadratically", .bounds = above_zero_to(1e9))}}};
+  for (const AddedKind& kind : added_kinds(AddedKind::kLoss)) losses.push_back(kind);
   return joined<JobSpec>({{
       JOB(train.epochs, .doc = "passes over the training examples", .unit = "epochs", .bounds = between(1, 1e6),
           .common = true, .without_phases = true),
@@ -63,12 +64,12 @@ Fields<JobSpec> train_fields() {
       JOB(train.optimizer.weight_decay_exclude, .doc = "parameters that do not decay: the biases, and the scales of "
           "`batch_norm` and `layer_norm`", .choices = &kDecayExclusions),
       JOB(train.loss.kind, .doc = "the loss that training minimises ([losses](training.md#losses)); `loss: huber` is "
-          "short for `loss: {kind: huber}`", .choices = &kLosses),
+          "short for `loss: {kind: huber}`; a plug-in's training step is chosen here, too", .choices = &loss_kinds()),
   }, fields_of_kinds<JobSpec>(losses, "train.loss", [](auto& spec) -> auto& { return spec.train.loss; }), {
       JOB(train.loss.class_weights, .doc = "factors for the losses of each class's examples in training: a list "
           "in the order of the classes (with binary_cross_entropy for the targets 0 and 1), a map from names of "
           "classes to factors (1 for the others), or balanced: training examples / (classes * examples of the class)",
-          .bounds = between(0, 1e6), .length = {0, 100000}, .when = kOfClasses),
+          .bounds = between(0, 1e6), .length = {0, 100000}, .when = of_classes),
       JOB(train.step, .doc = "how to compute a step: on a CPU compiled, by a program made once from the layers, or "
           "eager, operation by operation; auto: compiled if possible and not slower ([training](training.md#steps)); "
           "xla: on GPUs, by a program that XLA compiles ([GPUs](gpu.md#xla))", .choices = &kSteps),
@@ -80,7 +81,7 @@ Fields<JobSpec> train_fields() {
       JOB(train.clip_norm, .doc = "scale a gradient (summed over the replicas) with a larger norm down to this norm; "
           "0: off", .bounds = between(0, 1e12)),
       JOB(train.label_smoothing, .doc = "the share of each target to spread evenly over all classes; evaluations do "
-          "not smooth", .bounds = zero_to_below_one(), .when = kOfClasses),
+          "not smooth", .bounds = zero_to_below_one(), .when = of_classes),
       JOB(train.ema.decay, .doc = "keep an exponential moving average of the weights, a <- decay a + (1 - decay) w "
           "after each update, and evaluate and export the average; 0: off", .bounds = zero_to_below_one()),
       JOB(train.sync_batch_norm, .doc = "normalise in `batch_norm` by the statistics of all replicas' batches "

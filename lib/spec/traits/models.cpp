@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/named.h"
+#include "core/remade_table.h"
 
 namespace dtrain {
 
@@ -10,8 +11,15 @@ bool ModelTraits::widens(int64_t depth) const {
   return std::find(widened_depths.begin(), widened_depths.end(), depth) != widened_depths.end();
 }
 
-const std::vector<ModelTraits>& model_traits() {
-  static const std::vector<ModelTraits> all = {
+namespace {
+
+std::vector<ModelTraits>& added_models() {
+  static std::vector<ModelTraits> added;
+  return added;
+}
+
+std::vector<ModelTraits> all_models() {
+  std::vector<ModelTraits> all = {
       {.name = "mlp"},
       {.name = "cnn"},
       {.name = "lenet5", .is_published = true},
@@ -30,9 +38,22 @@ const std::vector<ModelTraits>& model_traits() {
        .widened_depths = {16, 22, 28, 40}},
       {.name = "mobilenet_v2", .is_published = true},
       {.name = "layers", .is_own = true},
-      {.name = "torchscript", .is_own = true},
+      {.name = "torchscript", .is_own = true, .is_program = true},
   };
+  all.insert(all.end(), added_models().begin(), added_models().end());
   return all;
+}
+
+}  // namespace
+
+const std::vector<ModelTraits>& model_traits() {
+  static RemadeTable<std::vector<ModelTraits>> table(all_models);
+  return table.get();
+}
+
+void add_model(const std::string& name) {
+  added_models().push_back({.name = name, .is_own = true, .is_program = true});
+  note_added_kind();
 }
 
 const ModelTraits& model_traits(const std::string& kind) { return row_named(model_traits(), kind, "model"); }

@@ -14,6 +14,7 @@ struct ModelTraits {
   int64_t usual_depth = 0;           // if the spec gives none
   bool is_published = false;         // a known network: it can do without its top, and names its variables
   bool is_own = false;               // the user's: none of our fields says what it is made of
+  bool is_program = false;           // the same, and it is no list of layers
   bool is_bottleneck = false;        // residual blocks of three convolutions, at depths of 50 and more
   // Those of `depths` whose layers model.widen_factor widens; they have no bottlenecks and no stem of choice.
   std::vector<int64_t> widened_depths = {};
@@ -22,6 +23,8 @@ struct ModelTraits {
 };
 
 const std::vector<ModelTraits>& model_traits();
+// Adds one of a plug-in.
+void add_model(const std::string& name);
 
 // Throws Error(kBug) if the name is not in the table, because specs are checked before.
 const ModelTraits& model_traits(const std::string& kind);

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/named.h"
+#include "core/remade_table.h"
 
 namespace dtrain {
 namespace {
@@ -112,16 +113,25 @@ ObjectiveInfo regression_info(const std::string& name) {
                       {"r2", /*higher_is_better=*/true, MetricUnit::kNumber, r2}}};
 }
 
+std::vector<ObjectiveInfo>& added_objectives() {
+  static std::vector<ObjectiveInfo> added;
+  return added;
+}
+
 const std::vector<ObjectiveInfo>& objectives() {
-  static const std::vector<ObjectiveInfo> table = {
-      cross_entropy_info(),
-      binary_cross_entropy_info(),
-      regression_info("mean_squared_error"),
-      regression_info("mean_absolute_error"),
-      regression_info("huber"),
-      regression_info("log_cosh"),
-  };
-  return table;
+  static RemadeTable<std::vector<ObjectiveInfo>> table([] {
+    std::vector<ObjectiveInfo> all = {
+        cross_entropy_info(),
+        binary_cross_entropy_info(),
+        regression_info("mean_squared_error"),
+        regression_info("mean_absolute_error"),
+        regression_info("huber"),
+        regression_info("log_cosh"),
+    };
+    all.insert(all.end(), added_objectives().begin(), added_objectives().end());
+    return all;
+  });
+  return table.get();
 }
 
 }  // namespace
@@ -192,6 +202,11 @@ MetricValues ObjectiveInfo::values_of(const Counts& counts) const {
   return values;
 }
 
+void add_objective(const ObjectiveInfo& objective) {
+  added_objectives().push_back(objective);
+  note_added_kind();
+}
+
 const ObjectiveInfo& objective_info(const std::string& name) {
   return row_named(objectives(), name, "objective");
 }
@@ -199,11 +214,14 @@ const ObjectiveInfo& objective_info(const std::string& name) {
 std::vector<std::string> objective_names() { return names_of_rows(objectives()); }
 
 std::vector<std::string> objectives_for(Targets targets) {
-  return names_where(objectives(), [=](const ObjectiveInfo& one) { return one.targets == targets; });
+  return names_where(objectives(),
+                     [=](const ObjectiveInfo& one) { return one.targets == targets && !one.is_step; });
 }
 
 std::vector<std::string> objectives_of_classes() {
-  return names_where(objectives(), [](const ObjectiveInfo& one) { return one.outputs != Outputs::kValues; });
+  return names_where(objectives(), [](const ObjectiveInfo& one) {
+    return one.outputs != Outputs::kValues && one.base.empty();
+  });
 }
 
 std::vector<std::string> objectives_with(Outputs outputs) {
@@ -211,7 +229,7 @@ std::vector<std::string> objectives_with(Outputs outputs) {
 }
 
 const std::vector<MetricInfo>& known_metrics() {
-  static const std::vector<MetricInfo> metrics = [] {
+  static RemadeTable<std::vector<MetricInfo>> metrics([] {
     std::vector<MetricInfo> all;
     const auto add = [&all](const std::vector<MetricInfo>& metrics) {
       for (const MetricInfo& metric : metrics) {
@@ -223,8 +241,8 @@ const std::vector<MetricInfo>& known_metrics() {
     for (const ObjectiveInfo& objective : objectives()) add(objective.metrics);
     for (const ObjectiveInfo& objective : objectives()) add(objective.of_evaluations);
     return all;
-  }();
-  return metrics;
+  });
+  return metrics.get();
 }
 
 std::vector<std::string> metric_names() { return names_of_rows(known_metrics()); }

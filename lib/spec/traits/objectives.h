@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -44,7 +45,7 @@ struct MetricInfo {
   std::string name;  // as used in events, checkpoints and the fields of a spec
   bool higher_is_better = false;
   MetricUnit unit = MetricUnit::kNumber;
-  double (*value)(const ExampleSums& sum) = nullptr;  // NaN if there are no examples
+  std::function<double(const ExampleSums& sum)> value = nullptr;  // NaN if there are no examples
   // Instead of `value`: the metric is one of evaluations alone. NaN where it has no value.
   double (*of_counts)(const Counts& counts) = nullptr;
 
@@ -73,9 +74,13 @@ struct ObjectiveInfo {
   std::vector<std::string> target_sums = {};
   std::vector<MetricInfo> metrics;              // starting with the loss and the main one
   std::vector<MetricInfo> of_evaluations = {};  // those that evaluations have besides
+  // Of a plug-in's loss, the loss whose metrics and predictions it has.
+  std::string base = {};
+  // A training step of a plug-in: it takes any targets, and any outputs of the model.
+  bool is_step = false;
 
   // The metric that says how good a model is, where there is room for one besides the loss.
-  const MetricInfo& main() const { return metrics.at(1); }
+  const MetricInfo& main() const { return metrics.at(metrics.size() > 1 ? 1 : 0); }
   std::vector<MetricInfo> all_metrics() const;
   // The values of the metrics of evaluations that have one.
   MetricValues values_of(const Counts& counts) const;
@@ -88,12 +93,15 @@ struct ObjectiveInfo {
   int64_t target_sum_count(int64_t outputs) const { return std::ssize(target_sums) * outputs; }
 };
 
+// Adds one of a plug-in to the table.
+void add_objective(const ObjectiveInfo& objective);
+
 // Throws Error(kBug) if the name is not in the table, because specs are checked before.
 const ObjectiveInfo& objective_info(const std::string& name);
 std::vector<std::string> objective_names();
 std::vector<std::string> objectives_for(Targets targets);
 std::vector<std::string> objectives_with(Outputs outputs);
-// Those whose outputs are logits, and no values.
+// Those of the program itself whose outputs are logits, and no values.
 std::vector<std::string> objectives_of_classes();
 
 // The metrics of all objectives, each name once.

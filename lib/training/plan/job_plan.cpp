@@ -147,6 +147,7 @@ std::string losses_for(Targets targets) {
 void check_targets(LoadedSpec& loaded, const DatasetInfo& data) {
   const LossSpec& loss = loaded.spec.train.loss;
   const Targets targets = objective_info(loss.kind).targets;
+  if (objective_info(loss.kind).is_step) return;
   const char* const field = "train.loss.kind";
   if (data.targets > 0 && targets == Targets::kClass)
     loaded.refuse(field,
@@ -223,7 +224,8 @@ LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   LayerPlan plan = layers_of(loaded.spec, data);
   const size_t head = model.head.empty() ? SIZE_MAX : architecture_of(model, /*outputs=*/1).head;
   for (const LayerProblem& problem : plan.problems) {
-    const std::string path = model.is_program()       ? "model.file"
+    const std::string path = model.has_file()         ? "model.file"
+                             : model.is_program()     ? "model.kind"
                              : model.kind == "layers" ? fmt::format("model.layers[{}]", problem.layer)
                              : problem.layer >= head  ? fmt::format("model.head[{}]", problem.layer - head)
                                                       : "model";
@@ -326,7 +328,10 @@ LayerPlan layers_of(const JobSpec& spec, const DatasetInfo& data) {
   // A yes or no takes one number.
   const std::string& loss = spec.train.loss.kind;
   const bool binary = data.targets == 0 && objective_info(loss).outputs == Outputs::kYesNoLogits;
-  const int64_t outputs = binary ? 1 : data.targets > 0 ? data.targets : data.classes;
+  const int64_t outputs = objective_info(loss).is_step ? 0
+                          : binary                     ? 1
+                          : data.targets > 0           ? data.targets
+                                                       : data.classes;
   const std::string needed_for = binary             ? fmt::format("the two classes of {} need", loss)
                                  : data.targets > 1 ? fmt::format("{} targets need", data.targets)
                                  : data.targets > 0 ? "one target needs"
@@ -385,7 +390,7 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   check_augment(loaded, data);
   check_views(loaded, data);
   plan.model = resolve_model(loaded, data);
-  if (plan.model.program != nullptr) plan.spec.model.sha256 = plan.model.program->sha256();
+  plan.spec.model.sha256 = sha256_of_program(plan.model);
   check_phases(loaded, plan.model);
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
   const EarlyStoppingSpec& early = plan.spec.callbacks.early_stopping;

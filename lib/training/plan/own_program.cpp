@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "models/model.h"
+#include "plugins/plugin_models.h"
 #include "rendezvous/crypto.h"
 #include "torchscript/script_program.h"
 
@@ -50,6 +51,7 @@ std::string program_file(const ModelSpec& spec) {
 
 LayerPlan place_program(const ModelSpec& spec, const Shape& input_shape, int64_t outputs,
                         const std::string& needed_for) {
+  if (!spec.has_file()) return place_plugin_model(spec, input_shape, outputs, needed_for);
   const std::string path = program_file(spec);
   ScriptSource source{path, spec.sha256.value_or(""), {}, spec.output, needed_for};
   if (needed_for.empty()) source.needs = fmt::format("{} classes need", outputs);
@@ -79,12 +81,17 @@ std::string kept_program(const fs::path& folder) {
   return fs::is_regular_file(fs::symlink_status(path, none)) ? path.string() : "";
 }
 
+std::optional<std::string> sha256_of_program(const LayerPlan& model) {
+  const auto* const program = dynamic_cast<const ScriptProgram*>(model.program.get());
+  return program == nullptr ? std::nullopt : std::optional(program->source().sha256);
+}
+
 fs::path keep_program(const JobPlan& job, const fs::path& folder) {
   const auto* const program = dynamic_cast<const ScriptProgram*>(job.model.program.get());
   if (program == nullptr) return {};
   const fs::path path = folder / kProgramFile;
   const std::string kept = kept_program(folder);
-  if (kept.empty() || hexadecimal(sha256_of_file(kept)) != program->sha256())
+  if (kept.empty() || hexadecimal(sha256_of_file(kept)) != program->source().sha256)
     write_file_atomically(path, program->source().read());
   return path;
 }

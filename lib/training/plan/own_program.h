@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "models/layers.h"
@@ -15,9 +16,12 @@ namespace dtrain {
 // one of the checkpoints beside it if that is damaged or gone, else spec.file.
 std::string program_file(const ModelSpec& spec);
 
-// The modules of the model that this file describes. What is wrong with it is a problem.
+// The modules of the model: those of its file, or of a plug-in. What is wrong with it is a problem.
 LayerPlan place_program(const ModelSpec& spec, const Shape& input_shape, int64_t outputs,
                         const std::string& needed_for);
+
+// The SHA-256 of the file of a plan's model; nullopt if the model has none.
+std::optional<std::string> sha256_of_program(const LayerPlan& model);
 
 // The copy in the folder of a run or of a checkpoint; empty if there is none.
 std::string kept_program(const std::filesystem::path& folder);

@@ -12,6 +12,7 @@
 #include "kernels/products.h"
 #include "models/layer_kinds.h"
 #include "models/model.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 
@@ -33,13 +34,16 @@ PlannedStep planned_step(const JobPlan& job, const RunPlan& run, const PhasePlan
   }
   if (job.device_of(0) != "cpu") {
     if (!spec.cuda.graphs) return {"eager", "cuda.graphs: false"};
-    if (spec.model.is_program())
-      return {"eager", "model.kind: torchscript, which may do something else in each step"};
+    if (spec.model.has_file() || !spec.plugins.empty())
+      return {"eager", fmt::format("{}, which may do something else in each step",
+                                   spec.model.has_file() ? "model.kind: torchscript" : "plugins")};
     if (job.communication == "gloo" && run.replicas > 1) return {"eager", "gloo cannot be recorded"};
     if (spec.train.precision == "fp16_mixed") return {"eager", "train.precision: fp16_mixed"};
     return {"recorded", ""};
   }
-  if (spec.model.is_program()) return {"eager", "model.kind: torchscript"};
+  if (objective_info(spec.train.loss.kind).is_step)
+    return {"eager", fmt::format("train.loss: {}, a step of a plug-in", spec.train.loss.kind)};
+  if (spec.model.is_program()) return {"eager", "model.kind: " + spec.model.kind};
   const std::string reason = reason_not_to_compile(job.model.layers, spec.model.dtype, spec.train,
                                                    static_cast<size_t>(phase.layers.first));
   return {reason.empty() ? "compiled" : "eager", reason};

@@ -132,6 +132,7 @@ std::unique_ptr<StepExecution> make_eager_execution(const StepParts& parts) {
 }
 
 std::unique_ptr<StepExecution> make_step_execution(const StepParts& parts) {
+  if (parts.objective.info().is_step) return make_plugin_execution(parts);
   const std::vector<at::Tensor> parameters = parts.model.parameters();
   const bool is_double = !parameters.empty() && parameters.front().scalar_type() == at::kDouble;
   const bool compiles =

@@ -42,7 +42,7 @@ class StepExecution {
 
   // Forward pass in evaluation mode without gradients. Returns the sums of the share, with the evaluation
   // loss.
-  MetricSums evaluate(const Share& share);
+  virtual MetricSums evaluate(const Share& share);
 
  protected:
   // The outputs of such a pass, in memory of their own.
@@ -51,8 +51,8 @@ class StepExecution {
   StepParts parts_;
 };
 
-// Computes steps on `parts`: compiled if the variables are on the processor and
-// reason_not_to_compile() has none, else with autograd, operation by operation.
+// Computes steps on `parts`: by the plug-in's step that train.loss names, or else compiled if the variables
+// are on the processor and reason_not_to_compile() has none, else with autograd, operation by operation.
 std::unique_ptr<StepExecution> make_step_execution(const StepParts& parts);
 // With LibTorch's autograd, operation by operation.
 std::unique_ptr<StepExecution> make_eager_execution(const StepParts& parts);
@@ -60,6 +60,10 @@ std::unique_ptr<StepExecution> make_eager_execution(const StepParts& parts);
 // Such steps differ from those of autograd by rounding only: losses, metrics, what dropout draws and
 // everything around them is the same. Evaluations are computed by programs, too.
 std::unique_ptr<StepExecution> make_compiled_execution(const StepParts& parts);
+
+// By a training step of a plug-in, which train.loss names. Every replica updates its parts when all gradients
+// are there.
+std::unique_ptr<StepExecution> make_plugin_execution(const StepParts& parts);
 
 // The forward pass of one micro-batch.
 struct ForwardPass {

@@ -88,7 +88,7 @@ StrategyParts strategy_parts(const JobPlan& job, TrainSpec train, std::unique_pt
   if (accelerator && job.spec.train.channels_last) lay_channels_last(*parts.model);
   parts.accelerator = std::move(accelerator);
   // Gloo takes gradients through the processor, which a recording cannot hold. One replica sends none.
-  parts.record_steps = job.spec.cuda.graphs && !job.spec.model.is_program() &&
+  parts.record_steps = job.spec.cuda.graphs && !job.spec.model.has_file() && job.spec.plugins.empty() &&
                        (job.communication != "gloo" || group->size() == 1);
   parts.timeout = to_milliseconds(job.spec.strategy.timeout_seconds);
   if (parts.train.precision == "fp16_mixed") parts.loss_scale = std::make_shared<LossScale>();

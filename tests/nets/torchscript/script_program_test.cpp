@@ -47,7 +47,7 @@ TEST_CASE("a module is placed as the modules within it that have variables") {
   CHECK(plan.output_shape() == Shape{3});
   CHECK(plan.parameters() == 16 * 6 + 6 + 12 + 6 * 3 + 3);
   CHECK(plan.buffers() == 13);
-  CHECK(plan.program->sha256() == "0123");
+  CHECK(dynamic_cast<const ScriptProgram&>(*plan.program).source().sha256 == "0123");
 }
 
 TEST_CASE("a model of a module computes what the module does, in both modes") {

@@ -1,0 +1,146 @@
+// Training steps that a plug-in computes.
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+
+#include "compiled/compiled_program.h"
+#include "models/variables.h"
+#include "plugins/plugin_losses.h"
+#include "plugins/plugin_models.h"
+#include "step/step_execution.h"
+
+namespace dtrain {
+namespace {
+
+// Restores the default generator of processors.
+class KeptGenerator {
+ public:
+  KeptGenerator() = default;
+  ~KeptGenerator() { generator_.set_state(state_); }
+  KeptGenerator(const KeptGenerator&) = delete;
+  KeptGenerator& operator=(const KeptGenerator&) = delete;
+
+ private:
+  at::Generator generator_ = at::detail::getDefaultCPUGenerator();
+  at::Tensor state_ = generator_.get_state();
+};
+
+class PluginExecution final : public StepExecution {
+ public:
+  explicit PluginExecution(const StepParts& parts)
+      : StepExecution(parts),
+        parameters_(tensors_of(trained_parameters(parts.model))),
+        gradients_(parts.reducer.places_for_gradients()),
+        step_(make_plugin_step(parts.train.loss, step_model(parts.model))) {
+    if (gradients_.empty()) {
+      for (const at::Tensor& parameter : parameters_)
+        gradients_.push_back(at::empty_like(parameter.detach()));
+    }
+  }
+
+  MetricSums gradients(const Share& share, const PartsSummed& summed) override {
+    parts_.clock.enter(StepTime::kCompute);
+    parts_.model.train();
+    parts_.reducer.zero_gradients();
+    parts_.reducer.prepare(/*last=*/true);
+    for (at::Tensor& gradient : gradients_) gradient.zero_();
+    MetricSums sums;
+    for (const MicroBatch& micro_batch : share.micro_batches) {
+      const Batch batch = micro_batch.assemble();
+      if (batch.size() > 0) learn(batch, 1 / static_cast<double>(share.global_examples), sums);
+    }
+    for (size_t i = gradients_.size(); i-- > 0;) parts_.reducer.put_gradient(i, gradients_[i]);
+    parts_.clock.enter(StepTime::kCommunicate);
+    parts_.reducer.finish(summed);
+    return sums;
+  }
+
+  MetricSums evaluate(const Share& share) override {
+    const at::NoGradGuard no_grad;
+    const KeptGenerator kept;
+    parts_.model.eval();
+    MetricSums sums;
+    for (const MicroBatch& micro_batch : share.micro_batches) {
+      const Batch batch = micro_batch.assemble();
+      if (batch.size() > 0) add_sums(compute(batch), batch.size(), sums);
+    }
+    return sums;
+  }
+
+ private:
+  StepResult compute(const Batch& batch) {
+    return compute_step(parts_.train.loss, *step_, {batch.inputs, batch.targets});
+  }
+
+  // Adds the gradients of `weight` times the losses of a micro-batch, and its sums.
+  void learn(const Batch& batch, double weight, MetricSums& sums) {
+    const StepResult result = compute(batch);
+    for (const StepLoss& loss : result.losses) add_gradients(loss, weight);
+    const at::NoGradGuard no_grad;
+    for (const StepGradient& own : result.gradients)
+      gradients_[number_of(own.parameter)].add_(own.gradient, weight);
+    add_sums(result, batch.size(), sums);
+  }
+
+  void add_gradients(const StepLoss& loss, double weight) {
+    std::vector<size_t> numbers;
+    for (const at::Tensor& parameter : loss.parameters) {
+      if (parameter.requires_grad()) numbers.push_back(number_of(parameter));  // the others are frozen
+    }
+    if (loss.parameters.empty()) {
+      for (size_t i = 0; i < parameters_.size(); ++i) numbers.push_back(i);
+    }
+    std::vector<at::Tensor> trained;
+    for (const size_t number : numbers) trained.push_back(parameters_[number]);
+    if (trained.empty()) return;
+    const std::vector<at::Tensor> gradients = gradients_of_step(loss.sum, trained, weight);
+    const at::NoGradGuard no_grad;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (gradients[i].defined()) gradients_[numbers[i]].add_(gradients[i]);
+    }
+  }
+
+  std::vector<at::Tensor> gradients_of_step(const at::Tensor& sum, const std::vector<at::Tensor>& trained,
+                                            double weight) {
+    return call_step(parts_.train.loss, [&] {
+      // Several losses may be made from the same passes.
+      return torch::autograd::grad({sum}, trained, {at::full_like(sum, weight)}, /*retain_graph=*/true,
+                                   /*create_graph=*/false, /*allow_unused=*/true);
+    });
+  }
+
+  size_t number_of(const at::Tensor& parameter) const {
+    const auto found = std::find_if(parameters_.begin(), parameters_.end(),
+                                    [&](const at::Tensor& other) { return other.is_same(parameter); });
+    if (found != parameters_.end()) return static_cast<size_t>(found - parameters_.begin());
+    throw Error(
+        ExitCode::kUsage,
+        "the step '{}' gives a loss or gradient of a tensor that is no trained parameter of the model",
+        parts_.train.loss.kind);
+  }
+
+  void add_sums(const StepResult& result, int64_t examples, MetricSums& sums) const {
+    at::Tensor all = at::zeros({2 + std::ssize(result.metrics)}, at::kDouble);
+    auto* const values = all.mutable_data_ptr<double>();
+    for (const StepLoss& loss : result.losses) values[kLossSum] += loss.sum.item<double>();
+    values[kExamplesSum] = static_cast<double>(examples);
+    for (size_t i = 0; i < result.metrics.size(); ++i) values[2 + i] = result.metrics[i].item<double>();
+    sums.add_sums(parts_.objective.info(), all.to(parameters_.front().device()));
+  }
+
+  at::Tensor evaluated(const at::Tensor& inputs) override { return parts_.model.forward(inputs); }
+
+  std::vector<at::Tensor> parameters_;  // those that are trained
+  std::vector<at::Tensor> gradients_;   // of each
+  std::unique_ptr<TrainingStep> step_;
+};
+
+}  // namespace
+
+std::unique_ptr<StepExecution> make_plugin_execution(const StepParts& parts) {
+  return std::make_unique<PluginExecution>(parts);
+}
+
+}  // namespace dtrain
