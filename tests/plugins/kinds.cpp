@@ -63,7 +63,8 @@ struct Gan : torch::nn::Module {
         discriminator(register_module("discriminator", network(numbers, units, 1))) {}
 
   static torch::nn::Sequential network(int64_t inputs, int64_t units, int64_t outputs) {
-    return {torch::nn::Linear(inputs, units), torch::nn::Tanh(), torch::nn::Linear(units, outputs)};
+    return torch::nn::Sequential(torch::nn::Linear(inputs, units), torch::nn::Tanh(),
+                                 torch::nn::Linear(units, outputs));
   }
 
   at::Tensor forward(const at::Tensor& input) { return discriminator->forward(input.flatten(1)); }

@@ -227,5 +227,5 @@ struct PluginDescription {
   static void dtrain_add_kinds(dtrain::Registry& registry);                                                 \
   extern "C" __attribute__((visibility("default"))) const dtrain::PluginDescription dtrain_plugin = {       \
       DTRAIN_PLUGIN_INTERFACE, TORCH_VERSION, DTRAIN_PLUGIN_NAME, DTRAIN_PLUGIN_VERSION, dtrain_add_kinds}; \
-  static void dtrain_add_kinds(dtrain::Registry& registry)
+  static void dtrain_add_kinds([[maybe_unused]] dtrain::Registry& registry)
 #endif
