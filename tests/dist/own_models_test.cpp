@@ -161,7 +161,7 @@ TEST_CASE("a run needs its module's file no more, and does not go on with anothe
   const Finished onnx =
       run_program({"export", moved.string(), "--format", "onnx", "--out", job.folder() / "out.onnx"});
   CHECK(onnx.exit_code == 2);
-  CHECK_THAT(onnx.errors, ContainsSubstring("self (torchscript) has no form in ONNX"));
+  CHECK_THAT(onnx.errors, ContainsSubstring("self (module) has no form in ONNX"));
 }
 
 TEST_CASE("damaged copies of a module's file are told, and intact ones take their place") {

@@ -49,6 +49,11 @@ ExitCode export_command(const ExportOptions& options) {
   const auto opened = open_checkpoint(options.checkpoint, {}, describe_dataset);
   if (!opened) return ExitCode::kUsage;
   const auto& [point, job] = *opened;
+  if (job.spec.model.is_program() && !job.spec.model.has_file() && options.format != "safetensors")
+    throw Error(ExitCode::kUsage,
+                "a {} model is computed by its plug-in, which no export holds; --format safetensors has its "
+                "weights",
+                job.spec.model.kind);
   const std::string extension = options.format == "torchscript" ? "pt" : options.format;
   const std::filesystem::path path = options.out.value_or(fmt::format(
       "{}{}.{}", job.spec.name, job.spec.model.is_program() ? "-trained" : "", extension));  // not model.file

@@ -190,7 +190,8 @@ ModelSpeed measure_layers(const JobPlan& job) {
                 "--explain measures layers on the processor, in the model's own precision: add "
                 "--set strategy.devices=cpu --set train.precision=float32");
   if (job.spec.model.is_program())
-    throw Error(ExitCode::kUsage, "--explain measures layers, which a torchscript model is not made of");
+    throw Error(ExitCode::kUsage, "--explain measures layers, which a {} model is not made of",
+                job.spec.model.kind);
   compute_with(static_cast<int>(run.threads_per_replica));
   ModelSpeed speed{.execution = compiled ? "compiled" : "eager",
                    .examples = run.batch.per_replica,

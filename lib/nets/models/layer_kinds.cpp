@@ -16,7 +16,7 @@ std::vector<const LayerKind*>& known() {
 
 }  // namespace
 
-const LayerKind kProgramPart = {.name = "torchscript", .draws = [](const LayerSpec&) { return true; }};
+const LayerKind kProgramPart = {.name = "module", .draws = [](const LayerSpec&) { return true; }};
 
 void add_layer_kinds(const std::vector<const LayerKind*>& kinds) {
   for (const LayerKind* kind : kinds) {

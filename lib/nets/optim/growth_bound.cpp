@@ -14,9 +14,16 @@ constexpr double kGrowth = 1000;    // used if steps have no bound
 
 }  // namespace
 
-GrowthBound::GrowthBound(const OptimizerSpec& spec, double clip_norm)
-    : step_(optimizer_method(spec.kind).largest_step(spec, clip_norm)),
-      decoupled_(optimizer_kind(spec.kind).decouples_decay ? spec.weight_decay : 0) {}
+GrowthBound::GrowthBound(const std::vector<OptimizerGroup>& groups, double clip_norm) {
+  step_.movement = 0;
+  for (const auto& [spec, rate] : groups) {
+    const LargestStep step = optimizer_method(spec.kind).largest_step(spec, clip_norm);
+    step_.movement = std::max(step_.movement, rate * step.movement);
+    step_.decay = std::max(step_.decay, rate * step.decay);
+    if (optimizer_kind(spec.kind).decouples_decay)
+      decoupled_ = std::max(decoupled_, rate * spec.weight_decay);
+  }
+}
 
 void GrowthBound::begin(double largest) {
   bound_ = std::isfinite(step_.movement) ? largest : kGrowth * std::max(1.0, largest);

@@ -18,7 +18,10 @@ namespace dtrain {
 class GrowthBound {
  public:
   // `clip_norm`: the limit on the norm of the whole gradient; 0: no clipping.
-  explicit GrowthBound(const OptimizerSpec& spec, double clip_norm = 0);
+  explicit GrowthBound(const OptimizerSpec& spec, double clip_norm = 0)
+      : GrowthBound(std::vector<OptimizerGroup>{{spec}}, clip_norm) {}
+  // Of parameters in several groups: the largest of their bounds.
+  explicit GrowthBound(const std::vector<OptimizerGroup>& groups, double clip_norm = 0);
 
   // Starts again from `largest`, the largest magnitude now.
   void begin(double largest);
@@ -28,7 +31,7 @@ class GrowthBound {
 
  private:
   LargestStep step_;
-  double decoupled_;  // weight decay that is no part of the gradient
+  double decoupled_ = 0;  // weight decay that is no part of the gradient
   double bound_ = 0;
 };
 

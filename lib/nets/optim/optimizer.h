@@ -56,8 +56,23 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
 // and the scales of norms.
 bool decays(const OptimizerSpec& spec, const at::Tensor& parameter);
 
-// The same, but only the parameters marked in `decayed` decay, like PyTorch's
-// parameter groups, one of them with weight_decay = 0.
+// A part of the parameters, updated by one optimizer, as PyTorch's parameter groups.
+struct OptimizerGroup {
+  OptimizerSpec spec;
+  double rate = 1;  // times the learning rate of a step
+};
+
+// train.optimizer, then those of train.optimizers. The rates are those at a rate of 1 of the first.
+std::vector<OptimizerGroup> optimizer_groups(const TrainSpec& train);
+// The group of the parameter with this name, by its number among them.
+size_t optimizer_group_of(const TrainSpec& train, const std::string& parameter);
+
+// The optimizer of each parameter's group, by its number.
+std::unique_ptr<Optimizer> make_optimizer(const std::vector<OptimizerGroup>& groups,
+                                          const std::vector<at::Tensor>& parameters,
+                                          const std::vector<size_t>& group_of);
+
+// The same, but only the parameters marked in `decayed` decay.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
                                           const std::vector<at::Tensor>& parameters,
                                           const std::vector<bool>& decayed);

@@ -38,11 +38,35 @@ std::vector<OptimizerMemory> WeightAverage::memory() const {
   return all;
 }
 
-TrainingOptimizer make_training_optimizer(const TrainSpec& train, const std::vector<at::Tensor>& parameters,
-                                          const std::vector<bool>& decayed) {
-  TrainingOptimizer made{make_optimizer(train.optimizer, parameters, decayed)};
+namespace {
+
+// Without weight decay, that of parameters which do not decay.
+std::unique_ptr<Optimizer> optimizer_of_groups(const TrainSpec& train, const std::vector<at::Tensor>& parts,
+                                               const std::vector<std::pair<std::string, at::Tensor>>& whole) {
+  std::vector<OptimizerGroup> groups = optimizer_groups(train);
+  const size_t count = groups.size();
+  for (size_t i = 0; i < count; ++i) {
+    groups.push_back(groups[i]);
+    groups.back().spec.weight_decay = 0;
+  }
+  std::vector<size_t> group_of;
+  for (const auto& [name, parameter] : whole) {
+    const size_t group = optimizer_group_of(train, name);
+    group_of.push_back(decays(groups[group].spec, parameter) ? group : group + count);
+  }
+  return make_optimizer(groups, parts, group_of);
+}
+
+}  // namespace
+
+TrainingOptimizer make_training_optimizer(const TrainSpec& train, const std::vector<at::Tensor>& parts,
+                                          const std::vector<std::pair<std::string, at::Tensor>>& whole) {
+  std::vector<bool> decayed;
+  for (const auto& [name, parameter] : whole) decayed.push_back(decays(train.optimizer, parameter));
+  TrainingOptimizer made{train.optimizers.empty() ? make_optimizer(train.optimizer, parts, decayed)
+                                                  : optimizer_of_groups(train, parts, whole)};
   if (train.ema.decay == 0) return made;
-  auto average = std::make_unique<WeightAverage>(std::move(made.optimizer), parameters, train.ema.decay);
+  auto average = std::make_unique<WeightAverage>(std::move(made.optimizer), parts, train.ema.decay);
   made.average = average.get();
   made.optimizer = std::move(average);
   return made;

@@ -46,8 +46,8 @@ struct TrainingOptimizer {
   WeightAverage* average = nullptr;  // inside the optimizer; null: the spec wants none
 };
 
-// For `parameters`; those marked in `decayed` have weight decay.
-TrainingOptimizer make_training_optimizer(const TrainSpec& train, const std::vector<at::Tensor>& parameters,
-                                          const std::vector<bool>& decayed);
+// For `parts`, each a whole parameter or a part of one, which is in `whole` with its name.
+TrainingOptimizer make_training_optimizer(const TrainSpec& train, const std::vector<at::Tensor>& parts,
+                                          const std::vector<std::pair<std::string, at::Tensor>>& whole);
 
 }  // namespace dtrain

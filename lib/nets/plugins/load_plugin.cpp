@@ -108,12 +108,17 @@ std::string load(const std::string& path) {
 
 }  // namespace
 
-std::string load_plugin(const std::string& path) {
+std::string load_plugin(const std::string& path, const std::string& noted) {
   static std::map<std::string, std::string> loaded;  // by the file
   std::error_code none;
   const std::string file = fs::weakly_canonical(path, none);
   const auto found = loaded.find(file);
   if (found != loaded.end()) return found->second;
+  if (!fs::exists(file, none)) {
+    for (const auto& [other, identity] : loaded) {
+      if (identity == noted) return noted;
+    }
+  }
   try {
     return loaded[file] = load(file);
   } catch (const Error& error) {

@@ -72,7 +72,7 @@ class StepObjective final : public Objective {
   at::Tensor training_losses(const at::Tensor&, const at::Tensor&) const override { refuse(); }
   void sum_up(const at::Tensor&, const at::Tensor&, const at::Tensor&) const override { refuse(); }
   at::Tensor averaged(const at::Tensor&, const at::Tensor&) const override { refuse(); }
-  at::Tensor predictions(const at::Tensor& outputs, bool /*classes*/) const override { return outputs; }
+  at::Tensor predictions(const at::Tensor&, bool) const override { refuse(); }
 
  private:
   [[noreturn]] void refuse() const {

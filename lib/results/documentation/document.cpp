@@ -120,6 +120,7 @@ struct TypeText {
   std::string of(const ClassWeights*) const { return "list of numbers, numbers by name, or `balanced`"; }
   std::string of(const std::vector<AugmentSpec>*) const { return "list of operations"; }
   std::string of(const std::vector<PhaseSpec>*) const { return "list of phases"; }
+  std::string of(const std::vector<OptimizerEntry>*) const { return "list of optimizers"; }
   std::string of(const TrainableSpec*) const {
     return "`all`, `head`, name, list of names, or `{last_layers: N}`";
   }
@@ -237,6 +238,16 @@ const char* const kPhasesExample = R"(phases:
   - {epochs: 10, trainable: {last_layers: 10}, learning_rate: 1.0e-5, schedule: cosine}
 )";
 
+const char* const kOptimizersIntroduction =
+    R"(The list has an entry for each group of parameters that has an optimizer of its own, such as the networks of a
+generative adversarial network.)";
+
+const char* const kOptimizersExample = R"(train:
+  optimizer: {kind: adam, learning_rate: 2.0e-4}
+  optimizers:
+    - {parameters: discriminator.*, kind: sgd, learning_rate: 1.0e-2, momentum: 0.9}
+)";
+
 // The section's own fields, then those of its subsections.
 std::string section_text(const std::string& section) {
   std::string rows;
@@ -258,6 +269,8 @@ std::string section_text(const std::string& section) {
   if (section == "data")
     text += entries_text(entry_list<AugmentSpec>(), kAugmentIntroduction, kAugmentExample);
   if (section.empty()) text += entries_text(entry_list<PhaseSpec>(), kPhasesIntroduction, kPhasesExample);
+  if (section == "train")
+    text += entries_text(entry_list<OptimizerEntry>(), kOptimizersIntroduction, kOptimizersExample);
   return text + subsections;
 }
 

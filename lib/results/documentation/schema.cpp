@@ -84,6 +84,9 @@ struct TypeSchema {
     return list({{"anyOf", {{{"enum", augment_kinds().built}}, {{"$ref", "#/definitions/operation"}}}}});
   }
   ordered_json of(const std::vector<PhaseSpec>*) const { return list({{"$ref", "#/definitions/phase"}}); }
+  ordered_json of(const std::vector<OptimizerEntry>*) const {
+    return list({{"$ref", "#/definitions/optimizer"}});
+  }
   ordered_json of(const TrainableSpec*) const {
     const ordered_json name = {{"type", "string"}, {"pattern", "^" + field.pattern + "$"}};
     const ordered_json last = {{"type", "object"},
@@ -219,6 +222,7 @@ std::string json_schema() {
          {{"description", "an environment variable"}, {"type", "string"}, {"pattern", kVariablePattern}}},
         {"layer", entry_schema(entry_list<LayerSpec>())},
         {"operation", entry_schema(entry_list<AugmentSpec>())},
+        {"optimizer", entry_schema(entry_list<OptimizerEntry>())},
         {"phase", entry_schema(entry_list<PhaseSpec>())}}}};
   schema.update(section_schema(""));
   schema["allOf"] = conditions();

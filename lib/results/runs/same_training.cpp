@@ -55,7 +55,8 @@ std::vector<std::string> different_training(const JobSpec& now, const JobSpec& s
                           field.path != "model.initializer" && field.path != "model.file" &&
                           field.path.rfind("model.weights", 0) != 0 && applies(job_fields(), field, now) &&
                           applies(job_fields(), field, saved);
-    const bool of_training = field.path == "train.loss.kind" || field.path == "train.optimizer.kind";
+    const bool of_training = field.path == "train.loss.kind" || field.path == "train.optimizer.kind" ||
+                             field.path == "train.optimizers" || field.path == "plugin_versions";
     if ((!of_model && !of_training) || !differ(field.path)) continue;
     differences.push_back(change(field, now, saved));
   }

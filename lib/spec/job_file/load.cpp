@@ -72,38 +72,46 @@ class SpecReader {
   // Before other fields are read: plug-ins have some of their own. Reports what is wrong with a plug-in and
   // returns false, since the fields of its kinds would all be unknown.
   bool load_plugins(const YamlNode& root) {
-    std::vector<std::string>& plugins = loaded_.spec.plugins;
-    const auto written = std::find_if(root.entries.begin(), root.entries.end(),
-                                      [](const YamlEntry& entry) { return entry.key.text == "plugins"; });
     const size_t before = loaded_.problems.size();
-    const YamlNode* list = written == root.entries.end() ? nullptr : &written->value;
-    if (list) read_field(*find_field(job_fields(), "plugins"), loaded_.spec, *written, "plugins");
+    const YamlNode* written = nullptr;
+    for (const YamlEntry& entry : root.entries) {
+      const std::string& name = entry.key.text;
+      if (name != "plugins" && name != "plugin_versions") continue;
+      read_field(*find_field(job_fields(), name), loaded_.spec, entry, name);
+      if (name == "plugins") written = &entry.value;
+    }
     if (loaded_.problems.size() > before) return false;
-    std::vector<std::string> loaded;
-    const auto load = [&](const std::string& path, const YamlNode& node, const std::string& field) {
-      try {
-        if (!plugin_loader()) throw Error(ExitCode::kUsage, "plug-ins cannot be loaded here");
-        loaded.push_back(plugin_loader()(path));
-      } catch (const Error& error) {
-        if (error.code() != ExitCode::kUsage) throw;
-        report(node, field, error.what());
-      }
-    };
+    std::vector<std::string>& plugins = loaded_.spec.plugins;
+    const std::vector<std::string>& noted = loaded_.spec.plugin_versions;
     for (size_t i = 0; i < plugins.size(); ++i)
-      load(plugins[i], list->items[i], fmt::format("plugins[{}]", i));
+      load_plugin(plugins[i], i < noted.size() ? noted[i] : "", written->items[i],
+                  fmt::format("plugins[{}]", i));
     for (const std::string& path : plugins_of_all()) {
       if (std::find(plugins.begin(), plugins.end(), path) != plugins.end()) continue;
-      load(path, root, "");
+      load_plugin(path, "", root, "");
       plugins.push_back(path);
     }
-    loaded_plugins_ = loaded;
     return loaded_.problems.size() == before;
   }
 
-  // Those that a run has noted have to be the same.
+  // One that is loaded already under another path is not loaded again.
+  void load_plugin(const std::string& path, const std::string& noted, const YamlNode& node,
+                   const std::string& field) {
+    try {
+      if (!plugin_loader()) throw Error(ExitCode::kUsage, "plug-ins cannot be loaded here");
+      loaded_plugins_.push_back(plugin_loader()(path, noted));
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::kUsage) throw;
+      report(node, field, error.what());
+    }
+  }
+
+  // Those that a run has noted have to be the same. There may be more now, of the command line.
   void check_plugin_versions() {
     std::vector<std::string>& noted = loaded_.spec.plugin_versions;
-    if (loaded_.positions.contains("plugin_versions") && noted != loaded_plugins_)
+    const bool same = noted.size() <= loaded_plugins_.size() &&
+                      std::equal(noted.begin(), noted.end(), loaded_plugins_.begin());
+    if (!same)
       loaded_.refuse("plugin_versions", "the plug-ins are {}, and this is of a run with {}; give it those",
                      loaded_plugins_.empty() ? "none" : join(loaded_plugins_), join(noted));
     noted = loaded_plugins_;
@@ -216,7 +224,8 @@ class SpecReader {
           T& value = found ? *found : unused;
           if constexpr (std::is_same_v<T, std::vector<LayerSpec>> ||
                         std::is_same_v<T, std::vector<AugmentSpec>> ||
-                        std::is_same_v<T, std::vector<PhaseSpec>>) {
+                        std::is_same_v<T, std::vector<PhaseSpec>> ||
+                        std::is_same_v<T, std::vector<OptimizerEntry>>) {
             read_entries(field, entry.value, value);
           } else {
             ValueReader(field, entry.value, path, report_).read(value);

@@ -44,9 +44,10 @@ struct LoadedSpec {
 };
 
 // Loads the plug-in in a file, once, adds its kinds to those that specs may have, and returns its name and
-// version; throws Error(kUsage) if it cannot. A program sets it once, before it reads a spec: without it, a
-// spec with plug-ins is refused.
-using LoadPlugin = std::function<std::string(const std::string& path)>;
+// version; throws Error(kUsage) if it cannot. If there is no such file, the plug-in of name and version
+// `noted` will do, if it was loaded from another. A program sets it once, before it reads a spec: without it,
+// a spec with plug-ins is refused.
+using LoadPlugin = std::function<std::string(const std::string& path, const std::string& noted)>;
 void set_plugin_loader(LoadPlugin load);
 
 // Adds a plug-in to those of every spec that is read from now on.

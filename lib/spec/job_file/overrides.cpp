@@ -86,7 +86,7 @@ void drop_alternatives(YamlNode& section, const std::string& path) {
   }
 }
 
-// The path of a field of a layer, an operation or a phase: model.layers[INDEX].NAME. Layers are in two lists.
+// The path of a field of an entry of a list: model.layers[INDEX].NAME. Layers are in two lists.
 struct EntryFieldPath {
   std::string list;
   size_t index;
@@ -94,7 +94,8 @@ struct EntryFieldPath {
 };
 
 std::optional<EntryFieldPath> entry_field_path(const std::string& path) {
-  static const Pattern kEntryField(R"((model\.layers|model\.head|data\.augment|phases)\[(\d{1,4})\]\.(\w+))");
+  static const Pattern kEntryField(
+      R"((model\.layers|model\.head|data\.augment|phases|train\.optimizers)\[(\d{1,4})\]\.(\w+))");
   if (path.size() > kMaxPathBytes) return std::nullopt;
   const auto found = kEntryField.match(path);
   if (!found) return std::nullopt;
@@ -125,6 +126,7 @@ YamlNode* entry_at(YamlNode& root, const EntryFieldPath& path, std::string& prob
   };
   if (path.list == entry_list<PhaseSpec>().path) return entry_of(entry_list<PhaseSpec>());
   if (path.list == entry_list<AugmentSpec>().path) return entry_of(entry_list<AugmentSpec>());
+  if (path.list == entry_list<OptimizerEntry>().path) return entry_of(entry_list<OptimizerEntry>());
   return entry_of(entry_list<LayerSpec>());
 }
 

@@ -40,6 +40,7 @@ class Rules : private RuleBase {
     check_entries("model.head", spec_.model.head);
     check_entries("data.augment", spec_.data.augment);
     check_entries("phases", spec_.phases);
+    check_entries("train.optimizers", spec_.train.optimizers);
     check_batch();
     check_strategy();
     check_model();

@@ -22,12 +22,24 @@ class TrainingRules : private RuleBase {
     check_precision();
     const OptimizerSpec& optimizer = spec_.train.optimizer;
     check_own("train.optimizer", optimizer_kind(optimizer.kind).contradictions, optimizer.own);
+    check_optimizers();
   }
 
  private:
   // `section`: where the schedule is written.
   void check_schedule(const std::string& section, const ScheduleSpec& schedule) {
     check_own(section, schedule_kind(schedule.kind).contradictions, schedule.own);
+  }
+
+  void check_optimizers() {
+    const std::vector<OptimizerEntry>& all = spec_.train.optimizers;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const OptimizerSpec& one = all[i].optimizer;
+      check_own(fmt::format("train.optimizers[{}]", i), optimizer_kind(one.kind).contradictions, one.own);
+    }
+    refuse("train.optimizers",
+           !all.empty() && (!strategy_traits(spec_.strategy.kind).is_synchronous || spec_.uses_plugin()),
+           "replicas that train together have several optimizers; use strategy mirrored, or leave it out");
   }
 
   void check_phases() {

@@ -186,11 +186,13 @@ template ordered_json to_json(const Field<JobSpec>&, const JobSpec&);
 template ordered_json to_json(const Field<LayerSpec>&, const LayerSpec&);
 template ordered_json to_json(const Field<AugmentSpec>&, const AugmentSpec&);
 template ordered_json to_json(const Field<PhaseSpec>&, const PhaseSpec&);
+template ordered_json to_json(const Field<OptimizerEntry>&, const OptimizerEntry&);
 template ordered_json to_json(const Field<KindFields>&, const KindFields&);
 template bool applies(const Fields<JobSpec>&, const FieldInfo&, const JobSpec&);
 template bool applies(const Fields<LayerSpec>&, const FieldInfo&, const LayerSpec&);
 template bool applies(const Fields<AugmentSpec>&, const FieldInfo&, const AugmentSpec&);
 template bool applies(const Fields<PhaseSpec>&, const FieldInfo&, const PhaseSpec&);
+template bool applies(const Fields<OptimizerEntry>&, const FieldInfo&, const OptimizerEntry&);
 
 template <class Entry>
 std::string EntryList<Entry>::kind_of(const Entry& entry) const {
@@ -200,6 +202,7 @@ std::string EntryList<Entry>::kind_of(const Entry& entry) const {
 template std::string EntryList<LayerSpec>::kind_of(const LayerSpec&) const;
 template std::string EntryList<AugmentSpec>::kind_of(const AugmentSpec&) const;
 template std::string EntryList<PhaseSpec>::kind_of(const PhaseSpec&) const;
+template std::string EntryList<OptimizerEntry>::kind_of(const OptimizerEntry&) const;
 
 template <class Entry>
 std::vector<std::string> fields_of_kind(const Fields<Entry>& fields, const std::string& kind) {
@@ -213,6 +216,7 @@ std::vector<std::string> fields_of_kind(const Fields<Entry>& fields, const std::
 template std::vector<std::string> fields_of_kind(const Fields<LayerSpec>&, const std::string&);
 template std::vector<std::string> fields_of_kind(const Fields<AugmentSpec>&, const std::string&);
 template std::vector<std::string> fields_of_kind(const Fields<PhaseSpec>&, const std::string&);
+template std::vector<std::string> fields_of_kind(const Fields<OptimizerEntry>&, const std::string&);
 
 std::vector<std::string> names_in_section(const std::string& section) {
   const std::string prefix = section.empty() ? "" : section + ".";

@@ -102,7 +102,8 @@ using Accessor =
                  MemberOf<Spec, std::vector<std::string>>, MemberOf<Spec, std::map<std::string, std::string>>,
                  MemberOf<Spec, std::vector<LayerSpec>>, MemberOf<Spec, ChannelNumbers>,
                  MemberOf<Spec, ClassWeights>, MemberOf<Spec, std::vector<AugmentSpec>>,
-                 MemberOf<Spec, TrainableSpec>, MemberOf<Spec, std::vector<PhaseSpec>>>;
+                 MemberOf<Spec, TrainableSpec>, MemberOf<Spec, std::vector<PhaseSpec>>,
+                 MemberOf<Spec, std::vector<OptimizerEntry>>>;
 
 template <class Spec>
 struct Field : FieldInfo {
@@ -118,6 +119,7 @@ const Fields<JobSpec>& job_fields();
 const Fields<LayerSpec>& layer_fields();
 const Fields<AugmentSpec>& augment_fields();
 const Fields<PhaseSpec>& phase_fields();
+const Fields<OptimizerEntry>& optimizer_entry_fields();
 
 // A list of the job whose entries have fields of their own, which depend on one of them, mostly `kind`.
 template <class Entry>
@@ -133,7 +135,7 @@ struct EntryList {
   std::string kind_of(const Entry& entry) const;
 };
 
-// Of LayerSpec, AugmentSpec and PhaseSpec.
+// Of LayerSpec, AugmentSpec, PhaseSpec and OptimizerEntry.
 template <class Entry>
 const EntryList<Entry>& entry_list();
 

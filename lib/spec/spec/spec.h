@@ -173,6 +173,12 @@ struct OptimizerSpec {
   KindFields own = {};                                    // those of the kind (spec/optimizer_kinds.h)
 };
 
+// The optimizer of some parameters.
+struct OptimizerEntry {
+  std::string parameters = {};  // names; * stands for any text
+  OptimizerSpec optimizer = {};
+};
+
 struct LearningRateScalingSpec {
   std::string rule = "none";
   std::optional<int64_t> reference_batch;
@@ -212,6 +218,7 @@ struct TrainSpec {
   int64_t epochs = 1;
   std::optional<int64_t> max_steps;  // nullopt: no limit
   OptimizerSpec optimizer;
+  std::vector<OptimizerEntry> optimizers;  // of a parameter the first that names it, else `optimizer`
   LossSpec loss;
   std::string step = "auto";          // how it is computed on a processor: auto | compiled | eager
   std::string precision = "float32";  // of forward and backward: float32 | bf16_mixed | fp16_mixed

@@ -63,6 +63,8 @@ Fields<JobSpec> train_fields() {
       JOB(train.optimizer.weight_decay, .doc = meaning_of_decay(), .bounds = between(0, 1000)),
       JOB(train.optimizer.weight_decay_exclude, .doc = "parameters that do not decay: the biases, and the scales of "
           "`batch_norm` and `layer_norm`", .choices = &kDecayExclusions),
+      JOB(train.optimizers, .doc = "optimizers of some parameters ([optimizers](#trainoptimizers)); all others have "
+          "`train.optimizer`", .length = {0, 100}),
       JOB(train.loss.kind, .doc = "the loss that training minimises ([losses](training.md#losses)); `loss: huber` is "
           "short for `loss: {kind: huber}`; a plug-in's training step is chosen here, too", .choices = &loss_kinds()),
   }, fields_of_kinds<JobSpec>(losses, "train.loss", [](auto& spec) -> auto& { return spec.train.loss; }), {

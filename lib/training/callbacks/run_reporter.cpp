@@ -348,6 +348,7 @@ void RunReporter::on_first_step(const MetricSums& own) {
 // Weights may be spoiled within the first window already: then its loss is not where the training began.
 void RunReporter::warn_if_worse() {
   if (!run_.traits().trains) return;
+  if (objective_info(job_.spec.train.loss.kind).is_step) return;  // its losses may be of adversaries
   const char* const rate = !job_.spec.phases.empty() ? "learning_rate of the phases"
                            : schedule_uses(job_.spec.train.schedule.kind, "values")
                                ? "train.schedule.values"

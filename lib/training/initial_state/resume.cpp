@@ -140,6 +140,9 @@ void require_resumable(const JobPlan& job, const TrainingState& state, const std
     for (std::string& difference : different_training(job.spec, saved.spec))
       differences.push_back(difference);
   }
+  for (const Problem& problem : saved.problems) {
+    if (problem.path.starts_with("plugin")) differences.push_back(problem.path + ": " + problem.text);
+  }
   if (state.global_batch != run.batch.global) {
     differences.push_back(
         fmt::format("it was trained with a global batch of {}, and {} replica{} would train with {}; use "

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "callbacks/callbacks.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "initial_state/warm_start.h"
 #include "metrics/jsonl.h"
+#include "models/layer_kinds.h"
 #include "runs/run_directory.h"
 #include "spec/print.h"
 #include "train/assembly.h"
@@ -201,9 +204,15 @@ std::string resume_command(const std::filesystem::path& run) { return command_on
 // The run's folder, and what a user does with it.
 std::string RunOutput::next_commands(const JobPlan& job) const {
   const std::filesystem::path& run = directory_.path();
+  const auto& layers = job.model.layers;
+  const bool has_onnx = std::all_of(layers.begin(), layers.end(),
+                                    [](const PlacedLayer& layer) { return kind_of(layer).onnx != nullptr; });
+  const std::string format = job.spec.model.has_file() ? "torchscript" : has_onnx ? "onnx" : "safetensors";
   std::vector<std::string> commands = {"report"};
-  const std::string format = job.spec.model.is_program() ? "torchscript" : "onnx";
-  if (checkpoint_step_ >= 0) commands = {"eval", "predict", "report", "export --format " + format};
+  if (checkpoint_step_ >= 0) commands.push_back("export --format " + format);
+  // A step of a plug-in computes its losses in a run only.
+  if (checkpoint_step_ >= 0 && !objective_info(job.spec.train.loss.kind).is_step)
+    commands.insert(commands.begin(), {"eval", "predict"});
   std::string text = fmt::format("The run is in {}. Next:\n", printable(run.string(), 1000));
   for (const std::string& command : commands) {
     text += fmt::format("  {}{}\n", command_on(command, run), command == "predict" ? " FILE..." : "");

@@ -13,6 +13,7 @@
 #include "host/cores.h"
 #include "job_file/load.h"
 #include "models/model.h"
+#include "optim/optimizer.h"
 #include "plan/class_weights.h"
 #include "plan/devices.h"
 #include "plan/own_program.h"
@@ -237,6 +238,28 @@ LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   return plan;
 }
 
+// Every entry names parameters of the model.
+void check_optimizers(LoadedSpec& loaded, const LayerPlan& plan) {
+  const std::vector<OptimizerEntry>& entries = loaded.spec.train.optimizers;
+  if (entries.empty() || !plan.problems.empty()) return;
+  std::vector<std::string> names;
+  std::vector<bool> is_used(entries.size() + 1, false);
+  const auto model = outline_model(plan, dtype_from_name(loaded.spec.model.dtype));
+  for (const auto& parameter : model->named_parameters()) {
+    names.push_back(parameter.key());
+    is_used[optimizer_group_of(loaded.spec.train, parameter.key())] = true;
+  }
+  constexpr size_t kShown = 8;
+  if (names.size() > kShown) names.resize(kShown);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!is_used[i + 1])
+      loaded.refuse(
+          fmt::format("train.optimizers[{}].parameters", i),
+          "no parameter has such a name, or an entry before has all; the first ones of the model: {}",
+          join(names));
+  }
+}
+
 // The default strategy takes the place of tpu, with as many replicas.
 void fall_back(StrategySpec& strategy) {
   strategy.kind = "mirrored";
@@ -392,6 +415,7 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   plan.model = resolve_model(loaded, data);
   plan.spec.model.sha256 = sha256_of_program(plan.model);
   check_phases(loaded, plan.model);
+  check_optimizers(loaded, plan.model);
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
   const EarlyStoppingSpec& early = plan.spec.callbacks.early_stopping;
   BestCheckpointSpec& best = plan.spec.checkpoint.best;

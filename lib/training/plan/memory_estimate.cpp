@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "data/picture_dataset.h"
 #include "models/layer_kinds.h"
+#include "optim/optimizer.h"
 #include "optim/optimizer_kinds.h"
 #include "plan/planned_step.h"
 #include "traits/strategies.h"
@@ -20,8 +21,10 @@ constexpr int64_t kProgramBytes = int64_t{150} << 20;
 
 // How many numbers the optimizer stores per parameter.
 int64_t remembered(const TrainSpec& train) {
-  return std::ssize(optimizer_method(train.optimizer.kind).memory(train.optimizer)) +
-         (train.ema.decay > 0 ? 1 : 0);
+  int64_t most = 0;
+  for (const auto& [spec, rate] : optimizer_groups(train))
+    most = std::max<int64_t>(most, std::ssize(optimizer_method(spec.kind).memory(spec)));
+  return most + (train.ema.decay > 0 ? 1 : 0);
 }
 
 bool shares_memory(const JobPlan& job, const RunPlan& run) {

@@ -217,12 +217,9 @@ class DeviceProgramStrategy : public Strategy {
     reducer_ =
         parts_.group->make_gradient_reducer(tensors_of(trained_parameters(*parts_.model)), {}, *parts_.clock);
     std::vector<at::Tensor> values;
-    std::vector<bool> decayed;
-    for (const auto& [name, parameter] : trained_parameters(*parts_.model)) {
-      values.push_back(parameter.detach());
-      decayed.push_back(decays(parts_.train.optimizer, parameter));
-    }
-    TrainingOptimizer made = make_training_optimizer(parts_.train, values, decayed);
+    const Variables parameters = trained_parameters(*parts_.model);
+    for (const auto& [name, parameter] : parameters) values.push_back(parameter.detach());
+    TrainingOptimizer made = make_training_optimizer(parts_.train, values, parameters);
     average_ = made.average;
     optimizer_ = std::move(made.optimizer);
     updates_ = optimizer_->steps();

@@ -219,16 +219,17 @@ class Mirrored : public Strategy {
 
   void make_optimizer_of_parts() {
     std::vector<at::Tensor> values;
-    std::vector<bool> decayed;
+    Variables whole;
     const Variables parameters = trained_parameters(*parts_.model);
     for (const ParameterPart& part : reducer_->parts()) {
       values.push_back(part.values);
-      decayed.push_back(decays(parts_.train.optimizer, parameters[part.parameter].second));
+      whole.push_back(parameters[part.parameter]);
     }
-    TrainingOptimizer made = make_training_optimizer(parts_.train, values, decayed);
+    TrainingOptimizer made = make_training_optimizer(parts_.train, values, whole);
     average_ = made.average;
     optimizer_ = std::make_unique<WatchedOptimizer>(
-        std::move(made.optimizer), values, GrowthBound(parts_.train.optimizer, parts_.train.clip_norm));
+        std::move(made.optimizer), values,
+        GrowthBound(optimizer_groups(parts_.train), parts_.train.clip_norm));
     sentinel_ =
         std::make_unique<Sentinel>(*parts_.model, *parts_.group, *reducer_, *optimizer_, parts_.check_every);
   }

@@ -41,7 +41,7 @@ TEST_CASE("a plan notes a module's SHA-256, counts its variables, and computes i
   CHECK(job.model.parameters() == 16 * 6 + 6 + 12 + 6 * 3 + 3);
   CHECK(planned_step(job, job.distributed_run()).execution == "eager");
   CHECK(planned_step(job, job.distributed_run()).reason == "model.kind: torchscript");
-  CHECK_THAT(summary_table(job.model, 4), ContainsSubstring("norm (torchscript)"));
+  CHECK_THAT(summary_table(job.model, 4), ContainsSubstring("norm (module)"));
   CHECK(initial_model(job)->outputs() == 3);
 }
 

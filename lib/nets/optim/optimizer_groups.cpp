@@ -1,0 +1,122 @@
+#include <ATen/ATen.h>
+
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "optim/optimizer.h"
+
+namespace dtrain {
+namespace {
+
+class GroupedOptimizer : public Optimizer {
+ public:
+  GroupedOptimizer(const std::vector<OptimizerGroup>& groups, const std::vector<at::Tensor>& parameters,
+                   const std::vector<size_t>& group_of)
+      : group_of_(group_of), parameters_(parameters) {
+    std::vector<std::vector<at::Tensor>> members(groups.size());
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      std::vector<at::Tensor>& group = members[group_of[i]];
+      within_.push_back(group.size());
+      group.push_back(parameters[i]);
+    }
+    for (size_t i = 0; i < groups.size(); ++i) {
+      optimizers_.push_back(make_optimizer(groups[i].spec, members[i]));
+      rates_.push_back(groups[i].rate);
+    }
+    collect_memory();
+  }
+
+  void begin_step(double learning_rate) override {
+    for (size_t i = 0; i < optimizers_.size(); ++i) optimizers_[i]->begin_step(learning_rate * rates_[i]);
+  }
+  using Optimizer::update;
+  void update(const std::vector<size_t>& numbers) override {
+    std::vector<std::vector<size_t>> groups(optimizers_.size());
+    for (const size_t number : numbers) groups[group_of_[number]].push_back(within_[number]);
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (!groups[i].empty()) optimizers_[i]->update(groups[i]);
+    }
+  }
+
+  std::vector<OptimizerMemory> memory() const override { return memory_; }
+  size_t size() const override { return group_of_.size(); }
+  int64_t steps() const override { return optimizers_[0]->steps(); }
+  void set_steps(int64_t steps) override {
+    for (const auto& optimizer : optimizers_) optimizer->set_steps(steps);
+  }
+
+ private:
+  // What all kinds remember, by name, in the order of the parameters; zeros that nothing changes stand for
+  // what a parameter's own optimizer does not remember.
+  void collect_memory() {
+    std::vector<std::vector<OptimizerMemory>> parts;
+    for (const auto& optimizer : optimizers_) parts.push_back(optimizer->memory());
+    for (const auto& part : parts) {
+      for (const OptimizerMemory& one : part) {
+        const bool is_new = std::none_of(memory_.begin(), memory_.end(), [&](const OptimizerMemory& known) {
+          return known.name == one.name;
+        });
+        if (is_new) memory_.push_back({one.name, {}});
+      }
+    }
+    for (OptimizerMemory& whole : memory_) {
+      for (size_t i = 0; i < group_of_.size(); ++i) {
+        const auto& part = parts[group_of_[i]];
+        const auto own = std::find_if(part.begin(), part.end(),
+                                      [&](const OptimizerMemory& one) { return one.name == whole.name; });
+        whole.tensors.push_back(own == part.end() ? at::zeros_like(parameters_[i].detach())
+                                                  : own->tensors[within_[i]]);
+      }
+    }
+  }
+
+  std::vector<size_t> group_of_;
+  std::vector<size_t> within_;  // the number of each parameter in its group
+  std::vector<at::Tensor> parameters_;
+  std::vector<std::unique_ptr<Optimizer>> optimizers_;
+  std::vector<double> rates_;
+  std::vector<OptimizerMemory> memory_;
+};
+
+}  // namespace
+
+bool decays(const OptimizerSpec& spec, const at::Tensor& parameter) {
+  return spec.weight_decay_exclude == "none" || parameter.dim() > 1;
+}
+
+std::vector<OptimizerGroup> optimizer_groups(const TrainSpec& train) {
+  std::vector<OptimizerGroup> groups = {{train.optimizer}};
+  for (const OptimizerEntry& entry : train.optimizers)
+    groups.push_back({entry.optimizer, entry.optimizer.learning_rate / train.optimizer.learning_rate});
+  return groups;
+}
+
+size_t optimizer_group_of(const TrainSpec& train, const std::string& parameter) {
+  for (size_t i = 0; i < train.optimizers.size(); ++i) {
+    if (::fnmatch(train.optimizers[i].parameters.c_str(), parameter.c_str(), 0) == 0) return i + 1;
+  }
+  return 0;
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const std::vector<OptimizerGroup>& groups,
+                                          const std::vector<at::Tensor>& parameters,
+                                          const std::vector<size_t>& group_of) {
+  return std::make_unique<GroupedOptimizer>(groups, parameters, group_of);
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
+                                          const std::vector<at::Tensor>& parameters,
+                                          const std::vector<bool>& decayed) {
+  const bool all = std::find(decayed.begin(), decayed.end(), false) == decayed.end();
+  const bool none = std::find(decayed.begin(), decayed.end(), true) == decayed.end();
+  if (spec.weight_decay == 0 || all) return make_optimizer(spec, parameters);
+  OptimizerSpec without = spec;
+  without.weight_decay = 0;
+  if (none) return make_optimizer(without, parameters);
+  std::vector<size_t> group_of;
+  for (const bool decays : decayed) group_of.push_back(decays ? 1 : 0);
+  return make_optimizer({{without}, {spec}}, parameters, group_of);
+}
+
+}  // namespace dtrain

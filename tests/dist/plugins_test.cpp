@@ -1,0 +1,206 @@
+// Jobs with kinds of plug-ins (tests/plugins).
+#include <fmt/format.h>
+
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "job.h"
+#include "resumable.h"
+#include "safetensors/safetensors.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string spec_of(const std::string& model, const std::string& train, const char* plugin = "kinds") {
+  return fmt::format(R"(name: own
+plugins: [{}/lib{}.so]
+strategy: {{kind: mirrored, replicas: 2, threads_per_replica: 1}}
+data: {{dataset: synthetic, train_examples: 49, test_examples: 20, shape: [1, 4, 4], classes: 3}}
+batch: {{global: 12}}
+model: {}
+train: {{epochs: 12, {}}}
+metrics: {{every_steps: 5}}
+checkpoint: {{every_steps: 1, keep: 1000}}
+)",
+                     DTRAIN_PLUGINS, plugin, model, train);
+}
+
+const char* const kAdam = "optimizer: {kind: adam, learning_rate: 0.01}";
+
+std::string adversarial(const std::string& noise) {
+  return spec_of("{kind: gan, latent: 4, gan_units: 8}",
+                 fmt::format("loss: {{kind: adversarial, noise: {}}}, {}", noise, kAdam));
+}
+
+// With a layer, a loss and an optimizer of a plug-in.
+std::string mixed() {
+  return spec_of(
+      "{kind: layers, layers: [{kind: flatten}, {kind: scale}, {kind: dense, units: 8, activation: tanh}, "
+      "{kind: dense, units: 3}]}",
+      "loss: focal, optimizer: {kind: heavy_ball, learning_rate: 0.01, weight_decay: 0.01}");
+}
+
+void require_done(const Finished& run) {
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+}
+
+NamedTensors variables_of(const Job& job) {
+  const auto saved = result_of(job).front();
+  const SafetensorsFile file(checkpoints_of(job) / saved / "model.safetensors");
+  NamedTensors all;
+  for (const TensorEntry& entry : file.tensors()) all.emplace_back(entry.name, file.read(entry));
+  return all;
+}
+
+NamedTensors trained(const std::string& spec, Arguments strategy) {
+  INFO(strategy.front());
+  const Job job(spec);
+  strategy.insert(strategy.end(), {"model.dtype=float64", "checkpoint.every_steps=none"});
+  require_done(run_program(job.run(Job::set(strategy))));
+  return variables_of(job);
+}
+
+void require_same(const NamedTensors& ours, const NamedTensors& expected) {
+  REQUIRE(ours.size() == expected.size());
+  for (size_t i = 0; i < ours.size(); ++i) {
+    INFO(ours[i].first);
+    CHECK(ours[i].first == expected[i].first);
+    CHECK(at::allclose(ours[i].second, expected[i].second, 1e-10, 1e-12));
+  }
+}
+
+TEST_CASE("any number of replicas trains the kinds of a plug-in like one") {
+  const std::string optimizers =
+      ", optimizers: [{parameters: discriminator.*, kind: sgd, learning_rate: 0.1, momentum: 0.5}]}";
+  std::string several = adversarial("of_example");
+  several.replace(several.find("}}\nmetrics"), 2, "}" + optimizers);
+  for (const std::string& spec :
+       {spec_of("{kind: gated_mlp, gated_units: 8}", kAdam), mixed(), adversarial("of_example"), several}) {
+    INFO(spec);
+    const NamedTensors expected = trained(spec, {"strategy.kind=one_device", "strategy.replicas=auto"});
+    for (const Arguments& strategy : {Arguments{"strategy.replicas=2"},
+                                      {"strategy.replicas=3", "strategy.communication=gloo"},
+                                      {"strategy.replicas=2", "batch.per_replica=2"},
+                                      {"strategy.kind=central_storage"},
+                                      {"strategy.kind=multi_worker_mirrored"}})
+      require_same(trained(spec, strategy), expected);
+  }
+}
+
+TEST_CASE("a plug-in's optimizer and loss work for parameter servers") {
+  const NamedTensors expected = trained(mixed(), {"strategy.kind=one_device", "strategy.replicas=auto"});
+  require_same(trained(mixed(), {"strategy.kind=parameter_server", "strategy.workers=1", "strategy.servers=2",
+                                 "strategy.replicas=auto"}),
+               expected);
+}
+
+TEST_CASE("a training with kinds of a plug-in goes on with the same bits") {
+  for (const std::string& spec : {adversarial("drawn"), mixed()}) {
+    const Job whole(spec);
+    require_done(run_program(whole.run()));
+    for (const int step : {1, 7, 50}) {
+      const Job job(spec);
+      const auto checkpoint = checkpoints_of(whole) / fmt::format("step-{:09}", step);
+      INFO(checkpoint);
+      require_done(run_program(job.run({"--resume", checkpoint.string()})));
+      CHECK(result_of(job) == result_of(whole));
+    }
+  }
+}
+
+TEST_CASE("a step's metrics are reported, and what it does not have is refused") {
+  const Job job(adversarial("drawn"));
+  require_done(run_program(job.run()));
+  const nlohmann::json last = job.events("eval", "distributed").back().fields;
+  const double generator = last.at("generator_loss"), discriminator = last.at("discriminator_loss");
+  CHECK(last.at("loss").get<double>() == Approx(generator + discriminator));
+  for (const char* command : {"eval", "predict"}) {
+    Arguments arguments = {command, job.run_folder().string()};
+    if (arguments.front() == "predict") arguments.push_back("picture.png");
+    const Finished refused = run_program(arguments);
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.errors, ContainsSubstring("step 'adversarial' of a plug-in"));
+  }
+  require_done(
+      run_program({"export", job.run_folder().string(), "--out", (job.folder() / "w.safetensors").string()}));
+  const Finished onnx = run_program(
+      {"export", job.run_folder().string(), "--format", "onnx", "--out", (job.folder() / "w.onnx").string()});
+  CHECK(onnx.exit_code == 2);
+  CHECK_THAT(onnx.errors, ContainsSubstring("a gan model is computed by its plug-in"));
+}
+
+TEST_CASE("a plug-in of another version does not go on with a training") {
+  const Job job(mixed());
+  require_done(run_program(job.run()));
+  fs::path manifest;
+  for (const auto& entry : fs::recursive_directory_iterator(job.run_folder())) {
+    if (entry.path().filename() != "spec.yaml") continue;
+    std::string text = content_of(entry.path());
+    const size_t at = text.find("kinds 0.1.0");
+    REQUIRE(at != std::string::npos);
+    write_file(entry.path(), text.replace(at, 11, "kinds 0.0.9"));
+    manifest = entry.path();
+  }
+  REQUIRE_FALSE(manifest.empty());
+  const Finished refused = run_program({"run", "--resume", job.run_folder().string()});
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.errors,
+             ContainsSubstring("the plug-ins are kinds 0.1.0, and this is of a run with kinds 0.0.9"));
+}
+
+TEST_CASE("a plug-in that throws or crashes is named") {
+  const auto spec = [](const std::string& layer) {
+    return spec_of(
+        fmt::format(
+            "{{kind: layers, layers: [{{kind: flatten}}, {{kind: {}, pass: 5}}, {{kind: dense, units: "
+            "3}}]}}",
+            layer),
+        kAdam, "failing");
+  };
+  const Job throwing(spec("throwing"));
+  const Finished thrown = run_program(throwing.run());
+  CHECK(thrown.exit_code == 2);
+  CHECK_THAT(thrown.errors,
+             ContainsSubstring("plug-in failing, layer 'throwing': the cosmos is out of balance"));
+  CHECK(throwing.is_gone());
+
+  const Job crashing(spec("crashing"));
+  const Finished crashed = run_program(crashing.run());
+  CHECK(crashed.exit_code == 4);
+  CHECK_THAT(crashed.errors,
+             ContainsSubstring("crashed (signal 11) in the plug-in failing, layer 'crashing'"));
+  CHECK(crashing.is_gone());
+
+  const Finished loading = run_program({"validate", crashing.spec_file().string()},
+                                       {.environment = {{"DTRAIN_TEST_FAULT", "crashes"}}});
+  CHECK(loading.exit_code == 128 + SIGSEGV);
+  CHECK_THAT(loading.errors,
+             ContainsSubstring("crashed (signal 11) in the plug-in failing, adding its kinds"));
+}
+
+TEST_CASE("--plugin loads a plug-in for any command") {
+  const std::string library = fmt::format("{}/libkinds.so", DTRAIN_PLUGINS);
+  const Finished schema = run_program({"--plugin", library, "schema", "--markdown"});
+  CHECK_THAT(schema.output,
+             ContainsSubstring("`gated_units`") && ContainsSubstring("how little easy examples count"));
+  CHECK_THAT(run_program({"schema", "--markdown"}).output, !ContainsSubstring("gated_units"));
+
+  std::string text = mixed();
+  text.erase(text.find("plugins:"), text.find("strategy:") - text.find("plugins:"));
+  const Job job(text);
+  CHECK(run_program(job.run()).exit_code == 2);
+  require_done(run_program(Arguments{"--plugin", library} + job.run()));
+  require_done(run_program({"eval", job.run_folder().string()}));  // the run's spec names it
+
+  const Finished absent = run_program({"--plugin", "absent.so", "schema"});
+  CHECK(absent.exit_code == 2);
+  CHECK_THAT(absent.errors, ContainsSubstring("absent.so: there is no such file"));
+}
+
+}  // namespace
+}  // namespace dtrain
