@@ -56,24 +56,11 @@ const std::string& noisy_spec() {
   return spec;
 }
 
-void require_done(const Finished& run) {
-  INFO(run.output << run.errors);
-  REQUIRE(run.exit_code == 0);
-}
-
 const Job& whole_noisy_training() {
   static const Job job(noisy_spec());
   static const bool made = (require_done(run_program(job.run())), true);
   static_cast<void>(made);
   return job;
-}
-
-NamedTensors variables_of(const Job& job) {
-  const auto saved = result_of(job).front();
-  const SafetensorsFile file(checkpoints_of(job) / saved / "model.safetensors");
-  NamedTensors all;
-  for (const TensorEntry& entry : file.tensors()) all.emplace_back(entry.name, file.read(entry));
-  return all;
 }
 
 TEST_CASE("a module with norms and dropout goes on with the same bits from any step") {

@@ -64,6 +64,19 @@ std::vector<std::string> result_of(const Job& job) {
           content_of(saved.back().path / "optimizer.safetensors")};
 }
 
+NamedTensors variables_of(const Job& job) {
+  const auto saved = result_of(job).front();
+  const SafetensorsFile file(checkpoints_of(job) / saved / "model.safetensors");
+  NamedTensors all;
+  for (const TensorEntry& entry : file.tensors()) all.emplace_back(entry.name, file.read(entry));
+  return all;
+}
+
+void require_done(const Finished& run) {
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+}
+
 const Job& undisturbed() {
   static const Job job(kResumableSpec);
   static const bool made = [] {

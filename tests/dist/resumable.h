@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "job.h"
+#include "safetensors/safetensors.h"
 
 namespace dtrain {
 
@@ -18,6 +19,12 @@ std::filesystem::path checkpoints_of(const Job& job);
 
 // The last checkpoint's files, all but the manifest, which has the paths and metrics of the moment.
 std::vector<std::string> result_of(const Job& job);
+
+// Those of the last checkpoint, by name.
+NamedTensors variables_of(const Job& job);
+
+// Fails the test, with what the program printed, if it did not do what it should.
+void require_done(const Finished& run);
 
 // What an undisturbed run comes to; made once.
 const Job& undisturbed();
