@@ -254,8 +254,8 @@ def run_on_two_hosts(arguments):
     hosts = []
     try:
         for number in range(len(ADDRESSES)):
-            start = ["unshare", "--net", "--uts", "bash", "-c", shell, f"host-{number}", *map(str, arguments)]
-            hosts.append(subprocess.Popen(start, env=environment, **pipes))
+            start = "setpriv --pdeathsig KILL unshare --net --uts bash -c".split() + [shell, f"host-{number}"]
+            hosts.append(subprocess.Popen([*start, *map(str, arguments)], env=environment, **pipes))
             line = hosts[-1].stdout.readline()
             if line != "ready\n":
                 sys.exit(f"two hosts: there are no namespaces here: {line}")
