@@ -3,10 +3,8 @@ it. Started by scripts/check_own_models."""
 
 import copy
 import pathlib
-import signal
 import subprocess
 import sys
-import time
 import warnings
 
 import numpy
@@ -143,11 +141,6 @@ def compare(program, folder):
     return worst < 1e-10
 
 
-def files_of(run_folder):
-    last = sorted((run_folder / "checkpoints").iterdir())[-1]
-    return last.name, [(last / name).read_bytes() for name in ["model.safetensors", "optimizer.safetensors"]]
-
-
 def check_kill(program, folder):
     """One with dropout, whose random numbers go on where they were."""
     torch.manual_seed(3)
@@ -158,15 +151,8 @@ def check_kill(program, folder):
     alike = True
     for number, step in enumerate([1, 7, 30]):
         broken = folder / f"killed-{number}"
-        command = [program, "run", folder / "whole.yaml", "--run-dir", broken]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-            while not (broken / "checkpoints" / f"step-{step:09}").exists():
-                if running.poll() is not None:
-                    sys.exit(f"{' '.join(map(str, command))}: ended before step {step}")
-                time.sleep(0.001)
-            running.send_signal(signal.SIGKILL)
-        stopped = files_of(broken)[0]
-        if stopped == files_of(whole)[0]:
+        stopped = transfer.kill(program, folder / "whole.yaml", broken, step)
+        if stopped == transfer.files_of(whole)[0]:
             sys.exit("the run was over before it was killed")
         (folder / "dropout.pt").rename(folder / "moved.pt")  # the run has a copy, and its spec names another
         evaluated = subprocess.run([program, "eval", broken], capture_output=True, text=True, check=False)
@@ -176,7 +162,7 @@ def check_kill(program, folder):
         resumed = subprocess.run([program, "run", "--resume", broken], capture_output=True, text=True, check=False)
         if resumed.returncode != 0:
             sys.exit(f"resume: {resumed.stdout}{resumed.stderr}")
-        same = files_of(broken) == files_of(whole)
+        same = transfer.files_of(broken) == transfer.files_of(whole)
         alike = alike and same
         print(f"killed at {stopped} and resumed: {'the same bytes' if same else 'OTHER BYTES'}")
     return alike

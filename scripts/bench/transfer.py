@@ -4,10 +4,12 @@ scripts/check_transfer."""
 import json
 import os
 import pathlib
+import signal
 import statistics
 import struct
 import subprocess
 import sys
+import time
 
 import numpy
 import torch
@@ -65,6 +67,24 @@ def run(program, folder, name, text, *options):
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}:\n{done.stdout}{done.stderr}")
     return folder / name
+
+
+def kill(program, spec, run_folder, step):
+    """Starts a run, and kills it when it has this step's checkpoint. Returns the name of the last that it has."""
+    command = [program, "run", spec, "--run-dir", run_folder]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+        while not (run_folder / "checkpoints" / f"step-{step:09}").exists():
+            if running.poll() is not None:
+                sys.exit(f"{' '.join(map(str, command))}: ended before step {step}")
+            time.sleep(0.001)
+        running.send_signal(signal.SIGKILL)
+    return files_of(run_folder)[0]
+
+
+def files_of(run_folder):
+    """The last checkpoint's name and contents."""
+    last = sorted((run_folder / "checkpoints").iterdir())[-1]
+    return last.name, [(last / name).read_bytes() for name in ["model.safetensors", "optimizer.safetensors"]]
 
 
 def weights_of(run_folder):
