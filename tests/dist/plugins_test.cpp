@@ -122,6 +122,21 @@ TEST_CASE("a step's metrics are reported, and what it does not have is refused")
   CHECK_THAT(onnx.errors, ContainsSubstring("a gan model is computed by its plug-in"));
 }
 
+TEST_CASE("overrides and searches know a plug-in's fields") {
+  const Job job(mixed());
+  require_done(run_program(job.run(Job::set({"train.loss.gamma=1", "model.layers[1].by=3"}))));
+  CHECK_THAT(content_of(job.run_folder() / "spec.yaml"), ContainsSubstring("gamma: 1"));
+  require_done(run_program({"tune", job.spec_file().string(), "--try", "train.optimizer.inertia=0.5,0.9",
+                            "--set", "train.epochs=1", "--out", (job.folder() / "tune").string()}));
+}
+
+TEST_CASE("a step for another model is refused before anything is trained") {
+  const Job job(adversarial("drawn"));
+  const Finished refused = run_program({"validate", job.spec_file().string(), "--set", "model={kind: mlp}"});
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.errors, ContainsSubstring("model.kind is not the model that this step trains"));
+}
+
 TEST_CASE("a plug-in of another version does not go on with a training") {
   const Job job(mixed());
   require_done(run_program(job.run()));

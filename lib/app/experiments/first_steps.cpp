@@ -24,7 +24,7 @@
 #include "metrics/events.h"
 #include "plan/memory_estimate.h"
 #include "plan/own_program.h"
-#include "spec/batch_plan.h"
+#include "loader/batch_plan.h"
 #include "spec/print.h"
 #include "spec/schedule_kinds.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "loader/micro_batch.h"
-#include "spec/batch_plan.h"
+#include "loader/batch_plan.h"
 #include "spec/spec.h"
 
 namespace dtrain {

@@ -8,6 +8,7 @@
 
 #include "core/text.h"
 #include "core/version.h"
+#include "plugins/plugin_fields.h"
 #include "plugins/plugin_kinds.h"
 #include "plugins/plugin_losses.h"
 #include "plugins/plugin_models.h"
@@ -69,6 +70,7 @@ class Adding final : public Registry {
       if (!option.choices.empty()) choices = &choices_.emplace_back(Choices{option.name, option.choices});
       added.fields.push_back(option_field(info_of(option, choices), option.otherwise));
     }
+    require_fitting(what, added);
     add_kind(what, added);
     kinds.emplace(name, std::move(kind));
   }

@@ -36,6 +36,16 @@ std::vector<std::string>& plugins_of_all() {
 const char* const kSpaceAfterColon = "; YAML needs a space after the colon";
 const char* const kSmallestSpec = "the spec is empty; the smallest one is: batch: {per_replica: 64}";
 
+// Those of plug-ins, which come first: others may be of fields that plug-ins have.
+std::pair<Overrides, Overrides> split_overrides(const Overrides& overrides) {
+  std::pair<Overrides, Overrides> parts;
+  for (const std::string& set : overrides.set)
+    (set.starts_with("plugin") ? parts.first : parts.second).set.push_back(set);
+  for (const std::string& path : overrides.unset)
+    (path.starts_with("plugin") ? parts.first : parts.second).unset.push_back(path);
+  return parts;
+}
+
 // Of a section's first field: whether its value is what a user may give in place of the section.
 bool names_a_choice(const std::string& field) {
   return field == "kind" || field == "dataset" || field == "per_replica";
@@ -55,9 +65,10 @@ class SpecReader {
       return report(
           root, "",
           fmt::format("expected sections such as 'batch: {{per_replica: 64}}', got {}", shown(root)));
-    const auto wrong_overrides = apply_overrides(root, overrides);
-    loaded_.problems.insert(loaded_.problems.end(), wrong_overrides.begin(), wrong_overrides.end());
+    const auto [of_plugins, others] = split_overrides(overrides);
+    override_fields(root, of_plugins);
     if (!load_plugins(root)) return;
+    override_fields(root, others);
     read_section(root, "");
     check_plugin_versions();
     if (!flooded()) check_rules(loaded_);
@@ -69,6 +80,11 @@ class SpecReader {
   }
 
  private:
+  void override_fields(YamlNode& root, const Overrides& overrides) {
+    const auto wrong = apply_overrides(root, overrides);
+    loaded_.problems.insert(loaded_.problems.end(), wrong.begin(), wrong.end());
+  }
+
   // Before other fields are read: plug-ins have some of their own. Reports what is wrong with a plug-in and
   // returns false, since the fields of its kinds would all be unknown.
   bool load_plugins(const YamlNode& root) {

@@ -29,8 +29,7 @@ struct AddedKind {
 // In the order in which they were added.
 const std::vector<AddedKind>& added_kinds(AddedKind::What what);
 
-// Adds one. Throws Error(kUsage) if there is one of this name, or if one of its fields cannot be beside those
-// of other kinds in a spec.
+// Adds one, whose name and fields no other kind of this sort contradicts.
 void add_kind(AddedKind::What what, const AddedKind& kind);
 
 // A field with values of the type of `otherwise`, which stands where none is given.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "spec/batch_plan.h"
+#include "loader/batch_plan.h"
 
 namespace dtrain {
 namespace {

@@ -18,6 +18,8 @@
 #include "plan/devices.h"
 #include "plan/own_program.h"
 #include "plan/planned_step.h"
+#include "plugins/plugin_losses.h"
+#include "plugins/plugin_models.h"
 #include "spec/augment_kinds.h"
 #include "spec/fields.h"
 #include "spec/schedule_kinds.h"
@@ -238,6 +240,18 @@ LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   return plan;
 }
 
+// A step of a plug-in may be for certain models only.
+void check_plugin_step(LoadedSpec& loaded, const LayerPlan& plan) {
+  if (!objective_info(loaded.spec.train.loss.kind).is_step || !plan.problems.empty()) return;
+  const auto model = build_model(plan, dtype_from_name(loaded.spec.model.dtype), /*seed=*/0);
+  try {
+    make_plugin_step(loaded.spec.train.loss, step_model(*model));
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUsage) throw;
+    loaded.refuse("train.loss.kind", std::string(error.what()));
+  }
+}
+
 // Every entry names parameters of the model.
 void check_optimizers(LoadedSpec& loaded, const LayerPlan& plan) {
   const std::vector<OptimizerEntry>& entries = loaded.spec.train.optimizers;
@@ -416,6 +430,7 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   plan.spec.model.sha256 = sha256_of_program(plan.model);
   check_phases(loaded, plan.model);
   check_optimizers(loaded, plan.model);
+  check_plugin_step(loaded, plan.model);
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
   const EarlyStoppingSpec& early = plan.spec.callbacks.early_stopping;
   BestCheckpointSpec& best = plan.spec.checkpoint.best;

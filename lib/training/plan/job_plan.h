@@ -10,7 +10,7 @@
 #include "job_file/load.h"
 #include "models/layers.h"
 #include "plan/phases.h"
-#include "spec/batch_plan.h"
+#include "loader/batch_plan.h"
 #include "traits/strategies.h"
 
 namespace dtrain {

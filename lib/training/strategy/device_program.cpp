@@ -13,7 +13,7 @@
 #include "objective/objective.h"
 #include "optim/optimizer.h"
 #include "optim/weight_average.h"
-#include "spec/batch_plan.h"
+#include "loader/batch_plan.h"
 #include "strategy/device_variables.h"
 #include "strategy/step_queue.h"
 #include "strategy/strategy.h"

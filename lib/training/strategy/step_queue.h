@@ -12,7 +12,7 @@
 
 #include "device/program_runner.h"
 #include "loader/micro_batch.h"
-#include "spec/batch_plan.h"
+#include "loader/batch_plan.h"
 #include "stablehlo/training_program.h"
 
 namespace dtrain {

@@ -23,7 +23,7 @@ std::string refusal(const std::string& bytes) {
 std::vector<std::string> names_of(const Script& script) {
   std::vector<std::string> names;
   for (const ScriptPart& part : script.parts) {
-    for (const ScriptVariable& variable : part.variables)
+    for (const PartVariable& variable : part.variables)
       names.push_back((part.name.empty() ? "" : part.name + ".") + variable.name);
   }
   return names;
@@ -64,7 +64,7 @@ TEST_CASE("what two modules share is one variable, in any type") {
 TEST_CASE("training and evaluation reach every module") {
   Script script = read_script(script_bytes(script_network()), at::kFloat);
   for (const bool on : {false, true}) {
-    script.set_training(on);
+    for (ScriptPart& part : script.parts) part.set_training(on);
     CHECK(script.module.is_training() == on);
     CHECK(script.module.attr("norm").toModule().is_training() == on);
   }

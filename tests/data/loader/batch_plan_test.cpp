@@ -1,4 +1,4 @@
-#include "spec/batch_plan.h"
+#include "loader/batch_plan.h"
 
 #include <algorithm>
 #include <limits>
