@@ -24,43 +24,43 @@ add_test(NAME trains COMMAND "${DTRAIN}" run "${CMAKE_SOURCE_DIR}/job.yaml" --se
 )cmake";
 
 constexpr const char* kSource =
-    R"cpp(// A model of dtrain's: its fields in a spec, and how it is made of them.
+    R"plugin(// A model of dtrain's: its fields in a spec, and how it is made of them.
 #include <dtrain/plugin.h>
 #include <torch/nn/modules/linear.h>
 
-          namespace {
+namespace {
 
-          // A hidden layer whose units are multiplied by gates. Parameters are registered by name, in the
-          // constructor.
-          struct Gated : torch::nn::Module {
-            Gated(int64_t inputs, int64_t units, int64_t outputs)
-                : values(register_module("values", torch::nn::Linear(inputs, units))),
-                  gates(register_module("gates", torch::nn::Linear(inputs, units))),
-                  head(register_module("head", torch::nn::Linear(units, outputs))) {}
+// A hidden layer whose units are multiplied by gates. Parameters are registered by name, in the
+// constructor.
+struct Gated : torch::nn::Module {
+  Gated(int64_t inputs, int64_t units, int64_t outputs)
+      : values(register_module("values", torch::nn::Linear(inputs, units))),
+        gates(register_module("gates", torch::nn::Linear(inputs, units))),
+        head(register_module("head", torch::nn::Linear(units, outputs))) {}
 
-            // [n, input shape] -> [n, outputs]
-            at::Tensor forward(const at::Tensor& input) {
-              const at::Tensor rows = input.flatten(1);
-              return head(values(rows) * at::sigmoid(gates(rows)));
-            }
+  // [n, input shape] -> [n, outputs]
+  at::Tensor forward(const at::Tensor& input) {
+    const at::Tensor rows = input.flatten(1);
+    return head(values(rows) * at::sigmoid(gates(rows)));
+  }
 
-            torch::nn::Linear values, gates, head;
-          };
+  torch::nn::Linear values, gates, head;
+};
 
-          }  // namespace
+}  // namespace
 
-          // Called once, before a spec is read. registry.layer, loss, optimizer and step add the other kinds.
-          DTRAIN_PLUGIN(registry) {
-            registry.model(
-                "@NAME@",
-                {{.name = "units", .otherwise = 128, .doc = "hidden units", .minimum = 1, .maximum = 100000}},
-                [](const dtrain::Options& options, const dtrain::Shape& input) {
-                  int64_t inputs = 1;
-                  for (const int64_t size : input) inputs *= size;
-                  return std::make_shared<Gated>(inputs, options.integer("units"), options.outputs());
-                });
-          }
-    )cpp";
+// Called once, before a spec is read. registry.layer, loss, optimizer and step add the other kinds.
+DTRAIN_PLUGIN(registry) {
+  registry.model(
+      "@NAME@",
+      {{.name = "units", .otherwise = 128, .doc = "hidden units", .minimum = 1, .maximum = 100000}},
+      [](const dtrain::Options& options, const dtrain::Shape& input) {
+        int64_t inputs = 1;
+        for (const int64_t size : input) inputs *= size;
+        return std::make_shared<Gated>(inputs, options.integer("units"), options.outputs());
+      });
+}
+)plugin";
 
 constexpr const char* kSpec = R"yaml(# Trains the model of the plug-in: dtrain run job.yaml
 plugins: [build/lib@NAME@.so]
