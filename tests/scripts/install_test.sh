@@ -73,6 +73,20 @@ claim "the documents are there" [ -e "$prefix/share/doc/dtrain/docs/spec.md" ]
 capture "$prefix/share/dtrain/scripts/launch_ssh" --hosts a,b --dry-run "$work/job.yaml"
 claim "the launchers start the program beside them" contains "${out//\\/}" "$prefix/bin/dtrain run"
 
+# What plug-ins are built with is installed when it is asked for.
+claim "nothing for building plug-ins is there" [ ! -e "$prefix/include" -a ! -e "$prefix/lib/cmake" ]
+capture cmake --install "$build" --component development --prefix "$work/development"
+claim "the component development is installed" [ "$status" = 0 ]
+libtorch=include/dtrain/libtorch
+claim "with LibTorch's headers" [ -s "$work/development/$libtorch/torch/csrc/api/include/torch/nn/module.h" ]
+claim "of LibTorch's own folders" \
+  [ "$(cd "$work/development/$libtorch" && echo *)" = "ATen c10 caffe2 torch" ]
+claim "which are all headers" [ -z "$(find "$work/development/$libtorch" ! -type d ! -name '*.h' ! -name '*.hpp' \
+  ! -name '*.cuh')" ]
+claim "and nothing else" [ "$(cd "$work/development" && find . ! -type d ! -path "./$libtorch/*" \
+  ! -path './share/doc/dtrain/licences/torch/*' | sort | tr '\n' ' ')" = "./include/dtrain/plugin.h $(
+  )./lib/cmake/dtrain/dtrainConfig.cmake ./lib/cmake/dtrain/dtrainConfigVersion.cmake ./share/doc/dtrain/LICENSE " ]
+
 mv "$prefix" "$work/moved"
 prefix=$work/moved
 capture dtrain plan "$work/job.yaml"
@@ -81,5 +95,6 @@ mv "$work/moved" "$work/a prefix"
 capture cmake --build "$build" --target uninstall
 claim "it is removed" [ "$status" = 0 ]
 claim "without a trace" [ ! -e "$work/a prefix" ]
+claim "and so is the component development" [ ! -e "$work/development" ]
 
 finish
