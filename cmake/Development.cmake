@@ -11,7 +11,8 @@ write_basic_package_version_file("${development}/lib/cmake/dtrain/dtrainConfigVe
 file(CREATE_LINK "${LIBTORCH_INCLUDE_DIR}" "${development}/include/dtrain/libtorch" SYMBOLIC)
 
 set(as_development COMPONENT development EXCLUDE_FROM_ALL)
-install(DIRECTORY "${development}/" DESTINATION . ${as_development} PATTERN libtorch EXCLUDE)
+install(DIRECTORY "${development}/lib/cmake" DESTINATION lib ${as_development})
+install(FILES "${development}/include/dtrain/plugin.h" DESTINATION include/dtrain ${as_development})
 # Those of its own: beside them lie headers of other libraries, which these do not include.
 foreach(folder ATen c10 caffe2 torch)
   install(DIRECTORY "${LIBTORCH_INCLUDE_DIR}/${folder}" DESTINATION include/dtrain/libtorch ${as_development})

@@ -74,18 +74,16 @@ capture "$prefix/share/dtrain/scripts/launch_ssh" --hosts a,b --dry-run "$work/j
 claim "the launchers start the program beside them" contains "${out//\\/}" "$prefix/bin/dtrain run"
 
 # What plug-ins are built with is installed when it is asked for.
-claim "nothing for building plug-ins is there" [ ! -e "$prefix/include" -a ! -e "$prefix/lib/cmake" ]
+claim "nothing for building plug-ins is there" [ "$(cd "$prefix" && echo *; cd lib && echo *)" = $'bin lib share\ndtrain' ]
 capture cmake --install "$build" --component development --prefix "$work/development"
 claim "the component development is installed" [ "$status" = 0 ]
 libtorch=include/dtrain/libtorch
 claim "with LibTorch's headers" [ -s "$work/development/$libtorch/torch/csrc/api/include/torch/nn/module.h" ]
-claim "of LibTorch's own folders" \
-  [ "$(cd "$work/development/$libtorch" && echo *)" = "ATen c10 caffe2 torch" ]
-claim "which are all headers" [ -z "$(find "$work/development/$libtorch" ! -type d ! -name '*.h' ! -name '*.hpp' \
-  ! -name '*.cuh')" ]
-claim "and nothing else" [ "$(cd "$work/development" && find . ! -type d ! -path "./$libtorch/*" \
-  ! -path './share/doc/dtrain/licences/torch/*' | sort | tr '\n' ' ')" = "./include/dtrain/plugin.h $(
-  )./lib/cmake/dtrain/dtrainConfig.cmake ./lib/cmake/dtrain/dtrainConfigVersion.cmake ./share/doc/dtrain/LICENSE " ]
+claim "in its own folders" [ "$(cd "$work/development/$libtorch" && echo *)" = "ATen c10 caffe2 torch" ]
+claim "and no other files" [ -z "$(find "$work/development/$libtorch" -type f ! -name '*.h' ! -name '*.hpp' ! -name '*.cuh')" ]
+others=$(cd "$work/development" && find -- * -type f ! -path "$libtorch/*" ! -path '*/licences/torch/*' | sort | xargs)
+package="lib/cmake/dtrain/dtrainConfig.cmake lib/cmake/dtrain/dtrainConfigVersion.cmake"
+claim "and the rest is: $others" [ "$others" = "include/dtrain/plugin.h $package share/doc/dtrain/LICENSE" ]
 
 mv "$prefix" "$work/moved"
 prefix=$work/moved
