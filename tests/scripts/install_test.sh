@@ -74,13 +74,14 @@ capture "$prefix/share/dtrain/scripts/launch_ssh" --hosts a,b --dry-run "$work/j
 claim "the launchers start the program beside them" contains "${out//\\/}" "$prefix/bin/dtrain run"
 
 # What plug-ins are built with is installed when it is asked for.
-claim "nothing for building plug-ins is there" [ "$(cd "$prefix" && echo *; cd lib && echo *)" = $'bin lib share\ndtrain' ]
+folders=$(cd "$prefix" && echo -- * lib/*)
+claim "nothing for building plug-ins is there: $folders" [ "$folders" = "-- bin lib share lib/dtrain" ]
 capture cmake --install "$build" --component development --prefix "$work/development"
 claim "the component development is installed" [ "$status" = 0 ]
 libtorch=include/dtrain/libtorch
 claim "with LibTorch's headers" [ -s "$work/development/$libtorch/torch/csrc/api/include/torch/nn/module.h" ]
 claim "in its own folders" [ "$(cd "$work/development/$libtorch" && echo *)" = "ATen c10 caffe2 torch" ]
-claim "and no other files" [ -z "$(find "$work/development/$libtorch" -type f ! -name '*.h' ! -name '*.hpp' ! -name '*.cuh')" ]
+claim "and no other files" [ -z "$(find "$work/development/$libtorch" -type f ! -name '*.h*' ! -name '*.cuh')" ]
 others=$(cd "$work/development" && find -- * -type f ! -path "$libtorch/*" ! -path '*/licences/torch/*' | sort | xargs)
 package="lib/cmake/dtrain/dtrainConfig.cmake lib/cmake/dtrain/dtrainConfigVersion.cmake"
 claim "and the rest is: $others" [ "$others" = "include/dtrain/plugin.h $package share/doc/dtrain/LICENSE" ]

@@ -7,7 +7,8 @@ namespace {
 
 constexpr const char* kBuild = R"cmake(# The plug-in @NAME@ of dtrain:
 #   cmake -B build && cmake --build build && ctest --test-dir build --output-on-failure
-# If dtrain is not installed where CMake looks: -DCMAKE_PREFIX_PATH=/where/dtrain/is
+# CMake looks where the program `dtrain` in PATH is installed, and with -DCMAKE_PREFIX_PATH=/where/dtrain/is elsewhere.
+# What it looks for is in dtrain-VERSION-development.tar.xz, which is unpacked over the program's tarball.
 cmake_minimum_required(VERSION 3.22)
 project(@NAME@ VERSION 0.1 LANGUAGES CXX)
 
@@ -18,7 +19,7 @@ find_package(dtrain REQUIRED)
 dtrain_plugin(@NAME@ @NAME@.cpp)
 
 enable_testing()
-find_program(DTRAIN dtrain HINTS "${dtrain_ROOT_FOLDER}/bin" REQUIRED)
+find_program(DTRAIN dtrain HINTS "${dtrain_ROOT_FOLDER}/bin" "${dtrain_ROOT_FOLDER}/.." REQUIRED)
 add_test(NAME trains COMMAND "${DTRAIN}" run "${CMAKE_SOURCE_DIR}/job.yaml" --set train.max_steps=100
                              --run-dir "${CMAKE_BINARY_DIR}/run" --overwrite)
 )cmake";
