@@ -66,5 +66,5 @@ set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6, libgcc-s1, libstdc++6 (>= ${compiler})"
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "dataset-fashion-mnist, openmpi-bin")
 include(CPack)
 
-add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} "-DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt"
+add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} "-DFOLDER=${PROJECT_BINARY_DIR}"
                                     -P "${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake" VERBATIM)

@@ -73,6 +73,19 @@ claim "the documents are there" [ -e "$prefix/share/doc/dtrain/docs/spec.md" ]
 capture "$prefix/share/dtrain/scripts/launch_ssh" --hosts a,b --dry-run "$work/job.yaml"
 claim "the launchers start the program beside them" contains "${out//\\/}" "$prefix/bin/dtrain run"
 
+# What plug-ins are built with is installed when it is asked for.
+folders=$(cd "$prefix" && echo -- * lib/*)
+claim "nothing for building plug-ins is there: $folders" [ "$folders" = "-- bin lib share lib/dtrain" ]
+capture cmake --install "$build" --component development --prefix "$work/development"
+claim "the component development is installed" [ "$status" = 0 ]
+libtorch=include/dtrain/libtorch
+claim "with LibTorch's headers" [ -s "$work/development/$libtorch/torch/csrc/api/include/torch/nn/module.h" ]
+claim "in its own folders" [ "$(cd "$work/development/$libtorch" && echo *)" = "ATen c10 caffe2 torch" ]
+claim "and no other files" [ -z "$(find "$work/development/$libtorch" -type f ! -name '*.h*' ! -name '*.cuh')" ]
+others=$(cd "$work/development" && find -- * -type f ! -path "$libtorch/*" ! -path '*/licences/torch/*' | sort | xargs)
+package="lib/cmake/dtrain/dtrainConfig.cmake lib/cmake/dtrain/dtrainConfigVersion.cmake"
+claim "and the rest is: $others" [ "$others" = "include/dtrain/plugin.h $package share/doc/dtrain/LICENSE" ]
+
 mv "$prefix" "$work/moved"
 prefix=$work/moved
 capture dtrain plan "$work/job.yaml"
@@ -81,5 +94,6 @@ mv "$work/moved" "$work/a prefix"
 capture cmake --build "$build" --target uninstall
 claim "it is removed" [ "$status" = 0 ]
 claim "without a trace" [ ! -e "$work/a prefix" ]
+claim "and so is the component development" [ ! -e "$work/development" ]
 
 finish
