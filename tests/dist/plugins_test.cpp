@@ -132,7 +132,7 @@ TEST_CASE("overrides and searches know a plug-in's fields") {
 
 TEST_CASE("a step for another model is refused before anything is trained") {
   const Job job(adversarial("drawn"));
-  const Finished refused = run_program({"validate", job.spec_file().string(), "--set", "model={kind: mlp}"});
+  const Finished refused = run_program({"validate", job.spec_file().string(), "--set", "model.kind=mlp"});
   CHECK(refused.exit_code == 2);
   CHECK_THAT(refused.errors, ContainsSubstring("model.kind is not the model that this step trains"));
 }

@@ -17,6 +17,7 @@
 #include "documentation/configs.h"
 #include "documentation/first_job.h"
 #include "documentation/plugin_project.h"
+#include "spec/fields.h"
 
 namespace dtrain {
 namespace {
@@ -84,7 +85,14 @@ ExitCode init_plugin(const std::string& name, bool overwrite) {
         ExitCode::kUsage,
         "--plugin: '{}' is no name of a kind: up to 64 small letters, digits and '_', the first a letter",
         printable(name, 60));
+  const std::vector<std::string> taken = {"all", "clean", "help", "install", "package", "test"};  // by CMake
+  const auto& models = model_kinds().built;
+  if (std::count(models.begin(), models.end(), name) + std::count(taken.begin(), taken.end(), name) > 0)
+    throw Error(ExitCode::kUsage,
+                "--plugin: '{}' is a model of dtrain's or a target of CMake's; choose another name", name);
   const std::filesystem::path folder = name;
+  if (std::filesystem::exists(folder) && !std::filesystem::is_directory(folder))
+    throw Error(ExitCode::kUsage, "--plugin: {} is there and no folder; choose another name", name);
   const auto files = plugin_project(name);
   for (const auto& [file, text] : files) {
     if (!overwrite) require_absent(folder / file, "choose another NAME");

@@ -84,24 +84,23 @@ std::vector<at::Tensor> buffers_of(const ModelPart& part) {
   return buffers;
 }
 
-// The trial restores the generator's state and the number of threads.
-class Traceless {
+// While it lives, LibTorch computes on one thread.
+class OneThread {
  public:
-  Traceless() { at::set_num_threads(1); }
-  ~Traceless() {
-    generator_.set_state(state_);
-    at::set_num_threads(threads_);
-  }
-  Traceless(const Traceless&) = delete;
-  Traceless& operator=(const Traceless&) = delete;
+  OneThread() { at::set_num_threads(1); }
+  ~OneThread() { at::set_num_threads(threads_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
 
  private:
   int threads_ = at::get_num_threads();
-  at::Generator generator_ = at::detail::getDefaultCPUGenerator();
-  at::Tensor state_ = generator_.get_state();
 };
 
 }  // namespace
+
+KeptGenerator::KeptGenerator() : state_(at::detail::getDefaultCPUGenerator().get_state()) {}
+
+KeptGenerator::~KeptGenerator() { at::Generator(at::detail::getDefaultCPUGenerator()).set_state(state_); }
 
 PlacedLayer placed_part(const ModelPart& part) {
   PlacedLayer layer;
@@ -227,7 +226,8 @@ at::Tensor depending_on(const at::Tensor& output, const std::vector<at::Tensor>&
 // Batches of two sizes: of a module that was traced, one may have become part of it.
 Trial try_model(Model& model, const std::vector<ModelPart>& parts, const Shape& input, at::ScalarType dtype) {
   const at::NoGradGuard no_grad;
-  const Traceless traceless;
+  const KeptGenerator kept;
+  const OneThread one_thread;
   std::vector<std::vector<at::Tensor>> before;
   for (const ModelPart& part : parts) {
     for (at::Tensor& buffer : before.emplace_back(buffers_of(part))) buffer = buffer.clone();

@@ -79,6 +79,18 @@ class PartsModel : public Model {
   GatherRows no_gathering_;
 };
 
+// Restores LibTorch's default generator of processors.
+class KeptGenerator {
+ public:
+  KeptGenerator();
+  ~KeptGenerator();
+  KeptGenerator(const KeptGenerator&) = delete;
+  KeptGenerator& operator=(const KeptGenerator&) = delete;
+
+ private:
+  at::Tensor state_;
+};
+
 // Registers the variables of these parts in a module without any.
 void register_parts(torch::nn::Module& whole, const std::vector<ModelPart>& parts);
 

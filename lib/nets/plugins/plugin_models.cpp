@@ -22,19 +22,15 @@ class Initial {
  public:
   Initial(at::ScalarType dtype, uint64_t seed) {
     c10::set_default_dtype(c10::scalarTypeToTypeMeta(dtype));
-    generator_.set_current_seed(seed);
+    at::Generator(at::detail::getDefaultCPUGenerator()).set_current_seed(seed);
   }
-  ~Initial() {
-    generator_.set_state(state_);
-    c10::set_default_dtype(dtype_);
-  }
+  ~Initial() { c10::set_default_dtype(dtype_); }
   Initial(const Initial&) = delete;
   Initial& operator=(const Initial&) = delete;
 
  private:
+  KeptGenerator kept_;
   caffe2::TypeMeta dtype_ = c10::get_default_dtype();
-  at::Generator generator_ = at::detail::getDefaultCPUGenerator();
-  at::Tensor state_ = generator_.get_state();
 };
 
 BuiltModule built(const PluginKind<MakeModule>& kind, const KindFields& own, const Shape& input,

@@ -1,11 +1,11 @@
 // Training steps that a plug-in computes.
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 
 #include "compiled/compiled_program.h"
+#include "models/parts_model.h"
 #include "models/variables.h"
 #include "plugins/plugin_losses.h"
 #include "plugins/plugin_models.h"
@@ -13,19 +13,6 @@
 
 namespace dtrain {
 namespace {
-
-// Restores the default generator of processors.
-class KeptGenerator {
- public:
-  KeptGenerator() = default;
-  ~KeptGenerator() { generator_.set_state(state_); }
-  KeptGenerator(const KeptGenerator&) = delete;
-  KeptGenerator& operator=(const KeptGenerator&) = delete;
-
- private:
-  at::Generator generator_ = at::detail::getDefaultCPUGenerator();
-  at::Tensor state_ = generator_.get_state();
-};
 
 class PluginExecution final : public StepExecution {
  public:
