@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
@@ -130,9 +131,29 @@ TEST_CASE("overrides and searches know a plug-in's fields") {
                             "--set", "train.epochs=1", "--out", (job.folder() / "tune").string()}));
 }
 
+TEST_CASE("what contradicts several optimizers or a step is refused") {
+  const auto problems = [](const std::string& spec, const Arguments& set) {
+    const Job job(spec);
+    return run_program(Arguments{"validate", job.spec_file().string()} + Job::set(set)).errors;
+  };
+  const std::string entry = "train.optimizers=[{parameters: head.*, kind: sgd, learning_rate: 0.1}]";
+  const std::string model = spec_of("{kind: gated_mlp}", kAdam);
+  CHECK(problems(model, {entry}).empty());
+  CHECK_THAT(problems(model, {"train.optimizers=[{parameters: tail.*, kind: sgd}]"}),
+             ContainsSubstring("no parameter has such a name") && ContainsSubstring("values.weight"));
+  CHECK_THAT(
+      problems(model, {entry, "train.schedule={kind: piecewise, boundaries: [1], values: [0.1, 0.2]}"}),
+      ContainsSubstring("use a schedule that has no values of its own"));
+  CHECK_THAT(problems(spec_of("{kind: gated_mlp}", "loss: cross_entropy"), {entry}),
+             ContainsSubstring("in proportion to train.optimizer.learning_rate; set it"));
+  CHECK_THAT(problems(adversarial("drawn"), {"train.sync_batch_norm=true"}),
+             ContainsSubstring("train.sync_batch_norm"));
+}
+
 TEST_CASE("a step for another model is refused before anything is trained") {
   const Job job(adversarial("drawn"));
-  const Finished refused = run_program({"validate", job.spec_file().string(), "--set", "model.kind=mlp"});
+  const Finished refused =
+      run_program({"validate", job.spec_file().string(), "--set", "model.kind=gated_mlp"});
   CHECK(refused.exit_code == 2);
   CHECK_THAT(refused.errors, ContainsSubstring("model.kind is not the model that this step trains"));
 }
@@ -185,6 +206,47 @@ TEST_CASE("a plug-in that throws or crashes is named") {
   CHECK(loading.exit_code == 128 + SIGSEGV);
   CHECK_THAT(loading.errors,
              ContainsSubstring("crashed (signal 11) in the plug-in failing, adding its kinds"));
+}
+
+TEST_CASE("what a plug-in may not add is refused, and said") {
+  const std::map<std::string, std::string> faults = {
+      {"throws", "plug-in failing, adding its kinds: no licence was found"},
+      {"known name", "there is a layer 'dense' already; choose another name"},
+      {"known field", "model 'other_mlp', field 'hidden': dtrain has a field of this name"},
+      {"other type", "optimizer 'other_sgd', field 'momentum': sgd, rmsprop have a field of this name"},
+      {"bad default", "optimizer 'other', field 'much': a spec could not give the value"},
+      {"bad memory", "the memory 'weights' is there twice, means something else in dtrain"},
+      {"bad metric", "the metric 'epoch' is there twice, means something else in dtrain"}};
+  for (const auto& [fault, message] : faults) {
+    INFO(fault);
+    ProgramOptions options;
+    options.environment["DTRAIN_TEST_FAULT"] = fault;
+    const Finished refused = run_program({"--plugin", DTRAIN_PLUGINS "/libfailing.so", "schema"}, options);
+    CHECK(refused.exit_code == 2);
+    CHECK_THAT(refused.errors, ContainsSubstring(message));
+  }
+}
+
+TEST_CASE("a plug-in that was copied is the same, and one that moved is found by --plugin") {
+  const Job job(mixed());
+  require_done(run_program(job.run()));
+  const fs::path copy = job.folder() / "copy.so", gone = job.folder() / "gone.so";
+  fs::copy_file(DTRAIN_PLUGINS "/libkinds.so", copy);
+  require_done(run_program({"--plugin", copy.string(), "validate", job.spec_file().string()}));
+  for (const auto& entry : fs::recursive_directory_iterator(job.run_folder())) {
+    const std::string name = entry.path().filename();
+    if (name != "spec.yaml" && name != "manifest.json") continue;
+    std::string text = content_of(entry.path());
+    const std::string library = DTRAIN_PLUGINS "/libkinds.so";
+    while (text.find(library) != std::string::npos)
+      text.replace(text.find(library), library.size(), gone.string());
+    write_file(entry.path(), text);
+  }
+  const Arguments compare = {"compare", job.run_folder().string(), job.run_folder().string()};
+  const Finished refused = run_program(compare);
+  CHECK(refused.exit_code != 0);
+  CHECK_THAT(refused.errors, ContainsSubstring("dtrain --plugin FILE COMMAND"));
+  require_done(run_program(Arguments{"--plugin", copy.string()} + compare));
 }
 
 TEST_CASE("--plugin loads a plug-in for any command") {

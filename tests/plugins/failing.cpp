@@ -39,7 +39,14 @@ DTRAIN_PLUGIN(registry) {
   if (fault == "known field")
     registry.model("other_mlp", {{.name = "hidden", .otherwise = 3, .doc = ""}}, never);
   if (fault == "other type")
-    registry.optimizer("other_sgd", {{.name = "momentum", .otherwise = "much", .doc = ""}}, {}, {});
+    registry.optimizer("other_sgd", {{.name = "momentum", .otherwise = "much", .doc = ""}}, {},
+                       [](const dtrain::OptimizerUpdate&) {});
+  const dtrain::UpdateParameters nothing = [](const dtrain::OptimizerUpdate&) {};
+  const dtrain::MakeStep no_step = [](const dtrain::Options&, const dtrain::StepModel&) { return nullptr; };
+  if (fault == "bad default")
+    registry.optimizer("other", {{.name = "much", .otherwise = 1, .doc = "", .minimum = 2}}, {}, nothing);
+  if (fault == "bad memory") registry.optimizer("other", {}, {"weights"}, nothing);
+  if (fault == "bad metric") registry.step("other", {}, {"epoch"}, no_step);
   const std::vector<dtrain::OptionInfo> fields = {
       {.name = "pass", .otherwise = 3, .doc = "the pass in training that fails", .minimum = 1}};
   for (const bool crashes : {false, true}) {

@@ -71,7 +71,8 @@ CommandLine::CommandLine() {
       ->description("Load this plug-in, as if every spec named it; before the command; repeatable")
       ->allow_extra_args(false)
       ->each([](const std::string& file) {
-        const std::string path = std::filesystem::absolute(file).lexically_normal();
+        const std::string path =
+            file.empty() ? file : std::filesystem::absolute(file).lexically_normal().string();
         load_plugin(path);
         add_plugin_to_specs(path);
       });

@@ -164,7 +164,8 @@ void CommandLine::add_init() {
       ->needs(from);
   add_value(command, "--plugin NAME", init.plugin,
             "Write a project of a plug-in in C++ instead, in a new folder with this name")
-      ->excludes(from);
+      ->excludes(from)
+      ->excludes(command->get_option("FILE"));
   for (const FirstQuestion& question : first_questions()) {
     const FieldInfo& field = *find_field(job_fields(), question.path);
     CLI::Option* option = command->add_option_function<std::string>(

@@ -21,10 +21,10 @@
 #include "core/text.h"
 #include "experiments/child_run.h"
 #include "host/host_memory.h"
+#include "loader/batch_plan.h"
 #include "metrics/events.h"
 #include "plan/memory_estimate.h"
 #include "plan/own_program.h"
-#include "loader/batch_plan.h"
 #include "spec/print.h"
 #include "spec/schedule_kinds.h"
 

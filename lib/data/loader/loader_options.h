@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "loader/micro_batch.h"
 #include "loader/batch_plan.h"
+#include "loader/micro_batch.h"
 #include "spec/spec.h"
 
 namespace dtrain {

@@ -23,6 +23,11 @@ class Layer : public torch::nn::Module {
   virtual void synchronise(const GatherRows& /*gather*/) {}
   // Whether it keeps its moving statistics in training, too, and uses them. At first it does not.
   virtual void freeze(bool /*frozen*/) {}
+  // Whether training changes this buffer, so that replicas have others of their own.
+  virtual bool moves(const std::string& /*buffer*/) const {
+    const std::vector<at::Tensor> all = parameters();
+    return !all.empty() && all.front().requires_grad();
+  }
   // From now on, forward() only adds to `all`, which must outlive the layer's use; the caller of forward()
   // then updates the moving averages with all.move().
   virtual void leave_statistics_to(MovingStatistics& /*all*/) {}

@@ -140,10 +140,11 @@ std::shared_ptr<Model> make_model(const LayerPlan& plan, WeightMaker weights) {
 std::vector<std::pair<std::string, at::Tensor>> Model::moving_buffers() const {
   std::vector<std::pair<std::string, at::Tensor>> moving;
   for (const auto& layer : named_children()) {
-    const std::vector<at::Tensor> parameters = layer.value()->parameters();
-    if (parameters.empty() || !parameters.front().requires_grad()) continue;
-    for (const auto& buffer : layer.value()->named_buffers())
-      moving.emplace_back(layer.key() + "." + buffer.key(), buffer.value());
+    const auto* const one = dynamic_cast<const Layer*>(layer.value().get());
+    for (const auto& buffer : layer.value()->named_buffers()) {
+      if (one != nullptr && one->moves(buffer.key()))
+        moving.emplace_back(layer.key() + "." + buffer.key(), buffer.value());
+    }
   }
   return moving;
 }

@@ -98,6 +98,17 @@ class OneThread {
 
 }  // namespace
 
+bool is_lack_of_memory(const std::string& error) {
+  // oneDNN's error where it gets no memory. It is another if it has no way to compute an operation, and then
+  // ends with "descriptor ...".
+  const std::string primitive = "could not create a primitive";
+  const size_t at = error.find(primitive);
+  if (at != std::string::npos && error.compare(at + primitive.size(), 11, " descriptor") != 0) return true;
+  const auto texts = {"DefaultCPUAllocator", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED"};
+  return std::any_of(texts.begin(), texts.end(),
+                     [&error](const char* text) { return error.find(text) != std::string::npos; });
+}
+
 KeptGenerator::KeptGenerator() : state_(at::detail::getDefaultCPUGenerator().get_state()) {}
 
 KeptGenerator::~KeptGenerator() { at::Generator(at::detail::getDefaultCPUGenerator()).set_state(state_); }

@@ -87,8 +87,10 @@ bool decays(const OptimizerSpec& spec, const at::Tensor& parameter) {
 
 std::vector<OptimizerGroup> optimizer_groups(const TrainSpec& train) {
   std::vector<OptimizerGroup> groups = {{train.optimizer}};
-  for (const OptimizerEntry& entry : train.optimizers)
+  for (const OptimizerEntry& entry : train.optimizers) {
     groups.push_back({entry.optimizer, entry.optimizer.learning_rate / train.optimizer.learning_rate});
+    groups.back().spec.weight_decay_exclude = train.optimizer.weight_decay_exclude;
+  }
   return groups;
 }
 

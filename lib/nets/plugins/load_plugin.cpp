@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <list>
 #include <map>
 
 #include "core/text.h"
@@ -20,11 +21,13 @@ namespace {
 namespace fs = std::filesystem;
 
 FieldInfo info_of(const OptionInfo& option, const Choices* choices) {
+  const bool is_list = std::holds_alternative<std::vector<int64_t>>(option.otherwise) ||
+                       std::holds_alternative<std::vector<double>>(option.otherwise);
   return {.path = option.name,
           .doc = option.doc,
           .bounds = {option.minimum, option.maximum},
           .choices = choices,
-          .length = {0, 100'000}};
+          .length = {0, is_list ? size_t{100'000} : size_t{0}}};
 }
 
 class Adding final : public Registry {
@@ -43,17 +46,21 @@ class Adding final : public Registry {
   }
   void loss(const std::string& name, const std::vector<OptionInfo>& fields, LossOf of,
             const ComputeLosses& compute) override {
+    if (!compute) throw Error(ExitCode::kUsage, "loss '{}' has no function", name);
     add(AddedKind::kLoss, plugin_kinds().losses, "loss", name, fields, PluginLoss{of, compute});
     add_plugin_loss(name);
   }
   void optimizer(const std::string& name, const std::vector<OptionInfo>& fields,
                  const std::vector<std::string>& memory, const UpdateParameters& update) override {
+    require_memory_names(memory);
+    if (!update) throw Error(ExitCode::kUsage, "optimizer '{}' has no function", name);
     add(AddedKind::kOptimizer, plugin_kinds().optimizers, "optimizer", name, fields,
         PluginOptimizer{memory, update});
     add_plugin_optimizer(name);
   }
   void step(const std::string& name, const std::vector<OptionInfo>& fields,
             const std::vector<std::string>& metrics, const MakeStep& make) override {
+    require_metric_names(metrics);
     add(AddedKind::kLoss, plugin_kinds().steps, "step", name, fields, make);
     add_plugin_step(name, metrics);
   }
@@ -70,7 +77,7 @@ class Adding final : public Registry {
       if (!option.choices.empty()) choices = &choices_.emplace_back(Choices{option.name, option.choices});
       added.fields.push_back(option_field(info_of(option, choices), option.otherwise));
     }
-    require_fitting(what, added);
+    require_fitting(what, added, options);
     add_kind(what, added);
     kinds.emplace(name, std::move(kind));
   }
@@ -96,33 +103,53 @@ const PluginDescription& described(void* library) {
   return *description;
 }
 
-// "gated 1.0"
-std::string load(const std::string& path) {
-  if (!fs::is_regular_file(path)) throw Error(ExitCode::kUsage, "there is no such file");
+struct LoadedPlugin {
+  std::string name, identity;  // "gated", "gated 1.0"
+  std::string failure;         // why its kinds could not be added: not all of them are there
+};
+
+using LoadedPlugins = std::map<std::string, LoadedPlugin>;  // by the file
+
+LoadedPlugin load(const std::string& path, const LoadedPlugins& others) {
+  if (!fs::is_regular_file(path))
+    throw Error(ExitCode::kUsage,
+                "there is no such file; if the plug-in is elsewhere now: dtrain --plugin FILE COMMAND ...");
   const PluginCall named(path, "while it is loaded");
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw Error(ExitCode::kUsage, "cannot be loaded: {}", printable(dlerror(), 2000));
   const PluginDescription& plugin = described(library);
+  LoadedPlugin loaded = {plugin.name, fmt::format("{} {}", plugin.name, plugin.version), ""};
+  for (const auto& [file, other] : others) {
+    if (other.identity == loaded.identity) return other;  // a copy
+    if (other.name == loaded.name)
+      throw Error(ExitCode::kUsage, "it is {}, and {} is loaded from {}", loaded.identity, other.identity,
+                  file);
+  }
+  note_plugin(plugin.name);
   Adding adding(plugin.name);
-  in_plugin(plugin.name, "adding its kinds", [&] { plugin.add_kinds(adding); });
-  return fmt::format("{} {}", plugin.name, plugin.version);
+  try {
+    in_plugin(plugin.name, "adding its kinds", [&] { plugin.add_kinds(adding); });
+  } catch (const Error& error) {
+    loaded.failure = error.what();
+  }
+  return loaded;
 }
 
 }  // namespace
 
 std::string load_plugin(const std::string& path, const std::string& noted) {
-  static std::map<std::string, std::string> loaded;  // by the file
-  std::error_code none;
-  const std::string file = fs::weakly_canonical(path, none);
-  const auto found = loaded.find(file);
-  if (found != loaded.end()) return found->second;
-  if (!fs::exists(file, none)) {
-    for (const auto& [other, identity] : loaded) {
-      if (identity == noted) return noted;
-    }
-  }
+  static LoadedPlugins loaded;
   try {
-    return loaded[file] = load(file);
+    if (path.empty()) throw Error(ExitCode::kUsage, "name a file");
+    std::error_code none;
+    const std::string file = fs::weakly_canonical(path, none);
+    auto found = loaded.find(file);
+    for (auto other = loaded.begin(); other != loaded.end(); ++other) {
+      if (other->second.identity == noted) found = other;
+    }
+    if (found == loaded.end()) found = loaded.emplace(file, load(file, loaded)).first;
+    if (!found->second.failure.empty()) throw Error(ExitCode::kUsage, found->second.failure);
+    return found->second.identity;
   } catch (const Error& error) {
     throw Error(error.code(), "{}: {}", printable(path, 1000), error.what());
   }

@@ -6,8 +6,8 @@
 namespace dtrain {
 
 // Loads the plug-in in this file, once, and adds its kinds to those that a spec may have. Returns its name
-// and version: "gated 1.0". If there is no such file, that plug-in of name and version `noted` will do which
-// was loaded from another. Throws Error(kUsage) if it cannot be loaded, is of another version of the
+// and version: "gated 1.0". A plug-in of name and version `noted` that was loaded from another file
+// will do as well. Throws Error(kUsage) if it cannot be loaded, is of another version of the
 // interface or of LibTorch, or fails to add its kinds.
 std::string load_plugin(const std::string& path, const std::string& noted = "");
 

@@ -173,7 +173,8 @@ struct StepModel {
 // and updates all parameters once.
 //
 // compute() is called in evaluations too, in evaluation mode and without gradients; only the losses and
-// metrics count there. It must not change parameters. Afterwards the generator is as it was before.
+// metrics count there. It must not change parameters. Afterwards the generator of processors is as it was
+// before.
 class TrainingStep {
  public:
   virtual ~TrainingStep() = default;
@@ -199,6 +200,7 @@ class Registry {
                          const std::vector<std::string>& memory, const UpdateParameters& update) = 0;
   // train: {loss: {kind: NAME, ...}}: a step takes the place of a loss. `metrics`: names for the means over
   // the examples that it reports besides the loss, which is the sum of its losses; less of each is better.
+  // Several steps may share a name, but not with the metrics and fields of dtrain's events.
   virtual void step(const std::string& name, const std::vector<OptionInfo>& fields,
                     const std::vector<std::string>& metrics, const MakeStep& make) = 0;
 

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 #include "core/patterns.h"
 #include "core/text.h"
+#include "optim/weight_average.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {
@@ -68,9 +71,48 @@ std::string clash(AddedKind::What what, const Field<KindFields>& field) {
   return clash(field, field.member.index(), *known, path_in(section, "kind"));
 }
 
+// What is wrong with the value that stands where a spec gives none; empty: nothing.
+std::string default_problem(const OptionInfo& option) {
+  const Bounds bounds = {option.minimum, option.maximum};
+  if (option.minimum && option.maximum && *option.minimum > *option.maximum)
+    return "its minimum is above its maximum";
+  const auto fits = [&](double number) { return std::isfinite(number) && bounds.contain(number); };
+  bool good = true;
+  if (const auto* text = std::get_if<std::string>(&option.otherwise)) {
+    const bool known =
+        option.choices.empty() || std::count(option.choices.begin(), option.choices.end(), *text) > 0;
+    good = known && !text->empty() && *text == printable(*text, text->size());
+  } else if (const auto* integer = std::get_if<int64_t>(&option.otherwise)) {
+    good = fits(static_cast<double>(*integer));
+  } else if (const auto* number = std::get_if<double>(&option.otherwise)) {
+    good = fits(*number);
+  } else if (const auto* integers = std::get_if<std::vector<int64_t>>(&option.otherwise)) {
+    good = std::all_of(integers->begin(), integers->end(),
+                       [&](int64_t each) { return fits(static_cast<double>(each)); });
+  } else if (const auto* numbers = std::get_if<std::vector<double>>(&option.otherwise)) {
+    good = std::all_of(numbers->begin(), numbers->end(), fits);
+  }
+  return good
+             ? ""
+             : "a spec could not give the value that stands where none is given: it is empty, not printable, "
+               "outside of the bounds, or none of the choices";
+}
+
+void require_names(const std::vector<std::string>& names, const std::string& noun,
+                   const std::vector<std::string>& taken) {
+  for (const std::string& name : names) {
+    if (!is_name(name) || std::count(names.begin(), names.end(), name) > 1 ||
+        std::count(taken.begin(), taken.end(), name) > 0)
+      throw Error(ExitCode::kUsage,
+                  "the {} '{}' is there twice, means something else in dtrain, or has other signs than small "
+                  "letters, digits and '_'; choose another name",
+                  noun, printable(name, 60));
+  }
+}
+
 }  // namespace
 
-void require_fitting(AddedKind::What what, const AddedKind& kind) {
+void require_fitting(AddedKind::What what, const AddedKind& kind, const std::vector<OptionInfo>& options) {
   const Section section = section_of(what);
   if (!is_name(kind.name))
     throw Error(ExitCode::kUsage,
@@ -85,10 +127,30 @@ void require_fitting(AddedKind::What what, const AddedKind& kind) {
     if (std::count_if(kind.fields.begin(), kind.fields.end(),
                       [&](const auto& other) { return other.path == field.path; }) > 1)
       problem = "it is there twice";
+    for (const OptionInfo& option : options) {
+      if (option.name == field.path && problem.empty()) problem = default_problem(option);
+    }
     if (!problem.empty())
       throw Error(ExitCode::kUsage, "{} '{}', field '{}': {}", section.noun, kind.name,
                   printable(field.path, 60), problem);
   }
+}
+
+void require_memory_names(const std::vector<std::string>& names) {
+  require_names(names, "memory", {WeightAverage::kMemory});
+}
+
+void require_metric_names(const std::vector<std::string>& names) {
+  // The metrics of dtrain's own losses, and what else is beside metrics in an event (docs/metrics.md).
+  std::vector<std::string> taken = {
+      "event",         "time",          "run",     "phase",    "epoch",
+      "epochs",        "step",          "steps",   "examples", "seconds",
+      "learning_rate", "gradient_norm", "step_ms", "none",     "examples_per_second"};
+  for (const std::string& objective : objective_names()) {
+    if (objective_info(objective).is_step) continue;
+    for (const MetricInfo& metric : objective_info(objective).all_metrics()) taken.push_back(metric.name);
+  }
+  require_names(names, "metric", taken);
 }
 
 }  // namespace dtrain

@@ -51,6 +51,9 @@ struct PluginKinds {
 // Those of this process, by name. A kind stays where it is.
 PluginKinds& plugin_kinds();
 
+// A plug-in is loaded: the last words of a process that crashes outside of calls have all names.
+void note_plugin(const std::string& name);
+
 // What a thread is calling. If the process crashes meanwhile, its last words name it.
 class PluginCall {
  public:

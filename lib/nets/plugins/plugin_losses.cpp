@@ -39,6 +39,8 @@ class PluginObjective final : public Objective {
       if (!losses.defined() || losses.sizes() != at::IntArrayRef{outputs.size(0)})
         throw Error(ExitCode::kUsage, "gives {} for {} examples, and a loss is one number for each: [n]",
                     losses.defined() ? to_string(losses.sizes().vec()) : "nothing", outputs.size(0));
+      if (at::GradMode::is_enabled() && outputs.requires_grad() && !losses.requires_grad())
+        throw Error(ExitCode::kUsage, "gives losses that do not depend on the outputs: they are detached");
       return losses;
     });
   }
@@ -111,16 +113,9 @@ void add_plugin_step(const std::string& name, const std::vector<std::string>& me
                         .sums = metrics,
                         .metrics = {objective_info("cross_entropy").metrics.front()},
                         .is_step = true};
-  for (const std::string& metric : metrics) {
-    const auto& known = known_metrics();
-    const bool is_ours = std::any_of(known.begin(), known.end(),
-                                     [&](const MetricInfo& other) { return other.name == metric; });
-    if (is_ours || std::count(metrics.begin(), metrics.end(), metric) > 1 || metric == "examples")
-      throw Error(ExitCode::kUsage, "the metric '{}' is known already; choose another name",
-                  printable(metric, 60));
+  for (const std::string& metric : metrics)
     info.metrics.push_back({metric, /*higher_is_better=*/false, MetricUnit::kNumber,
                             [metric](const ExampleSums& sum) { return sum(metric) / sum("examples"); }});
-  }
   add_objective(info);
   add_loss_kind(kind_made_by(name, [](const TrainSpec& train) -> std::unique_ptr<Objective> {
     return std::make_unique<StepObjective>(train.loss);

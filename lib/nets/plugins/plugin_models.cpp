@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
+#include <set>
 #include <unordered_set>
 
 #include "models/layer_kinds.h"
@@ -43,51 +45,75 @@ BuiltModule built(const PluginKind<MakeModule>& kind, const KindFields& own, con
   });
 }
 
-// All modules within it, each once, the whole last.
-std::vector<ModelPart> parts_of(const torch::nn::Module& module) {
-  std::vector<ModelPart> parts;
-  std::unordered_set<const void*> seen;
-  const auto add = [&](const std::string& name, const torch::nn::Module& one) {
-    ModelPart& part = parts.emplace_back(ModelPart{name, {}});
-    for (const auto& parameter : one.named_parameters(/*recurse=*/false)) {
-      if (parameter.value().defined() && seen.insert(parameter.value().unsafeGetTensorImpl()).second)
+// What the module makes of inputs [n, ...]. Throws Error(kUsage) if it is no tensor of n rows of the same
+// type.
+at::Tensor computed(const PluginKind<MakeModule>& kind, const BuiltModule& module, const at::Tensor& input) {
+  return in_plugin(kind, [&] {
+    const at::Tensor output = module.forward(input);
+    if (!output.defined() || output.dim() == 0 || output.size(0) != input.size(0))
+      throw Error(ExitCode::kUsage, "gives {} for a batch of {}; the first number must be the same",
+                  output.defined() ? to_string(output.sizes().vec()) : "nothing",
+                  to_string(input.sizes().vec()));
+    if (!output.is_floating_point() ||
+        (output.scalar_type() == at::kDouble) != (input.scalar_type() == at::kDouble))
+      throw Error(ExitCode::kUsage, "gives numbers of {} for inputs of {}",
+                  at::toString(output.scalar_type()), at::toString(input.scalar_type()));
+    return output;
+  });
+}
+
+// All modules within it, each once by its first name, the whole last.
+class ModuleParts {
+ public:
+  explicit ModuleParts(torch::nn::Module& module) { add("", module); }
+
+  const std::vector<ModelPart>& parts() const { return parts_; }
+  torch::nn::Module& module(const std::string& name) const { return *modules_.at(name); }
+
+ private:
+  void add(const std::string& name, torch::nn::Module& module) {
+    if (!seen_.insert(&module).second) return;
+    for (const auto& child : module.named_children())
+      add(name.empty() ? child.key() : name + "." + child.key(), *child.value());
+    ModelPart part{name, {}};
+    for (const auto& parameter : module.named_parameters(/*recurse=*/false)) {
+      if (is_new(parameter.value()))
         part.variables.push_back(
             {parameter.key(), parameter.value(), true, parameter.value().requires_grad()});
     }
-    for (const auto& buffer : one.named_buffers(/*recurse=*/false)) {
-      if (buffer.value().defined() && seen.insert(buffer.value().unsafeGetTensorImpl()).second)
-        part.variables.push_back({buffer.key(), buffer.value()});
+    for (const auto& buffer : module.named_buffers(/*recurse=*/false)) {
+      if (is_new(buffer.value())) part.variables.push_back({buffer.key(), buffer.value()});
     }
-  };
-  for (const auto& within : module.named_modules(/*name_prefix=*/"", /*include_self=*/false))
-    add(within.key(), *within.value());
-  add("", module);
-  return parts;
-}
+    parts_.push_back(std::move(part));
+    modules_[name] = &module;
+  }
+  bool is_new(const at::Tensor& tensor) {
+    return tensor.defined() && seen_.insert(tensor.unsafeGetTensorImpl()).second;
+  }
+
+  std::vector<ModelPart> parts_;
+  std::map<std::string, torch::nn::Module*> modules_;
+  std::unordered_set<const void*> seen_;  // modules and tensors
+};
 
 class PluginModel final : public PartsModel {
  public:
-  PluginModel(const PluginKind<MakeModule>& kind, BuiltModule module, std::vector<PlacedLayer> placed,
-              std::set<std::string> moving)
-      : PartsModel(std::move(placed), parts_of(*module.module), std::move(moving)),
+  PluginModel(const PluginKind<MakeModule>& kind, BuiltModule module, const ModuleParts& parts,
+              std::vector<PlacedLayer> placed, std::set<std::string> moving)
+      : PartsModel(std::move(placed), parts.parts(), std::move(moving)),
         kind_(kind),
-        module_(std::move(module)) {}
+        module_(std::move(module)),
+        modules_(parts) {}
 
   torch::nn::Module& module() { return *module_.module; }
 
  private:
-  at::Tensor compute(const at::Tensor& input) override {
-    return in_plugin(kind_, [&] { return module_.forward(input); });
-  }
-  void set_training(const std::string& part, bool on) override {
-    if (part.empty()) return module_.module->train(on);
-    for (const auto& within : module_.module->named_modules("", /*include_self=*/false)) {
-      if (within.key() == part) within.value()->train(on);
-    }
-  }
+  at::Tensor compute(const at::Tensor& input) override { return computed(kind_, module_, input); }
+  void set_training(const std::string& part, bool on) override { modules_.module(part).train(on); }
 
   const PluginKind<MakeModule>& kind_;
   BuiltModule module_;
+  ModuleParts modules_;
 };
 
 class PluginProgram final : public ModelProgram {
@@ -97,8 +123,9 @@ class PluginProgram final : public ModelProgram {
 
   std::shared_ptr<Model> build(const LayerPlan& plan, at::ScalarType dtype, uint64_t seed) const override {
     const auto& kind = plugin_kinds().models.at(spec_.kind);
-    return std::make_shared<PluginModel>(kind, built(kind, spec_.own, input_, outputs_, dtype, seed),
-                                         plan.layers, moving);
+    BuiltModule module = built(kind, spec_.own, input_, outputs_, dtype, seed);
+    const ModuleParts parts(*module.module);
+    return std::make_shared<PluginModel>(kind, std::move(module), parts, plan.layers, moving);
   }
 
   std::set<std::string> moving;  // the modules whose buffers a pass in training changes
@@ -116,7 +143,7 @@ class ModuleLayer final : public Layer {
   ModuleLayer(const PluginKind<MakeModule>& kind, BuiltModule module, const PlacedLayer& placed,
               const WeightMaker& weights)
       : kind_(kind), module_(std::move(module)), output_shape_(placed.output_shape) {
-    std::vector<ModelPart> parts = parts_of(*module_.module);
+    std::vector<ModelPart> parts = ModuleParts(*module_.module).parts();
     if (weights.is_outline()) {
       for (ModelPart& part : parts) {
         for (PartVariable& variable : part.variables)
@@ -124,7 +151,10 @@ class ModuleLayer final : public Layer {
       }
     }
     register_parts(*this, parts);
+    if (placed.buffers > 0 && !weights.is_outline()) moving_ = moved_by_training(placed, weights.dtype());
   }
+
+  bool moves(const std::string& buffer) const override { return !frozen_ && moving_.contains(buffer); }
 
   void train(bool on) override {
     Layer::train(on);
@@ -138,7 +168,7 @@ class ModuleLayer final : public Layer {
     at::Tensor output;
     std::vector<at::Tensor> needed = parameters();
     if (input.size(0) > 0) {
-      output = in_plugin(kind_, [&] { return module_.forward(input); });
+      output = computed(kind_, module_, input);
     } else {
       std::vector<int64_t> none = {0};
       none.insert(none.end(), output_shape_.begin(), output_shape_.end());
@@ -149,9 +179,28 @@ class ModuleLayer final : public Layer {
   }
 
  private:
+  // The buffers that a pass in training changes, which is tried once; they are then as before.
+  std::set<std::string> moved_by_training(const PlacedLayer& placed, at::ScalarType dtype) {
+    const at::NoGradGuard no_grad;
+    const KeptGenerator kept;
+    std::vector<std::pair<at::Tensor, at::Tensor>> copies;
+    for (const at::Tensor& buffer : buffers()) copies.emplace_back(buffer, buffer.clone());
+    module_.module->train();
+    in_plugin(kind_, [&] { module_.forward(example_batch(2, placed.input_shape, dtype)); });
+    std::set<std::string> moved;
+    for (const auto& buffer : named_buffers()) {
+      const auto copy = std::find_if(copies.begin(), copies.end(),
+                                     [&](const auto& one) { return one.first.is_same(buffer.value()); });
+      if (!at::equal(buffer.value(), copy->second)) moved.insert(buffer.key());
+    }
+    for (auto& [buffer, copy] : copies) buffer.copy_(copy);
+    return moved;
+  }
+
   const PluginKind<MakeModule>& kind_;
   BuiltModule module_;
   Shape output_shape_;
+  std::set<std::string> moving_;
   bool frozen_ = false;
 };
 
@@ -172,19 +221,14 @@ LayerSizes place_layer(const LayerSpec& spec, const Shape& input) {
   try {
     const BuiltModule module = built(kind, spec.own, input, 0, at::kFloat, /*seed=*/0);
     LayerSizes sizes;
-    const std::vector<ModelPart> parts = parts_of(*module.module);
-    for (const ModelPart& part : parts) {
+    for (const ModelPart& part : ModuleParts(*module.module).parts()) {
       const PlacedLayer placed = placed_part(part);
       sizes.parameters += placed.parameters;
       sizes.buffers += placed.buffers;
     }
     module.module->eval();
     const at::NoGradGuard no_grad;
-    const Shape output =
-        in_plugin(kind, [&] { return module.forward(example_batch(2, input, at::kFloat)).sizes().vec(); });
-    if (output.empty() || output[0] != 2)
-      return fault(fmt::format("{} of plug-in {} gives {} for a batch of two; the first number must be two",
-                               kind.what, kind.plugin, to_string(output)));
+    const Shape output = computed(kind, module, example_batch(2, input, at::kFloat)).sizes().vec();
     sizes.output_shape.assign(output.begin() + 1, output.end());
     return sizes;
   } catch (const Error& error) {
@@ -196,7 +240,7 @@ LayerSizes place_layer(const LayerSpec& spec, const Shape& input) {
 }  // namespace
 
 LayerPlan place_plugin_model(const ModelSpec& spec, const Shape& input_shape, int64_t outputs,
-                             const std::string& needed_for) {
+                             const std::string& needed_for, bool any_outputs) {
   const auto& kind = plugin_kinds().models.at(spec.kind);
   const at::ScalarType dtype = dtype_from_name(spec.dtype);
   const auto refuse = [&](const std::string& why) {
@@ -204,18 +248,19 @@ LayerPlan place_plugin_model(const ModelSpec& spec, const Shape& input_shape, in
   };
   try {
     BuiltModule module = built(kind, spec.own, input_shape, outputs, dtype, /*seed=*/0);
-    const std::vector<ModelPart> parts = placed_parts(parts_of(*module.module));
+    const ModuleParts all(*module.module);
+    const std::vector<ModelPart> parts = placed_parts(all.parts());
     const auto program = std::make_shared<PluginProgram>(spec, input_shape, outputs);
     LayerPlan plan;
     plan.program = program;
     for (const ModelPart& part : parts) plan.layers.push_back(placed_part(part));
     if (plan.parameters() == 0) return refuse("its module has no trainable parameters");
     plan.layers.back().output_shape = {outputs};
-    PluginModel model(kind, std::move(module), plan.layers, {});
+    PluginModel model(kind, std::move(module), all, plan.layers, {});
     const Trial trial = try_model(model, parts, input_shape, dtype);
     if (!trial.is_same_in_evaluation)
       return refuse("in evaluation mode it gives other outputs for the same inputs, or changes its buffers");
-    if (outputs > 0 && trial.output != Shape{outputs})
+    if (!any_outputs && trial.output != Shape{outputs})
       return refuse(fmt::format(
           "gives {} for an example of {}; {} [{}]", to_string(trial.output), to_string(input_shape),
           needed_for.empty() ? fmt::format("{} classes need", outputs) : needed_for, outputs));
@@ -233,6 +278,8 @@ StepModel step_model(Model& model) {
   return {of_plugin == nullptr ? static_cast<torch::nn::Module&>(model) : of_plugin->module(),
           [&model](const at::Tensor& input) { return model.forward(input); }};
 }
+
+bool is_plugin_layer(const std::string& kind) { return plugin_kinds().layers.contains(kind); }
 
 void add_plugin_layer(const std::string& name) {
   static std::deque<LayerKind> kinds;

@@ -9,13 +9,15 @@
 namespace dtrain {
 
 // The modules of a plug-in's model, which is made and tried on a batch of [n, input_shape]: it must give
-// [n, outputs], which `needed_for` needs (as in place_layers()), or anything if that is 0. What is wrong with
-// it is a problem.
+// [n, outputs], which `needed_for` needs (as in place_layers()), or with `any_outputs` what it likes. What is
+// wrong with it is a problem.
 LayerPlan place_plugin_model(const ModelSpec& spec, const Shape& input_shape, int64_t outputs,
-                             const std::string& needed_for);
+                             const std::string& needed_for, bool any_outputs = false);
 
 // The model as a training step of a plug-in sees it.
 StepModel step_model(Model& model);
+
+bool is_plugin_layer(const std::string& kind);
 
 // Adds the layer of this name to those that models may have (models/layer_kinds.h).
 void add_plugin_layer(const std::string& name);

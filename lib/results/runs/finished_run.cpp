@@ -97,7 +97,9 @@ FinishedRun read_finished_run(const std::filesystem::path& folder,
   // A spec of a user's may be a pipe, and is waited for.
   if (std::error_code none; std::filesystem::is_fifo(spec, none))
     throw Error(ExitCode::kUsage, spec.string() + ": not a regular file");
-  const LoadedSpec loaded = load_spec(spec);
+  LoadedSpec loaded = load_spec(spec);
+  // Nothing is computed with the plug-ins of a finished run.
+  std::erase_if(loaded.problems, [](const Problem& problem) { return problem.path == "plugin_versions"; });
   if (!loaded.ok()) {
     throw Error(ExitCode::kUsage, "{} is not the folder of a run that this dtrain can read: {}",
                 folder.string(), loaded.problems.front().to_string());

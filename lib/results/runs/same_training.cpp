@@ -21,6 +21,14 @@ std::string text_of_layers(const JobSpec& spec, const std::string& path) {
   return layers.dump();
 }
 
+// Which optimizer each parameter has.
+std::string text_of_optimizers(const JobSpec& spec) {
+  std::string text;
+  for (const OptimizerEntry& entry : spec.train.optimizers)
+    text += entry.parameters + " " + entry.optimizer.kind + "\n";
+  return text;
+}
+
 std::string change(const Field<JobSpec>& field, const JobSpec& now, const JobSpec& saved) {
   if (lists_layers(field.path)) return field.path + " has other layers";
   if (field.path == "model.sha256" && now.model.sha256 && saved.model.sha256)
@@ -47,6 +55,7 @@ std::vector<std::string> different_training(const JobSpec& now, const JobSpec& s
   std::vector<std::string> differences;
   const auto differ = [&](const std::string& path) {
     if (lists_layers(path)) return text_of_layers(now, path) != text_of_layers(saved, path);
+    if (path == "train.optimizers") return text_of_optimizers(now) != text_of_optimizers(saved);
     const auto* field = find_field(job_fields(), path);
     return to_json(*field, now) != to_json(*field, saved);
   };

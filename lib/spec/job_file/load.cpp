@@ -344,10 +344,13 @@ std::set<std::string> paths_of(const std::vector<Problem>& problems) {
 // file alone, or only with further overrides, stays one.
 std::vector<std::string> drop_fields_of_other_kinds(YamlNode& root, const Overrides& overrides,
                                                     const ReadTree& read) {
-  const Overrides kinds(overrides_of_kinds(overrides.set), overrides_of_kinds(overrides.unset));
+  Overrides kinds(overrides_of_kinds(overrides.set), overrides_of_kinds(overrides.unset));
   std::vector<std::string> notes;
   if (kinds.set.empty() && kinds.unset.empty()) return notes;
-  const std::set<std::string> of_file = paths_of(read(root, {}).problems);
+  const Overrides of_plugins = split_overrides(overrides).first;
+  kinds.set.insert(kinds.set.end(), of_plugins.set.begin(), of_plugins.set.end());
+  kinds.unset.insert(kinds.unset.end(), of_plugins.unset.begin(), of_plugins.unset.end());
+  const std::set<std::string> of_file = paths_of(read(root, of_plugins).problems);
   for (bool again = true; again;) {  // what is dropped may itself decide about other fields
     again = false;
     const LoadedSpec loaded = read(root, overrides);

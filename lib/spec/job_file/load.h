@@ -44,8 +44,8 @@ struct LoadedSpec {
 };
 
 // Loads the plug-in in a file, once, adds its kinds to those that specs may have, and returns its name and
-// version; throws Error(kUsage) if it cannot. If there is no such file, the plug-in of name and version
-// `noted` will do, if it was loaded from another. A program sets it once, before it reads a spec: without it,
+// version; throws Error(kUsage) if it cannot. A plug-in of name and version `noted` that was loaded from
+// another file will do as well. A program sets it once, before it reads a spec: without it,
 // a spec with plug-ins is refused.
 using LoadPlugin = std::function<std::string(const std::string& path, const std::string& noted)>;
 void set_plugin_loader(LoadPlugin load);

@@ -37,6 +37,13 @@ class TrainingRules : private RuleBase {
       const OptimizerSpec& one = all[i].optimizer;
       check_own(fmt::format("train.optimizers[{}]", i), optimizer_kind(one.kind).contradictions, one.own);
     }
+    const bool given = schedule_uses(spec_.train.schedule.kind, "values") ||
+                       std::any_of(spec_.phases.begin(), spec_.phases.end(), [](const PhaseSpec& phase) {
+                         return schedule_uses(phase.schedule.kind, "values");
+                       });
+    refuse("train.optimizers", !all.empty() && (given || !is_written("train.optimizer.learning_rate")),
+           "their rates are in proportion to train.optimizer.learning_rate; {}",
+           given ? "use a schedule that has no values of its own" : "set it");
     refuse("train.optimizers",
            !all.empty() && (!strategy_traits(spec_.strategy.kind).is_synchronous || spec_.uses_plugin()),
            "replicas that train together have several optimizers; use strategy mirrored, or leave it out");
@@ -91,6 +98,8 @@ class TrainingRules : private RuleBase {
            "{}, which replicas that train together compute; use mirrored", because);
     refuse("train.precision", spec_.train.precision != "float32", "{}, which rounds by itself; leave it out",
            because);
+    refuse("train.sync_batch_norm", spec_.train.sync_batch_norm,
+           "{}, whose passes replicas do not make together; leave it out", because);
     refuse("metrics.inspect_step", spec_.metrics.inspect_step.has_value(),
            "{}, which cannot be made again replica by replica; leave it out", because);
     const auto& augment = spec_.data.augment;

@@ -1,4 +1,6 @@
 // The fields of `train`, and the list of phases.
+#include <algorithm>
+
 #include "core/remade_table.h"
 #include "core/text.h"
 #include "spec/added_kinds.h"
@@ -21,8 +23,11 @@ const Choices kPrecisions{"precision", {"float32", "bf16_mixed", "fp16_mixed"}};
 // "sgd, adam: the L2 penalty; adamw: decoupled decay"
 std::string meaning_of_decay() {
   std::vector<std::string> penalised, decoupled;
-  for (const OptimizerKind& kind : all_optimizers())
-    (kind.decouples_decay ? decoupled : penalised).push_back(kind.name);
+  const auto& added = added_kinds(AddedKind::kOptimizer);
+  for (const OptimizerKind& kind : all_optimizers()) {
+    if (std::none_of(added.begin(), added.end(), [&](const AddedKind& one) { return one.name == kind.name; }))
+      (kind.decouples_decay ? decoupled : penalised).push_back(kind.name);
+  }
   return join(penalised) + ": the L2 penalty; " + join(decoupled) + ": decoupled decay";
 }
 

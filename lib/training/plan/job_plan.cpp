@@ -240,6 +240,17 @@ LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   return plan;
 }
 
+// LibTorch's norms, which layers of plug-ins may have, are not synchronised.
+void check_norms(LoadedSpec& loaded, const LayerPlan& plan) {
+  for (const PlacedLayer& layer : plan.layers) {
+    if (loaded.spec.train.sync_batch_norm && layer.buffers > 0 && is_plugin_layer(layer.spec.kind))
+      loaded.refuse("train.sync_batch_norm",
+                    "changes what dtrain's own batch_norm computes, and {} of a plug-in may have LibTorch's; "
+                    "leave it out",
+                    layer.name);
+  }
+}
+
 // A step of a plug-in may be for certain models only.
 void check_plugin_step(LoadedSpec& loaded, const LayerPlan& plan) {
   if (!objective_info(loaded.spec.train.loss.kind).is_step || !plan.problems.empty()) return;
@@ -365,15 +376,13 @@ LayerPlan layers_of(const JobSpec& spec, const DatasetInfo& data) {
   // A yes or no takes one number.
   const std::string& loss = spec.train.loss.kind;
   const bool binary = data.targets == 0 && objective_info(loss).outputs == Outputs::kYesNoLogits;
-  const int64_t outputs = objective_info(loss).is_step ? 0
-                          : binary                     ? 1
-                          : data.targets > 0           ? data.targets
-                                                       : data.classes;
+  const int64_t outputs = binary ? 1 : data.targets > 0 ? data.targets : data.classes;
   const std::string needed_for = binary             ? fmt::format("the two classes of {} need", loss)
                                  : data.targets > 1 ? fmt::format("{} targets need", data.targets)
                                  : data.targets > 0 ? "one target needs"
                                                     : "";
-  if (spec.model.is_program()) return place_program(spec.model, data.example_shape, outputs, needed_for);
+  if (spec.model.is_program())
+    return place_program(spec.model, data.example_shape, outputs, needed_for, objective_info(loss).is_step);
   return place_layers(expand_layers(spec.model, outputs), data.example_shape, outputs, needed_for);
 }
 
@@ -430,6 +439,7 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   plan.spec.model.sha256 = sha256_of_program(plan.model);
   check_phases(loaded, plan.model);
   check_optimizers(loaded, plan.model);
+  check_norms(loaded, plan.model);
   check_plugin_step(loaded, plan.model);
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
   const EarlyStoppingSpec& early = plan.spec.callbacks.early_stopping;

@@ -8,9 +8,9 @@
 
 #include "data/dataset.h"
 #include "job_file/load.h"
+#include "loader/batch_plan.h"
 #include "models/layers.h"
 #include "plan/phases.h"
-#include "loader/batch_plan.h"
 #include "traits/strategies.h"
 
 namespace dtrain {

@@ -50,8 +50,8 @@ std::string program_file(const ModelSpec& spec) {
 }
 
 LayerPlan place_program(const ModelSpec& spec, const Shape& input_shape, int64_t outputs,
-                        const std::string& needed_for) {
-  if (!spec.has_file()) return place_plugin_model(spec, input_shape, outputs, needed_for);
+                        const std::string& needed_for, bool any_outputs) {
+  if (!spec.has_file()) return place_plugin_model(spec, input_shape, outputs, needed_for, any_outputs);
   const std::string path = program_file(spec);
   ScriptSource source{path, spec.sha256.value_or(""), {}, spec.output, needed_for};
   if (needed_for.empty()) source.needs = fmt::format("{} classes need", outputs);

@@ -16,9 +16,10 @@ namespace dtrain {
 // one of the checkpoints beside it if that is damaged or gone, else spec.file.
 std::string program_file(const ModelSpec& spec);
 
-// The modules of the model: those of its file, or of a plug-in. What is wrong with it is a problem.
+// The modules of the model: those of its file, or of a plug-in. What is wrong with it is a
+// problem. `any_outputs`: a plug-in's need not give `outputs`.
 LayerPlan place_program(const ModelSpec& spec, const Shape& input_shape, int64_t outputs,
-                        const std::string& needed_for);
+                        const std::string& needed_for, bool any_outputs);
 
 // The SHA-256 of the file of a plan's model; nullopt if the model has none.
 std::optional<std::string> sha256_of_program(const LayerPlan& model);

@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "compiled/compiled_program.h"
 #include "models/parts_model.h"
@@ -66,46 +67,48 @@ class PluginExecution final : public StepExecution {
     const StepResult result = compute(batch);
     for (const StepLoss& loss : result.losses) add_gradients(loss, weight);
     const at::NoGradGuard no_grad;
-    for (const StepGradient& own : result.gradients)
-      gradients_[number_of(own.parameter)].add_(own.gradient, weight);
+    for (const auto& [parameter, gradient] : result.gradients) {
+      if (!gradient.defined() || gradient.sizes() != parameter.sizes())
+        fail("gives a gradient that has not the shape of its parameter");
+      for (const size_t number : trained_numbers({parameter})) gradients_[number].add_(gradient, weight);
+    }
     add_sums(result, batch.size(), sums);
   }
 
   void add_gradients(const StepLoss& loss, double weight) {
-    std::vector<size_t> numbers;
-    for (const at::Tensor& parameter : loss.parameters) {
-      if (parameter.requires_grad()) numbers.push_back(number_of(parameter));  // the others are frozen
-    }
-    if (loss.parameters.empty()) {
-      for (size_t i = 0; i < parameters_.size(); ++i) numbers.push_back(i);
-    }
+    const std::vector<size_t> numbers =
+        trained_numbers(loss.parameters.empty() ? parameters_ : loss.parameters);
+    if (numbers.empty()) return;
+    if (!loss.sum.requires_grad()) fail("gives a loss that depends on no parameter: it is detached");
     std::vector<at::Tensor> trained;
     for (const size_t number : numbers) trained.push_back(parameters_[number]);
-    if (trained.empty()) return;
-    const std::vector<at::Tensor> gradients = gradients_of_step(loss.sum, trained, weight);
+    // Several losses may be made from the same passes.
+    const std::vector<at::Tensor> gradients = call_step(parts_.train.loss, [&] {
+      return torch::autograd::grad({loss.sum}, trained, {at::full_like(loss.sum, weight)},
+                                   /*retain_graph=*/true, /*create_graph=*/false, /*allow_unused=*/true);
+    });
     const at::NoGradGuard no_grad;
     for (size_t i = 0; i < numbers.size(); ++i) {
       if (gradients[i].defined()) gradients_[numbers[i]].add_(gradients[i]);
     }
   }
 
-  std::vector<at::Tensor> gradients_of_step(const at::Tensor& sum, const std::vector<at::Tensor>& trained,
-                                            double weight) {
-    return call_step(parts_.train.loss, [&] {
-      // Several losses may be made from the same passes.
-      return torch::autograd::grad({sum}, trained, {at::full_like(sum, weight)}, /*retain_graph=*/true,
-                                   /*create_graph=*/false, /*allow_unused=*/true);
-    });
+  // Each once, also where a module is in two places, and without those that are frozen.
+  std::vector<size_t> trained_numbers(const std::vector<at::Tensor>& parameters) const {
+    std::set<size_t> numbers;
+    for (const at::Tensor& parameter : parameters) {
+      if (parameter.defined() && !parameter.requires_grad()) continue;
+      const auto found = std::find_if(parameters_.begin(), parameters_.end(),
+                                      [&](const at::Tensor& other) { return other.is_same(parameter); });
+      if (found == parameters_.end())
+        fail("gives a loss or gradient of a tensor that is no parameter of the model");
+      numbers.insert(static_cast<size_t>(found - parameters_.begin()));
+    }
+    return {numbers.begin(), numbers.end()};
   }
 
-  size_t number_of(const at::Tensor& parameter) const {
-    const auto found = std::find_if(parameters_.begin(), parameters_.end(),
-                                    [&](const at::Tensor& other) { return other.is_same(parameter); });
-    if (found != parameters_.end()) return static_cast<size_t>(found - parameters_.begin());
-    throw Error(
-        ExitCode::kUsage,
-        "the step '{}' gives a loss or gradient of a tensor that is no trained parameter of the model",
-        parts_.train.loss.kind);
+  [[noreturn]] void fail(const char* why) const {
+    throw Error(ExitCode::kUsage, "the step '{}' of a plug-in {}", parts_.train.loss.kind, why);
   }
 
   void add_sums(const StepResult& result, int64_t examples, MetricSums& sums) const {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "device/program_runner.h"
-#include "loader/micro_batch.h"
 #include "loader/batch_plan.h"
+#include "loader/micro_batch.h"
 #include "stablehlo/training_program.h"
 
 namespace dtrain {

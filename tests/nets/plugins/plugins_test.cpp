@@ -94,12 +94,6 @@ TEST_CASE("What is wrong with a library of a plug-in is said", "[plugins]") {
   CHECK_THAT(failure("refused_4"), ContainsSubstring("it has no DTRAIN_PLUGIN"));
   CHECK_THAT(failure("failing", "throws"),
              ContainsSubstring("plug-in failing, adding its kinds: no licence was found"));
-  CHECK_THAT(failure("failing", "known name"), ContainsSubstring("there is a layer 'dense' already"));
-  CHECK_THAT(failure("failing", "known field"),
-             ContainsSubstring("model 'other_mlp', field 'hidden': dtrain has a field of this name"));
-  CHECK_THAT(
-      failure("failing", "other type"),
-      ContainsSubstring("optimizer 'other_sgd', field 'momentum': sgd, rmsprop have a field of this name"));
 }
 
 TEST_CASE("A plug-in's model is built from the seed, and has its modules' names", "[plugins]") {
