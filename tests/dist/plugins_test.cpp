@@ -141,9 +141,9 @@ TEST_CASE("what contradicts several optimizers or a step is refused") {
   CHECK(problems(model, {entry}).empty());
   CHECK_THAT(problems(model, {"train.optimizers=[{parameters: tail.*, kind: sgd}]"}),
              ContainsSubstring("no parameter has such a name") && ContainsSubstring("values.weight"));
-  CHECK_THAT(
-      problems(model, {entry, "train.schedule={kind: piecewise, boundaries: [1], values: [0.1, 0.2]}"}),
-      ContainsSubstring("use a schedule that has no values of its own"));
+  CHECK_THAT(problems(model, {entry, "train.schedule.kind=piecewise", "train.schedule.boundaries=[1]",
+                              "train.schedule.values=[0.1, 0.2]"}),
+             ContainsSubstring("use a schedule that has no values of its own"));
   CHECK_THAT(problems(spec_of("{kind: gated_mlp}", "loss: cross_entropy"), {entry}),
              ContainsSubstring("in proportion to train.optimizer.learning_rate; set it"));
   CHECK_THAT(problems(adversarial("drawn"), {"train.sync_batch_norm=true"}),

@@ -221,7 +221,8 @@ LayerSizes place_layer(const LayerSpec& spec, const Shape& input) {
   try {
     const BuiltModule module = built(kind, spec.own, input, 0, at::kFloat, /*seed=*/0);
     LayerSizes sizes;
-    for (const ModelPart& part : ModuleParts(*module.module).parts()) {
+    const ModuleParts all(*module.module);
+    for (const ModelPart& part : all.parts()) {
       const PlacedLayer placed = placed_part(part);
       sizes.parameters += placed.parameters;
       sizes.buffers += placed.buffers;
