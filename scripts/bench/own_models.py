@@ -1,5 +1,5 @@
-"""Compares trainings of own networks, as TorchScript, with PyTorch's: the variables they come to. Kills one and resumes
-it. Started by scripts/check_own_models."""
+"""Compares trainings of own networks, as TorchScript, with PyTorch's: the variables they come to, also on two hosts.
+Kills one and resumes it. Started by scripts/check_own_models."""
 
 import copy
 import pathlib
@@ -13,6 +13,7 @@ import torchvision
 from torch import nn
 
 import transfer
+from two_hosts import ADDRESSES, run_on_two_hosts
 
 CLASSES = 10
 BATCH = 16  # of all replicas
@@ -68,10 +69,10 @@ NETWORKS = {
 }
 
 
-def job(folder, name, replicas, more=""):
+def job(folder, name, replicas, more="", strategy="mirrored"):
     output = "output: logits" if name == "branches" else ""
     return f"""
-strategy: {{kind: mirrored, replicas: {replicas}, threads_per_replica: 1}}
+strategy: {{kind: {strategy}, replicas: {replicas}, threads_per_replica: 1}}
 data: {{dataset: arrays, path: {folder}/data.npz, shuffle: false}}
 batch: {{global: {BATCH}}}
 model:
@@ -125,10 +126,16 @@ def compare(program, folder):
     print(f"{STEPS} steps in float64, largest difference from PyTorch's variables, relative to their largest numbers:")
     for name in NETWORKS:
         model = save_network(folder, name)
-        for replicas in [1, 2]:
+        for replicas, hosts in [(1, 1), (2, 1), (2, 2)]:
             theirs = their_variables(model, batches, replicas)
-            text = job(folder, name, replicas)
-            ours = transfer.weights_of(transfer.run(program, folder, f"{name.replace(' ', '_')}-{replicas}", text))
+            run = f"{name.replace(' ', '_')}-{replicas}-{hosts}"
+            if hosts == 1:
+                ours = transfer.weights_of(transfer.run(program, folder, run, job(folder, name, replicas)))
+            else:
+                more = f"hosts: [{', '.join(ADDRESSES)}]"
+                (folder / f"{run}.yaml").write_text(job(folder, name, replicas, more, "multi_worker_mirrored"))
+                run_on_two_hosts([program, "run", folder / f"{run}.yaml", "--run-dir", folder / run])
+                ours = transfer.weights_of(folder / run)
             if ours.keys() != theirs.keys():
                 sys.exit(f"{name}: other variables: {sorted(ours.keys() ^ theirs.keys())}")
             trained = [key for key in theirs if not torch.equal(theirs[key], model.state_dict()[key])]
@@ -137,7 +144,8 @@ def compare(program, folder):
                 for key in theirs
             )
             worst = max(worst, difference)
-            print(f"  {name:<18} {replicas} replicas: {difference:.1e} ({len(trained)} of {len(theirs)} have changed)")
+            changed = f"{len(trained)} of {len(theirs)} have changed"
+            print(f"  {name:<18} {replicas} replicas, {hosts} hosts: {difference:.1e} ({changed})")
     return worst < 1e-10
 
 

@@ -6,11 +6,7 @@ one host and on two. Kills one and resumes it. Started by scripts/check_plugins.
 The two hosts are network namespaces, which need root."""
 
 import json
-import os
 import pathlib
-import secrets
-import shutil
-import subprocess
 import sys
 import typing
 
@@ -21,6 +17,7 @@ from torch.nn import functional
 
 import transfer
 from differences import Failures, command, difference, report
+from two_hosts import ADDRESSES, run_on_two_hosts
 
 CLASSES = 10  # as transfer.save_data has
 BATCH = 16  # of all replicas
@@ -32,7 +29,6 @@ LATENT = 6
 RATE = 0.01
 LIMIT = 1e-10  # of variables
 METRICS_LIMIT = 1e-9
-ADDRESSES = ["10.231.78.1", "10.231.78.2"]
 
 
 class Gan(nn.Module):
@@ -95,17 +91,38 @@ def of_classes(of_each):
     return losses
 
 
+class Optimizers:
+    """Several that make their steps together."""
+
+    def __init__(self, *several):
+        self.several = several
+
+    def zero_grad(self):
+        for optimizer in self.several:
+            optimizer.zero_grad()
+
+    def step(self):
+        for optimizer in self.several:
+            optimizer.step()
+
+
 class Case(typing.NamedTuple):
     spec: str  # the sections that differ
     module: type
     losses: typing.Callable  # (model, inputs, targets) -> [(sum, the parameters that it trains)], {metric: sum}
-    optimizer: typing.Callable  # (parameters) -> optimizer
+    optimizer: typing.Callable  # (model) -> optimizer
 
 
 GAN = f"""
 model: {{kind: gan, dtype: float64, latent: {LATENT}, gan_units: {UNITS}}}
 train: {{loss: {{kind: adversarial, noise: of_example}}, optimizer: {{kind: adam, learning_rate: {RATE}}}}}
 """
+TWO_OPTIMIZERS = (
+    GAN.rstrip()[:-1]
+    + """,
+  optimizers: [{parameters: discriminator.*, kind: rmsprop, learning_rate: 0.002, momentum: 0.5, weight_decay: 0.1}]}
+"""
+)
 GATED_MLP = f"""
 model: {{kind: gated_mlp, dtype: float64, gated_units: {UNITS}}}
 train:
@@ -127,18 +144,35 @@ model:
 train: {{optimizer: {{kind: sgd, learning_rate: {RATE}, momentum: 0.9}}}}
 """
 CASES = {
-    "gan": Case(GAN, Gan, adversarial, lambda parameters: torch.optim.Adam(parameters, RATE, eps=1e-8)),
+    "gan": Case(GAN, Gan, adversarial, lambda model: torch.optim.Adam(model.parameters(), RATE, eps=1e-8)),
+    "gan, two optimizers": Case(
+        TWO_OPTIMIZERS,
+        Gan,
+        adversarial,
+        lambda model: Optimizers(
+            torch.optim.Adam(model.generator.parameters(), RATE, eps=1e-8),
+            torch.optim.RMSprop(
+                [  # biases do not decay
+                    {"params": [each for each in model.discriminator.parameters() if each.dim() > 1]},
+                    {"params": [each for each in model.discriminator.parameters() if each.dim() == 1], "weight_decay": 0},
+                ],
+                0.002,
+                momentum=0.5,
+                weight_decay=0.1,
+            ),
+        ),
+    ),
     "gated_mlp": Case(
         GATED_MLP,
         GatedMlp,
         of_classes(lambda minus_log_p: (1 - torch.exp(-minus_log_p)) ** 1.5 * minus_log_p),
-        lambda parameters: torch.optim.SGD(parameters, RATE, momentum=0.8, weight_decay=0.01),
+        lambda model: torch.optim.SGD(model.parameters(), RATE, momentum=0.8, weight_decay=0.01),
     ),
     "layers": Case(
         SCALED,
         Scaled,
         of_classes(lambda minus_log_p: minus_log_p),
-        lambda parameters: torch.optim.SGD(parameters, RATE, momentum=0.9),
+        lambda model: torch.optim.SGD(model.parameters(), RATE, momentum=0.9),
     ),
 }
 
@@ -175,7 +209,7 @@ def train_in_torch(folder, case, initial, replicas):
     """Replicas take equal parts of a batch, and their gradients are added up."""
     model = case.module().double()
     model.load_state_dict(initial)
-    optimizer = case.optimizer(model.parameters())
+    optimizer = case.optimizer(model)
     inputs, targets = arrays(folder, "train")
     steps = []
     for begin in range(0, len(inputs), BATCH):
@@ -211,7 +245,7 @@ def check_numbers(program, plugin, folder):
     for name, case in CASES.items():
         for replicas in [1, 2]:
             text = job(folder, plugin, case.spec, replicas)
-            run = f"{name}-{replicas}"
+            run = f"{name.replace(', ', '-').replace(' ', '-')}-{replicas}"
             initial = transfer.run(program, folder, f"{run}-initial", text, "--set", "train.max_steps=0")
             initial = transfer.weights_of(initial)
             theirs[name, replicas] = train_in_torch(folder, case, initial, replicas)
@@ -246,38 +280,7 @@ def check_kill(program, plugin, folder):
         same_bytes(f"killed at {stopped} and resumed", transfer.files_of(broken), transfer.files_of(whole))
 
 
-def run_on_two_hosts(arguments):
-    """The hosts are network namespaces, which end with their last process, and that ends when this program does."""
-    shell = 'hostname "$0" && ip link set lo up && echo ready && read -r && exec "$@"'
-    environment = {**os.environ, "DTRAIN_JOB_TOKEN": secrets.token_hex(16)}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    hosts = []
-    try:
-        for number in range(len(ADDRESSES)):
-            start = "setpriv --pdeathsig KILL unshare --net --uts bash -c".split() + [shell, f"host-{number}"]
-            hosts.append(subprocess.Popen([*start, *map(str, arguments)], env=environment, **pipes))
-            line = hosts[-1].stdout.readline()
-            if line != "ready\n":
-                sys.exit(f"two hosts: there are no namespaces here: {line}")
-        command(*f"ip link add link0 netns {hosts[0].pid} type veth peer name link0 netns {hosts[1].pid}".split())
-        for host, address in zip(hosts, ADDRESSES):
-            for change in [f"address add {address}/24 dev link0", "link set link0 up"]:
-                command(*f"nsenter --target {host.pid} --net ip {change}".split())
-        for host in hosts:
-            host.stdin.write("\n")
-            host.stdin.flush()
-        outputs = [host.communicate(timeout=300)[0] for host in hosts]
-    finally:
-        for host in hosts:
-            host.kill()
-            host.wait()
-    if any(host.returncode for host in hosts):
-        sys.exit(f"{' '.join(map(str, arguments))} on two hosts:\n{''.join(outputs)}")
-
-
 def check_hosts(program, plugin, folder, theirs):
-    if os.geteuid() != 0 or shutil.which("ip") is None:
-        sys.exit("two hosts are network namespaces: they need root and ip (Debian: iproute2)")
     hosts = f"hosts: [{', '.join(ADDRESSES)}]"
     (folder / "hosts.yaml").write_text(job(folder, plugin, GAN, 2, "multi_worker_mirrored", hosts))
     run_on_two_hosts([program, "run", folder / "hosts.yaml", "--run-dir", folder / "hosts"])
