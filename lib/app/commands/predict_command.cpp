@@ -109,6 +109,11 @@ ExitCode predict_command(const PredictOptions& options) {
   if (!opened) return ExitCode::kUsage;
   const auto& [point, job] = *opened;
   const std::string& loss = job.spec.train.loss.kind;
+  if (objective_info(loss).is_step)
+    throw Error(
+        ExitCode::kUsage,
+        "the model was trained by the step '{}' of a plug-in, and only that knows what its outputs mean",
+        loss);
   if (options.threshold && objective_info(loss).outputs != Outputs::kYesNoLogits)
     throw Error(ExitCode::kUsage, "--threshold is for models of {}, and this one's loss is {}; leave it out",
                 join(objectives_with(Outputs::kYesNoLogits), " or "), loss);
