@@ -146,6 +146,9 @@ TEST_CASE("what contradicts several optimizers or a step is refused") {
              ContainsSubstring("use a schedule that has no values of its own"));
   CHECK_THAT(problems(spec_of("{kind: gated_mlp}", "loss: cross_entropy"), {entry}),
              ContainsSubstring("in proportion to train.optimizer.learning_rate; set it"));
+  CHECK_THAT(problems(adversarial("drawn"), {"phases=[{epochs: 1, trainable: [generator]}]"}),
+             ContainsSubstring("no layer is named 'generator' that has variables itself") &&
+                 ContainsSubstring("within it: generator.*"));
   CHECK_THAT(problems(adversarial("drawn"), {"train.sync_batch_norm=true"}),
              ContainsSubstring("train.sync_batch_norm"));
 }

@@ -47,11 +47,14 @@ bool is_known(const std::string& name, const PhasedModel& model) {
 }
 
 std::vector<bool> trained_layers(const TrainableSpec& trainable, const PhasedModel& model) {
-  const size_t count = model.size();
-  std::vector<bool> trained(count, false);
-  for (size_t i = 0; i < count; ++i) {
+  const std::vector<PlacedLayer>& layers = model.plan.layers;
+  // The whole of a program is none of its layers, unless it has variables itself.
+  const bool has_whole = model.plan.program != nullptr && layers.back().parameters == 0;
+  const int64_t end = std::ssize(layers) - (has_whole ? 1 : 0);
+  std::vector<bool> trained(layers.size(), false);
+  for (size_t i = 0; i < layers.size(); ++i) {
     trained[i] = trainable.last_layers
-                     ? static_cast<int64_t>(count - i) <= *trainable.last_layers
+                     ? end - static_cast<int64_t>(i) <= *trainable.last_layers
                      : std::any_of(trainable.layers.begin(), trainable.layers.end(),
                                    [&](const std::string& name) { return model.names(name, i); });
   }
@@ -157,6 +160,9 @@ std::string layer_suggestion(const std::string& name, const LayerPlan& model) {
     if (layer.parameters > 0) names.push_back(layer.name);
   }
   std::erase(names, name);  // a head that the model does not have
+  const bool is_part = std::any_of(names.begin(), names.end(),
+                                   [&](const std::string& known) { return known.starts_with(name + "."); });
+  if (is_part) return fmt::format(" that has variables itself; for those within it: {}.*", printable(name));
   const std::string meant = did_you_mean(name, names);
   return meant.empty() ? "; dtrain plan lists the layers" : meant;
 }

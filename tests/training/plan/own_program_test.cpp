@@ -67,6 +67,10 @@ TEST_CASE("what is wrong with the file of a module is a problem of the spec") {
 TEST_CASE("phases name the modules, and head is one of this name") {
   const OwnModel model;
   CHECK(problems_with(model, {"phases=[{epochs: 1, trainable: [fi*, self]}]"}).empty());
+  // The whole has no variables itself, and is not the last layer.
+  const JobPlan last = small_job(model.overrides({"phases=[{epochs: 1, trainable: {last_layers: 1}}]"}));
+  const std::vector<bool> trained = last.distributed_run().phases.front().layers.each;
+  CHECK(trained == std::vector<bool>{false, false, true, true});
   CHECK_THAT(problems_with(model, {"phases=[{epochs: 1, trainable: [dense]}]"}),
              ContainsSubstring("no layer is named 'dense'"));
   CHECK_THAT(problems_with(model, {"phases=[{epochs: 1, trainable: head}]"}),
