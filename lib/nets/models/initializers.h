@@ -21,8 +21,8 @@ class WeightMaker {
   WeightMaker(uint64_t seed, at::ScalarType dtype, at::Device device = at::kCPU)
       : seed_(seed), dtype_(dtype), device_(device) {}
 
-  // A kernel of `sizes` [outputs, inputs, receptive field...]. With fan_in = inputs * receptive field,
-  // fan_out = outputs * receptive field:
+  // A kernel of `sizes` [outputs, inputs, receptive field...], by the initializer of this name. With fan_in =
+  // inputs * receptive field, fan_out = outputs * receptive field:
   //   glorot_uniform  uniform in +-sqrt(6 / (fan_in + fan_out))   (Glorot and Bengio 2010)
   //   glorot_normal   deviation sqrt(2 / (fan_in + fan_out))
   //   he_uniform      uniform in +-sqrt(6 / fan_in)               (He et al. 2015)
@@ -31,7 +31,7 @@ class WeightMaker {
   //   zeros
   // The normal distributions are truncated at two standard deviations and rescaled so that they keep the
   // deviation given here, as in Keras.
-  at::Tensor kernel(const std::string& initializer, const Shape& sizes);
+  at::Tensor kernel(const std::string& name, const Shape& sizes);
 
   uint64_t seed() const { return seed_; }
   // For variables that draw by themselves; another one at each call.
