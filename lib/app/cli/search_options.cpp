@@ -3,7 +3,6 @@
 
 #include "cli/options.h"
 #include "core/exit_codes.h"
-#include "traits/objectives.h"
 
 namespace dtrain {
 

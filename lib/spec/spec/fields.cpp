@@ -53,8 +53,8 @@ Fields<JobSpec> first_fields() {
   return {
       JOB(name, .doc = "names the job and the folder of its runs", .pattern = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
           .made_of = "up to 100 letters, digits, '.', '_' and '-', the first a letter or a digit", .common = true),
-      JOB(plugins, .doc = "libraries of [plug-ins](plugins.md), which bring kinds of models, layers, losses, optimizers "
-          "and steps of their own. Each is a program: name only those that you trust; relative to the spec",
+      JOB(plugins, .doc = "libraries of [plug-ins](plugins.md), which bring kinds of models, layers, losses, "
+          "optimizers and steps of their own. Each is a program: name only those that you trust; relative to the spec",
           .length = {0, 100}, .file_system = true),
       JOB(plugin_versions, .doc = "the name and version of each plug-in, which a run notes in the spec that it keeps; "
           "with others it is refused", .length = {0, 100}, .otherwise = "those of `plugins`"),

@@ -72,8 +72,8 @@ const std::vector<OptimizerKind>& all_optimizers() {
 const Fields<OptimizerEntry>& optimizer_entry_fields() {
   // clang-format off
   static RemadeTable<Fields<OptimizerEntry>> fields([] { return joined<OptimizerEntry>({{
-      FIELD(OptimizerEntry, parameters, .doc = "their names, as `dtrain inspect` lists them, with `*` for any text, such "
-            "as `encoder.*`; of several entries that name a parameter the first one has it",
+      FIELD(OptimizerEntry, parameters, .doc = "their names, as `dtrain inspect` lists them, with `*` for any text, "
+            "such as `encoder.*`; of several entries that name a parameter the first one has it",
             .pattern = "[A-Za-z0-9_.*]{1,200}", .made_of = "up to 200 letters, digits, '_', '.' and '*'",
             .required = true),
       ENTRY(kind, .doc = "how gradients change these weights", .choices = &optimizer_kinds(), .required = true),
