@@ -151,8 +151,8 @@ void CommandLine::add_plan() {
 void CommandLine::add_init() {
   CLI::App* command = app.add_subcommand(
       "init", "Write a commented spec: for your own data, from a few questions, or from these options");
-  add_value(command, "FILE", init.file,
-            "The new spec (default: job.yaml, or with --from the standard output)");
+  CLI::Option* file = add_value(command, "FILE", init.file,
+                                "The new spec (default: job.yaml, or with --from the standard output)");
   CLI::Option* from =
       add_value(command, "--from PATH", init.from,
                 "Look at this data, and write a spec for it: a folder or .tar files of pictures, a CSV file, "
@@ -162,10 +162,10 @@ void CommandLine::add_init() {
             "repeatable, for several columns of numbers (default: by name, or the last column)")
       ->allow_extra_args(false)
       ->needs(from);
-  add_value(command, "--plugin NAME", init.plugin,
-            "Write a project of a plug-in in C++ instead, in a new folder with this name")
-      ->excludes(from)
-      ->excludes(command->get_option("FILE"));
+  CLI::Option* plugin =
+      add_value(command, "--plugin NAME", init.plugin,
+                "Write a project of a plug-in in C++ instead, in a new folder with this name");
+  CLI::Option* dataset = nullptr;
   for (const FirstQuestion& question : first_questions()) {
     const FieldInfo& field = *find_field(job_fields(), question.path);
     CLI::Option* option = command->add_option_function<std::string>(
@@ -174,7 +174,7 @@ void CommandLine::add_init() {
         without_links(field.doc));
     option->type_name(field.choices ? "KIND" : "N");
     if (field.choices) option->check(CLI::IsMember(field.choices->built));
-    if (question.path == "data.dataset") option->excludes(from);
+    if (question.path == "data.dataset") dataset = option;
   }
   add_value(command, "--set PATH=VALUE", init.job.set,
             "Any other field, for instance --set name=mine; repeatable")
@@ -185,7 +185,12 @@ void CommandLine::add_init() {
       exit_code_help({{ExitCode::kDone, "the spec is written"},
                       {ExitCode::kUsage, "an option is wrong, or the file is there"},
                       {ExitCode::kData, "--from: there is no data that dtrain can read"}}));
-  command->callback([this] { action = [this] { return init_command(init); }; });
+  command->callback([=, this] {
+    require_at_most_one({from, plugin});
+    require_at_most_one({from, dataset});
+    require_at_most_one({plugin, file});
+    action = [this] { return init_command(init); };
+  });
 }
 
 void CommandLine::add_data() {

@@ -100,6 +100,8 @@ TEST_CASE("every command has help of its own") {
     CHECK(outcome.errors.empty());
     CHECK_THAT(outcome.output, ContainsSubstring("Usage: dtrain " + name + " [OPTIONS]"));
     CHECK(dtrain_command({name, "-h"}).output == outcome.output);
+    // CLI11 keeps what an option excludes in the order of addresses: two names would change places.
+    CHECK_FALSE(std::regex_search(outcome.output, std::regex(R"(Excludes: \S+ \S+\n)")));
   }
   CHECK_THAT(dtrain_command({"run", "--help"}).output, ContainsSubstring("dtrain run [OPTIONS] [SPEC]\n"));
 }
