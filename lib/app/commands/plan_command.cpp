@@ -63,6 +63,7 @@ Event run_json(const JobPlan& job, const RunPlan& run) {
   return {{"run", run.name()},
           {"strategy", run.strategy},
           {"replicas", run.replicas},
+          {"virtual_replicas", run.virtual_replicas},
           {"servers", run.servers},
           {"threads_per_replica", run.threads_per_replica},
           {"per_replica_batch", run.batch.per_replica},
@@ -200,8 +201,9 @@ void print_run(const JobPlan& job, const RunPlan& run) {
   const BatchPlan& batch = run.batch;
   std::cout << fmt::format("\n{} run: {}, {} x {}\n", run.name(), run.strategy,
                            counted(run.replicas, "replica"), counted(run.threads_per_replica, "thread"));
+  const bool is_virtual = run.virtual_replicas > 0;
   print_line("global batch", fmt::format("{} = {} per replica x {} x {}", batch.global, batch.per_replica,
-                                         counted(batch.replicas, "replica"),
+                                         counted(batch.parts, is_virtual ? "virtual replica" : "replica"),
                                          counted(batch.accumulate_steps, "accumulation step")));
   if (!job.fallback.empty())
     print_line("fallback", run.strategy + " takes the place of tpu: " + printable(job.fallback, 1000));

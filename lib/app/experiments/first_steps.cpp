@@ -159,7 +159,7 @@ constexpr int64_t kSteps = 2;
 // A replica's share of an update. A micro-batch is largest if one pass covers the share.
 int64_t share_of_update(const JobPlan& job) {
   const BatchPlan& batch = job.distributed_run().batch;
-  return batch.global / batch.replicas;
+  return batch.global / batch.parts;
 }
 
 bool on_processor(const JobPlan& job) { return job.device_of(0) == "cpu"; }

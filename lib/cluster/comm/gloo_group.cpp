@@ -94,11 +94,32 @@ void GlooGroup::barrier() {
   run("barrier", [&] { group_->getBackend(c10::DeviceType::CPU)->barrier()->wait(); });
 }
 
+void GlooGroup::exchange(const at::Tensor& sent, const std::vector<int64_t>& sent_bytes, at::Tensor received,
+                         const std::vector<int64_t>& received_bytes) {
+  run("exchanging gradients", [&] {
+    at::Tensor from = sent;
+    std::vector<int64_t> to_each = sent_bytes, from_each = received_bytes;
+    group_->alltoall_base(received, from, from_each, to_each)->wait();
+  });
+}
+
+void GlooGroup::gather(const at::Tensor& own, at::Tensor all) {
+  run("gathering gradients", [&] {
+    at::Tensor from = own;
+    group_->_allgather_base(all, from)->wait();
+  });
+}
+
 std::unique_ptr<GradientReducer> GlooGroup::make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                                   const ReducerOptions& options,
-                                                                  StepClock& /*clock*/) {
+                                                                  StepClock& clock) {
   if (options.placement != Placement::kCopies) {
     throw Error(ExitCode::kBug, "gloo does not share variables");
+  }
+  if (options.virtual_replicas > 0) {
+    ReducerOptions of_each = options;
+    of_each.hosts = {size_, rank_, this};
+    return alone_.make_gradient_reducer(parameters, of_each, clock);
   }
   return make_overlapped_reducer({*this, alone_, group_}, parameters, options, [this] { notify_wait(); });
 }

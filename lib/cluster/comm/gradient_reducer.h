@@ -14,14 +14,17 @@ struct ParameterPart {
   size_t parameter;   // its index in the list of parameters
   int64_t begin;      // the first element, in memory order
   at::Tensor values;  // the elements themselves, not a copy; finish() puts their gradient into .grad()
+  int64_t block = 0;  // the number of these elements among GradientReducer::blocks()
 };
 
 // Called with the parts whose sums are ready: one or more indices into GradientReducer::parts().
 using PartsSummed = std::function<void(const std::vector<size_t>&)>;
 
 // The calls of an optimizer step, in this order:
-//   zero_gradients();
-//   for each micro-batch: prepare(whether it is the last); forward; backward (or put_gradient() of each);
+//   for each of the rank's virtual replicas (comm/replica_tree.h), or once:
+//     zero_gradients();
+//     for each micro-batch: prepare(whether it is the last); forward; backward (or put_gradient() of each);
+//     end_replica();
 //   finish();
 //   run the optimizer on the values of parts(): on each when finish() reports it, or on all afterwards;
 //   share_update();
@@ -39,9 +42,12 @@ class GradientReducer {
 
   // The parts that this rank updates. Does not change.
   const std::vector<ParameterPart>& parts() const { return parts_; }
-  // Whether each element is in a part of exactly one rank; otherwise it is in a part of every rank. The same
-  // on all ranks.
-  virtual bool is_divided() const { return false; }
+  // Among how many ranks the elements are divided: each is in a part of exactly one of the first so many
+  // ranks, and of the next so many. 1: each is in a part of every rank. The same on all ranks.
+  virtual int shards() const { return 1; }
+  // Into how many blocks the elements are cut, whoever has them, so that sums over them can have the same bits:
+  // each part is then one block. 0: parts are no blocks.
+  virtual int64_t blocks() const { return 0; }
   // Call between two steps: copies a tensor for each of the ranks' parts, of its size and type, into whole
   // tensors on rank 0. `whole`: one for each parameter, in its layout, on the host; on other ranks none.
   // Throws like finish().
@@ -50,14 +56,16 @@ class GradientReducer {
   void zero_gradients();
   // Call before the forward pass of a micro-batch. Only the backward pass of the last one communicates.
   virtual void prepare(bool last);
-  // Instead of a backward pass of autograd: this is the gradient of parameter `parameter`, summed over this
-  // rank's micro-batches. Call it once for each parameter, the last ones first, between prepare(true) and
-  // finish(). The reducer may read and change the gradient until the next zero_gradients().
+  // Instead of a backward pass of autograd: this is the gradient of parameter `parameter`, summed over the
+  // micro-batches. Call it once for each parameter, the last ones first, between prepare(true) and
+  // end_replica(). The reducer may read and change the gradient until the next zero_gradients().
   virtual void put_gradient(size_t parameter, const at::Tensor& gradient);
   // Memory for the gradient of each parameter from where put_gradient() need not copy it; empty: anywhere is
   // as good. The reducer must outlive the tensors.
   virtual std::vector<at::Tensor> places_for_gradients() const { return {}; }
-  // Call after the last backward pass. Returns when the gradient of each of this rank's parts is the sum over
+  // Call after the last backward pass of a virtual replica.
+  virtual void end_replica() {}
+  // Call after that of the last one. Returns when the gradient of each of this rank's parts is the sum over
   // all ranks and micro-batches. If `summed` is not empty, it is called for every part once, possibly while
   // the sums of other parts are still in transit. Throws Error(kPeerLost) if a peer is gone.
   virtual void finish(const PartsSummed& summed);

@@ -4,6 +4,7 @@
 #include "comm/gloo_group.h"
 #include "comm/overlapped_reducer.h"
 #include "comm/process_group.h"
+#include "comm/sharded_reducer.h"
 #include "core/error.h"
 
 namespace dtrain {
@@ -54,9 +55,14 @@ class HierarchicalGroup : public ProcessGroup {
 
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                          const ReducerOptions& options,
-                                                         StepClock& /*clock*/) override {
+                                                         StepClock& clock) override {
     if (options.placement != Placement::kCopies)
       throw Error(ExitCode::kBug, "several hosts do not share variables");
+    if (options.virtual_replicas > 0) {
+      ReducerOptions of_host = options;
+      of_host.hosts = {size_ / local_size_, rank_ / local_size_, between_.get()};
+      return inside_->make_gradient_reducer(parameters, of_host, clock);
+    }
     return make_overlapped_reducer({*this, *inside_, between_ ? between_->c10d_group() : nullptr}, parameters,
                                    options, [this] { notify_wait(); });
   }
@@ -70,6 +76,13 @@ class HierarchicalGroup : public ProcessGroup {
 };
 
 }  // namespace
+
+std::unique_ptr<GradientReducer> ProcessGroup::make_gradient_reducer(const std::vector<at::Tensor>& parameters,
+                                                                     const ReducerOptions& options,
+                                                                     StepClock& clock) {
+  if (options.virtual_replicas == 0) return std::make_unique<GradientReducer>(parameters);
+  return make_sharded_reducer(parameters, options, {}, nullptr, [this] { notify_wait(); }, clock);
+}
 
 std::unique_ptr<ProcessGroup> make_group(const std::string& communication,
                                          const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,

@@ -18,6 +18,15 @@
 
 namespace dtrain {
 
+class GlooGroup;
+
+// The hosts whose ranks sum their gradients together, for a reducer of the ranks of one of them.
+struct ReducerHosts {
+  int count = 1;
+  int index = 0;               // of this host
+  GlooGroup* group = nullptr;  // of the hosts; null on ranks that do not communicate for their host
+};
+
 struct ReducerOptions {
   int64_t bucket_bytes = 25 << 20;  // how many bytes are sent at once while backward still runs
   // kShared moves the parameters of all ranks into one shared memory, with the values of rank 0. Only a group
@@ -27,6 +36,10 @@ struct ReducerOptions {
   // The type to which gradients are converted for sending between hosts (or through gloo); nullopt: no
   // conversion.
   std::optional<at::ScalarType> wire_type = {};
+  // How many virtual replicas the ranks of the job compute, in order, as evenly as possible
+  // (comm/replica_tree.h); 0: each rank is one, and what is said there of sums does not hold.
+  int64_t virtual_replicas = 0;
+  ReducerHosts hosts = {};  // of virtual replicas; groups set it themselves
 };
 
 // A group of one, whose collectives do nothing. Groups with several ranks derive from it.
@@ -53,10 +66,8 @@ class ProcessGroup {
   // Makes the reducer that sums the gradients of `parameters` (contiguous leaves) over this group, in the
   // fastest way that the group has. The group and the clock must outlive it.
   virtual std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
-                                                                 const ReducerOptions& /*options*/,
-                                                                 StepClock& /*clock*/) {
-    return std::make_unique<GradientReducer>(parameters);
-  }
+                                                                 const ReducerOptions& options,
+                                                                 StepClock& clock);
 
   // The bytes that this rank has sent and received through sockets so far. In a host with several ranks, only
   // the rank that communicates for the host has any.

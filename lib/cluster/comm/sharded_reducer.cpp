@@ -3,11 +3,16 @@
 #include <ATen/ATen.h>
 
 #include <cstring>
+#include <numeric>
+#include <optional>
 #include <utility>
 
+#include "comm/gloo_group.h"
+#include "comm/replica_tree.h"
 #include "comm/shared_segment.h"
 #include "comm/slice_sum.h"
 #include "core/error.h"
+#include "parallel/parallel_blocks.h"
 
 namespace dtrain {
 namespace {
@@ -24,32 +29,95 @@ size_t bytes_of(const std::vector<at::Tensor>& parameters) {
   return bytes;
 }
 
+template <typename T>
+void add_typed(std::byte* to, const std::byte* from, size_t bytes) {
+  T* const sums = reinterpret_cast<T*>(to);
+  const T* const added = reinterpret_cast<const T*>(from);
+  run_ranges(static_cast<int64_t>(bytes / sizeof(T)), kNumbersATask, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) sums[i] += added[i];
+  });
+}
+
+// `type`: float32 or float64.
+void add_numbers(at::ScalarType type, std::byte* to, const std::byte* from, size_t bytes) {
+  type == at::kDouble ? add_typed<double>(to, from, bytes) : add_typed<float>(to, from, bytes);
+}
+
 std::byte* data_of(const at::Tensor& tensor) { return static_cast<std::byte*>(tensor.data_ptr()); }
+
+// What virtual replicas make of the areas: which ranks have which of them, and where their sums lie.
+class ReplicaAreas {
+ public:
+  ReplicaAreas(const ReducerOptions& options, const ReducerMeeting& meeting)
+      : count_(options.virtual_replicas),
+        hosts_(options.hosts),
+        ranks_(meeting.size),
+        adder_(VirtualReplicas{count_, replicas_of(hosts_.index * ranks_ + meeting.rank)}) {
+    for (int rank = 0; rank < ranks_; ++rank) {
+      first_.push_back(inputs_.size());
+      for (const Range node : largest_nodes(replicas_of(hosts_.index * ranks_ + rank), count_))
+        inputs_.push_back(node);
+    }
+  }
+
+  // The nodes of the tree that the ranks of this host have, in order: each is an area.
+  const std::vector<Range>& inputs() const { return inputs_; }
+  // The area of the first of a rank's nodes.
+  size_t first_of(int rank) const { return first_[static_cast<size_t>(rank)]; }
+  // What host `host` makes of them.
+  std::vector<Range> roots_of(int host) const {
+    return largest_nodes({replicas_of(host * ranks_).begin, replicas_of((host + 1) * ranks_ - 1).end}, count_);
+  }
+  const ReducerHosts& hosts() const { return hosts_; }
+  bool spans_hosts() const { return hosts_.count > 1; }
+  Range whole() const { return {0, count_}; }
+  const ReplicaAdder& adder() const { return adder_; }
+
+ private:
+  Range replicas_of(int rank) const { return share_of({0, count_}, rank, hosts_.count * ranks_); }
+
+  int64_t count_;
+  ReducerHosts hosts_;
+  int ranks_;  // of a host
+  ReplicaAdder adder_;
+  std::vector<Range> inputs_;
+  std::vector<size_t> first_;
+};
 
 // All parameters, laid out one after the other, are cut into one slice for each rank. After backward, each
 // rank puts its gradients for the others' slices into shared memory, adds the others' gradients for its own
 // slice, and updates that slice. Then every rank reads the slices that the others updated. This moves two
 // thirds of the bytes of an all-reduce followed by an update on every rank, and divides the optimizer's work.
 // If the same cores compute and reduce, it is also faster than overlapping with backward.
+//
+// With virtual replicas, a rank puts the sums of its largest nodes (comm/replica_tree.h) into areas of their
+// own. Slices are made of whole blocks, which LibTorch's loops do not cut further, so that an update has the
+// same bits whoever makes it. Hosts make their roots of the areas, and exchange slices of these.
 class ShardedReducer : public GradientReducer {
  public:
-  ShardedReducer(const std::vector<at::Tensor>& parameters, Placement placement,
-                 const ReducerMeeting& meeting, SharedBarrier& barrier, std::function<void()> on_wait,
+  ShardedReducer(const std::vector<at::Tensor>& parameters, const ReducerOptions& options,
+                 const ReducerMeeting& meeting, SharedBarrier* barrier, std::function<void()> on_wait,
                  StepClock& clock)
       : GradientReducer(parameters),
-        placement_(placement),
+        placement_(meeting.size > 1 ? options.placement : Placement::kCopies),
         rank_(meeting.rank),
         size_(meeting.size),
         barrier_(barrier),
         on_wait_(std::move(on_wait)),
         clock_(clock),
+        virtual_(options.virtual_replicas > 0 ? std::optional<ReplicaAreas>(std::in_place, options, meeting)
+                                              : std::nullopt),
         area_bytes_(bytes_of(parameters)),
-        segment_(meeting.store, meeting.name, rank_, size_, area_bytes_ * (static_cast<size_t>(size_) + 1),
-                 meeting.timeout) {
+        host_slice_(whole_lines((area_bytes_ + hosts() - 1) / hosts())),
+        segment_(meeting.store, meeting.name, rank_, size_, segment_bytes(), meeting.timeout) {
     parts_.clear();
     lay_out();
     if (placement_ == Placement::kShared) move_into_shared_memory();
     make_parts();
+    if (virtual_ && virtual_->adder().steps().size() > 1) {
+      for (size_t place = virtual_->adder().nodes().size(); place <= virtual_->adder().places(); ++place)
+        own_memory_.push_back(at::zeros({static_cast<int64_t>(area_bytes_)}, at::kByte));
+    }
   }
 
   // No tensor may outlive the segment whose memory it uses.
@@ -60,10 +128,10 @@ class ShardedReducer : public GradientReducer {
     for (at::Tensor& parameter : parameters_) parameter.set_data(parameter.detach().clone());
   }
 
-  // Those of this rank's area.
+  // Those of this rank's area. Several virtual replicas take turns in memory of this rank alone.
   std::vector<at::Tensor> places_for_gradients() const override {
     std::vector<at::Tensor> places;
-    std::byte* place = gradients(rank_);
+    std::byte* place = own_memory_.empty() ? gradients(rank_) : data_of(own_memory_.back());
     for (const at::Tensor& parameter : parameters_) {
       places.push_back(at::from_blob(place, parameter.sizes(), parameter.options().requires_grad(false)));
       place += whole_lines(parameter.nbytes());
@@ -71,10 +139,28 @@ class ShardedReducer : public GradientReducer {
     return places;
   }
 
+  void end_replica() override {
+    if (!virtual_) return;
+    const ReplicaAdder::Step& step = virtual_->adder().steps()[replica_++];
+    std::byte* place = place_of(step.place);
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      const at::Tensor local = local_gradient(i);
+      if (step.adds) {
+        add_numbers(type(), place, data_of(local), local.nbytes());
+      } else if (data_of(local) != place) {
+        std::memcpy(place, local.const_data_ptr(), local.nbytes());
+      }
+      place += whole_lines(local.nbytes());
+    }
+    for (const ReplicaAdder::Addition& addition : step.then)
+      add_numbers(type(), place_of(addition.to), place_of(addition.from), area_bytes_);
+  }
+
   void finish(const PartsSummed& summed) override {
     std::vector<at::Tensor> local;
-    for (size_t i = 0; i < parameters_.size(); ++i) local.push_back(local_gradient(i));
+    for (size_t i = 0; i < parameters_.size() && !virtual_; ++i) local.push_back(local_gradient(i));
     for (const Piece& piece : pieces_) {
+      if (virtual_) break;
       std::byte* const from = data_of(local[piece.parameter]) + piece.within;
       std::byte* const to = gradients(rank_) + piece.offset;
       if (piece.owner != rank_ && from != to) std::memcpy(to, from, piece.bytes);
@@ -82,12 +168,16 @@ class ShardedReducer : public GradientReducer {
     on_wait_();
     wait_for_peers();  // the others' gradients for this rank are there, and all have finished the last step
     for (const Piece& piece : pieces_) {
-      if (piece.owner == rank_) sum(piece, data_of(local[piece.parameter]) + piece.within);
+      if (piece.owner != rank_) continue;
+      virtual_ ? sum_virtual(piece) : sum(piece, data_of(local[piece.parameter]) + piece.within);
     }
+    if (hosts() > 1) sum_over_hosts();
+    replica_ = 0;
     GradientReducer::finish(summed);
   }
 
   void share_update() override {
+    if (size_ == 1) return;
     const bool copies = placement_ == Placement::kCopies;
     for (const Piece& piece : pieces_) {
       if (copies && piece.owner == rank_) {
@@ -109,16 +199,17 @@ class ShardedReducer : public GradientReducer {
       if (piece.owner == rank_) std::memcpy(gradients(rank_) + piece.offset, data_of(*own++), piece.bytes);
     }
     on_wait_();
-    barrier_.wait();
+    meet();
     for (const Piece& piece : pieces_) {
-      if (rank_ != 0) break;
+      if (whole.empty()) break;
       std::memcpy(data_of(whole[piece.parameter]) + piece.within, gradients(piece.owner) + piece.offset,
                   piece.bytes);
     }
-    barrier_.wait();
+    meet();
   }
 
-  bool is_divided() const override { return true; }
+  int shards() const override { return size_; }
+  int64_t blocks() const override { return virtual_ ? std::ssize(pieces_) : 0; }
 
  private:
   // The bytes of parameter `parameter` that `owner` updates.
@@ -130,20 +221,49 @@ class ShardedReducer : public GradientReducer {
     size_t bytes;
   };
 
+  static constexpr size_t kBlock = 8192;  // numbers
+
+  size_t hosts() const { return virtual_ ? static_cast<size_t>(virtual_->hosts().count) : 1; }
+  size_t inputs() const { return virtual_ ? virtual_->inputs().size() : static_cast<size_t>(size_); }
+  size_t roots() const { return hosts() > 1 ? virtual_->roots_of(virtual_->hosts().index).size() : 0; }
+  // Of virtual replicas' numbers.
+  at::ScalarType type() const { return parameters_.empty() ? at::kFloat : parameters_.front().scalar_type(); }
+
+  // An area for each input; one for the variables; and with several hosts, larger ones for each root of this
+  // host and for the sum over all.
+  size_t segment_bytes() const {
+    return area_bytes_ * (inputs() + 1) + (hosts() > 1 ? hosts() * host_slice_ * (roots() + 1) : 0);
+  }
+
   void lay_out() {
     size_t offset = 0;
     for (size_t i = 0; i < parameters_.size(); ++i) {
       const Slice whole{offset, offset + parameters_[i].nbytes()};
-      for (int owner = 0; owner < size_; ++owner) {
-        const Slice piece = common(whole, slice_of(area_bytes_, owner, size_));
-        if (piece.size() > 0) pieces_.push_back({i, owner, piece.begin - offset, piece.begin, piece.size()});
-      }
+      virtual_ ? cut_into_blocks(i, whole) : cut_into_slices(i, whole);
       offset += whole_lines(whole.size());
     }
   }
 
+  void cut_into_slices(size_t parameter, Slice whole) {
+    for (int owner = 0; owner < size_; ++owner) {
+      const Slice piece = common(whole, slice_of(area_bytes_, owner, size_));
+      if (piece.size() > 0)
+        pieces_.push_back({parameter, owner, piece.begin - whole.begin, piece.begin, piece.size()});
+    }
+  }
+
+  // A block belongs to the rank in whose slice it begins.
+  void cut_into_blocks(size_t parameter, Slice whole) {
+    const size_t block = kBlock * parameters_[parameter].element_size();
+    const size_t slice = std::max<size_t>(1, slice_of(area_bytes_, 0, size_).size());
+    for (size_t begin = whole.begin; begin < whole.end; begin += block)
+      pieces_.push_back({parameter, static_cast<int>(begin / slice), begin - whole.begin, begin,
+                         std::min(block, whole.end - begin)});
+  }
+
   void make_parts() {
-    for (const Piece& piece : pieces_) {
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      const Piece& piece = pieces_[i];
       if (piece.owner != rank_) continue;
       const at::Tensor flat = parameters_[piece.parameter].detach().view(-1);
       const auto element = static_cast<int64_t>(flat.element_size());
@@ -151,9 +271,10 @@ class ShardedReducer : public GradientReducer {
       const auto count = static_cast<int64_t>(piece.bytes) / element;
       at::Tensor values = flat.narrow(0, begin, count);
       // No other rank reads this part of this rank's area.
-      values.mutable_grad() = at::from_blob(gradients(rank_) + piece.offset, values.sizes(),
-                                            values.options().requires_grad(false));
-      parts_.push_back({piece.parameter, begin, std::move(values)});
+      std::byte* const sums = hosts() > 1 ? sum_over_all() : gradients(rank_);
+      values.mutable_grad() =
+          at::from_blob(sums + piece.offset, values.sizes(), values.options().requires_grad(false));
+      parts_.push_back({piece.parameter, begin, std::move(values), static_cast<int64_t>(i)});
     }
   }
 
@@ -168,12 +289,23 @@ class ShardedReducer : public GradientReducer {
       parameter.set_data(place);
       offset += whole_lines(parameter.nbytes());
     }
-    barrier_.wait();
+    meet();
   }
 
-  std::byte* gradients(int rank) const { return segment_.data() + area_bytes_ * static_cast<size_t>(rank); }
+  std::byte* area(size_t index) const { return segment_.data() + area_bytes_ * index; }
+  // The first area of a rank.
+  std::byte* gradients(int rank) const {
+    return area(virtual_ ? virtual_->first_of(rank) : static_cast<size_t>(rank));
+  }
+  std::byte* variables() const { return area(inputs()); }
+  std::byte* root(size_t index) const { return area(inputs() + 1) + hosts() * host_slice_ * index; }
+  std::byte* sum_over_all() const { return root(roots()); }
 
-  std::byte* variables() const { return gradients(size_); }
+  // Of the rank's own additions.
+  std::byte* place_of(size_t place) const {
+    const size_t nodes = virtual_->adder().nodes().size();
+    return place < nodes ? gradients(rank_) + area_bytes_ * place : data_of(own_memory_[place - nodes]);
+  }
 
   std::byte* values_of(const Piece& piece) const {
     return data_of(parameters_[piece.parameter]) + piece.within;
@@ -196,30 +328,84 @@ class ShardedReducer : public GradientReducer {
     sum_arrays(type, inputs, {gradients(rank_) + piece.offset}, piece.bytes / at::elementSize(type));
   }
 
+  // What this host's ranks have of a piece: the sum over all virtual replicas, or the host's roots.
+  void sum_virtual(const Piece& piece) {
+    std::vector<NodeSum> sums;
+    for (size_t i = 0; i < inputs(); ++i) sums.push_back({virtual_->inputs()[i], area(i) + piece.offset});
+    const size_t count = piece.bytes / at::elementSize(type());
+    if (hosts() == 1)
+      return sum_nodes(type(), virtual_->whole(), sums, gradients(rank_) + piece.offset, count);
+    auto begin = sums.begin();
+    const std::vector<Range> nodes = virtual_->roots_of(virtual_->hosts().index);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const auto end = std::find_if(begin, sums.end(),
+                                    [&](const NodeSum& sum) { return sum.node.begin >= nodes[i].end; });
+      sum_nodes(type(), nodes[i], {begin, end}, root(i) + piece.offset, count);
+      begin = end;
+    }
+  }
+
+  // Each host sums a slice of all roots, and gathers the slices of the others.
+  void sum_over_hosts() {
+    wait_for_peers();  // the roots of this host are complete
+    const auto& [count, index, group] = virtual_->hosts();
+    if (group != nullptr) {
+      const auto slice = static_cast<int64_t>(host_slice_);
+      std::vector<int64_t> received_bytes;
+      std::vector<NodeSum> sums;
+      for (int host = 0; host < count; ++host) {
+        const std::vector<Range> nodes = virtual_->roots_of(host);
+        received_bytes.push_back(std::ssize(nodes) * slice);
+        for (const Range node : nodes) sums.push_back({node, nullptr});
+      }
+      const at::Tensor roots_here =
+          at::from_blob(root(0), {static_cast<int64_t>(roots()), count, slice}, at::kByte);
+      at::Tensor received = at::empty({std::ssize(sums), slice}, at::kByte);
+      group->exchange(roots_here.transpose(0, 1).contiguous().view(-1),
+                      std::vector<int64_t>(hosts(), static_cast<int64_t>(roots()) * slice), received.view(-1),
+                      received_bytes);
+      for (size_t i = 0; i < sums.size(); ++i)
+        sums[i].numbers = data_of(received) + host_slice_ * i;
+      const at::Tensor own = at::empty({slice}, at::kByte);
+      sum_nodes(type(), virtual_->whole(), sums, data_of(own), host_slice_ / at::elementSize(type()));
+      group->gather(own, at::from_blob(sum_over_all(), {count * slice}, at::kByte));
+    }
+    wait_for_peers();
+  }
+
+  void meet() {
+    if (barrier_ != nullptr) barrier_->wait();
+  }
+
   void wait_for_peers() {
+    if (barrier_ == nullptr) return;
     clock_.enter(StepTime::kWaitForPeers);
-    barrier_.wait();
+    barrier_->wait();
     clock_.enter(StepTime::kCommunicate);
   }
 
   Placement placement_;
   int rank_;
   int size_;
-  SharedBarrier& barrier_;
+  SharedBarrier* barrier_;  // null if the rank is alone
   std::function<void()> on_wait_;
   StepClock& clock_;
+  std::optional<ReplicaAreas> virtual_;
   std::vector<Piece> pieces_;
   size_t area_bytes_ = 0;
-  SharedSegment segment_;  // one area of gradients for each rank, and one of variables
+  size_t host_slice_ = 0;               // bytes
+  SharedSegment segment_;               // segment_bytes()
+  std::vector<at::Tensor> own_memory_;  // of several virtual replicas: the adder's places, then their gradients
+  size_t replica_ = 0;                  // the next to end in this step
 };
 
 }  // namespace
 
 std::unique_ptr<GradientReducer> make_sharded_reducer(const std::vector<at::Tensor>& parameters,
-                                                      Placement placement, const ReducerMeeting& meeting,
-                                                      SharedBarrier& barrier, std::function<void()> on_wait,
-                                                      StepClock& clock) {
-  return std::make_unique<ShardedReducer>(parameters, placement, meeting, barrier, std::move(on_wait), clock);
+                                                      const ReducerOptions& options,
+                                                      const ReducerMeeting& meeting, SharedBarrier* barrier,
+                                                      std::function<void()> on_wait, StepClock& clock) {
+  return std::make_unique<ShardedReducer>(parameters, options, meeting, barrier, std::move(on_wait), clock);
 }
 
 }  // namespace dtrain

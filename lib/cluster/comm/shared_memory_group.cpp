@@ -72,8 +72,7 @@ class SharedMemoryGroup : public ProcessGroup {
                                                          StepClock& clock) override {
     const std::string name = fmt::format("gradients-{}", reducers_++);
     return make_sharded_reducer(
-        parameters, options.placement, {store_, name, rank_, size_, timeout_}, barrier_,
-        [this] { notify_wait(); }, clock);
+        parameters, options, {store_, name, rank_, size_, timeout_}, &barrier_, [this] { notify_wait(); }, clock);
   }
 
  private:

@@ -9,14 +9,6 @@
 
 namespace dtrain {
 
-Range share_of(Range whole, int64_t rank, int64_t replicas) {
-  // Quotient and remainder, and not size * rank / replicas, which could overflow.
-  const int64_t quotient = whole.size() / replicas;
-  const int64_t remainder = whole.size() % replicas;
-  const int64_t begin = whole.begin + quotient * rank + std::min(rank, remainder);
-  return {begin, begin + quotient + (rank < remainder ? 1 : 0)};
-}
-
 int64_t BatchPlan::steps_per_epoch(int64_t examples) const {
   return drop_remainder ? examples / global : (examples + global - 1) / global;
 }
@@ -31,28 +23,28 @@ int64_t fewest_passes(int64_t examples, int64_t at_most) {
   return passes;
 }
 
-BatchPlan resolve_batch(const JobSpec& spec, int64_t replicas) {
+BatchPlan resolve_batch(const JobSpec& spec, int64_t parts) {
   const BatchSpec& batch = spec.batch;
   BatchPlan plan;
-  plan.replicas = replicas;
+  plan.parts = parts;
   plan.accumulate_steps = batch.accumulate_steps.value_or(1);
   const bool limited = batch.global && batch.per_replica.value_or(kLargestThatFits) != kLargestThatFits;
-  if (limited && *batch.global % replicas == 0)
-    plan.accumulate_steps = fewest_passes(*batch.global / replicas, *batch.per_replica);
+  if (limited && *batch.global % parts == 0)
+    plan.accumulate_steps = fewest_passes(*batch.global / parts, *batch.per_replica);
   plan.drop_remainder = spec.data.drop_remainder;
-  const int64_t parts = replicas * plan.accumulate_steps;
+  const int64_t passes = parts * plan.accumulate_steps;
   if (batch.global) {
     plan.global = *batch.global;
-    if (plan.global % parts != 0) {
+    if (plan.global % passes != 0) {
       throw FieldError("batch.global",
                        "{} does not divide into {} x {}; use a multiple of {}, or batch.per_replica",
-                       plan.global, counted(replicas, "replica"),
-                       counted(plan.accumulate_steps, "accumulation step"), parts);
+                       plan.global, counted(parts, spec.strategy.virtual_replicas ? "virtual replica" : "replica"),
+                       counted(plan.accumulate_steps, "accumulation step"), passes);
     }
-    plan.per_replica = plan.global / parts;
+    plan.per_replica = plan.global / passes;
   } else {
     plan.per_replica = batch.per_replica.value_or(32);
-    plan.global = plan.per_replica * parts;
+    plan.global = plan.per_replica * passes;
   }
   return plan;
 }

@@ -31,7 +31,8 @@ void check(const ExampleSource* source, const LoaderOptions& options) {
   require(options.assembly != Assembly::kOnHost || options.device.is_cpu(), "a device assembles its own");
   const BatchPlan& plan = options.plan;
   require(plan.global > 0 && plan.per_replica > 0, "the batch plan must be resolved");
-  require(0 <= options.rank && options.rank < plan.replicas, "rank out of range");
+  require(0 <= options.own.begin && options.own.size() > 0 && options.own.end <= plan.parts,
+          "parts out of range");
   require(options.prefetch >= 0, "prefetch must not be negative");
   require(options.augment.empty() || options.assembly != Assembly::kResident,
           "resident examples are not augmented");
@@ -161,17 +162,20 @@ class ShareLoader::Implementation {
   Share assemble(int64_t step) const {
     const BatchPlan& plan = options_.plan;
     const Range whole = plan.step_range(step, source_->size());
-    const Range mine = share_of(whole, options_.rank, plan.replicas);
     Share share;
+    share.parts = static_cast<size_t>(options_.own.size());
     share.global_examples = whole.size();
     share.step = step;
-    const auto first = order_.examples.begin();
-    share.indices.assign(first + mine.begin, first + mine.end);
-    const int64_t largest = share_of(whole, /*rank=*/0, plan.replicas).size();
-    for (int64_t done = 0; done < largest; done += plan.per_replica) {
-      const int64_t begin = std::min(mine.begin + done, mine.end);
-      share.micro_batches.push_back(
-          micro_batch(whole, {begin, std::min(begin + plan.per_replica, mine.end)}));
+    const int64_t largest = share_of(whole, 0, plan.parts).size();
+    for (int64_t part = options_.own.begin; part < options_.own.end; ++part) {
+      const Range mine = share_of(whole, part, plan.parts);
+      const auto first = order_.examples.begin();
+      share.indices.insert(share.indices.end(), first + mine.begin, first + mine.end);
+      for (int64_t done = 0; done < largest; done += plan.per_replica) {
+        const int64_t begin = std::min(mine.begin + done, mine.end);
+        share.micro_batches.push_back(
+            micro_batch(whole, {begin, std::min(begin + plan.per_replica, mine.end)}));
+      }
     }
     return share;
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "data/example_source.h"
@@ -14,14 +15,21 @@
 
 namespace dtrain {
 
-// One replica's share of one optimizer step. `micro_batches` has as many entries as the largest share needs.
-// The count is the same on every replica, because some replicas wait for each other in each micro-batch. The
-// last entries may be smaller, or empty.
+// One replica's share of one optimizer step: one part of the global batch, or with strategy.virtual_replicas
+// one or more. Each has as many micro-batches as the largest part needs. The count is the same on every
+// replica, because some replicas wait for each other in each micro-batch. The last entries of a part may be
+// smaller, or empty.
 struct Share {
-  std::vector<MicroBatch> micro_batches;
+  std::vector<MicroBatch> micro_batches;  // part after part
+  size_t parts = 1;
   std::vector<int64_t> indices;  // of all its examples in the source, in training order
   int64_t global_examples = 0;   // in the whole step, over all replicas and micro-batches
   int64_t step = 0;              // 0-based within the epoch
+
+  std::span<const MicroBatch> part(size_t number) const {
+    const size_t count = micro_batches.size() / parts;
+    return std::span(micro_batches).subspan(number * count, count);
+  }
 };
 
 // Yields the shares of an epoch in order. Not thread-safe. next() rethrows an error of the prefetch thread.

@@ -19,7 +19,7 @@ enum class Assembly {
 
 struct LoaderOptions {
   BatchPlan plan;
-  int64_t rank = 0;
+  Range own = {0, 1};  // the parts of each batch that this loader yields
   bool shuffle = true;
   bool balanced = false;  // every class as often as another; then shuffled in any case
   uint64_t seed = 0;

@@ -118,6 +118,13 @@ void MetricSums::add(const MetricSums& other) {
   settle(kMostPending);
 }
 
+void MetricSums::add_row(MetricSums row) {
+  objective_ = row.objective_;
+  const at::Tensor values = row.values().unsqueeze(0);
+  values_ = values_.defined() ? at::cat({values_, values}) : values;
+  add(counts_, std::move(row.counts_));
+}
+
 void MetricSums::add(at::Tensor& to, at::Tensor&& values) {
   if (!values.defined()) return;
   if (!to.defined()) {
@@ -136,7 +143,7 @@ Counts MetricSums::counted() const {
   return {counts.size(0), {first, first + counts.numel()}};
 }
 
-double MetricSums::at(int64_t index) const { return values_[index].item<double>(); }
+double MetricSums::at(int64_t index) const { return values_.select(-1, index).sum().item<double>(); }
 
 int64_t MetricSums::examples() const {
   settle(0);

@@ -42,6 +42,9 @@ class MetricSums {
   void add_evaluated(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets);
   // Adds sums of the same objective. Afterwards these sums are on the device of `other`.
   void add(const MetricSums& other);
+  // From now on these are rows of sums, those of virtual replicas, one of which is added. Until values() are
+  // summed, they can only be added to rows of as many, and only examples() and loss() are known.
+  void add_row(MetricSums row);
 
   int64_t examples() const;
   double loss() const;  // mean over the examples; NaN if there are none
@@ -51,8 +54,8 @@ class MetricSums {
   std::vector<MetricValues> metrics_of_outputs() const;
   // The sums by name; empty if no objective is known.
   std::map<std::string, double> named() const;
-  // float64, in the order of ObjectiveInfo::sum_names(): exact for counts up to 2^53. An undefined tensor if
-  // no objective is known.
+  // float64, in the order of ObjectiveInfo::sum_names(): exact for counts up to 2^53; or rows of them. An
+  // undefined tensor if no objective is known.
   at::Tensor& values();
   // The counts: int64 [rows, columns], on any device. An undefined tensor outside evaluations, or for a loss
   // without counts.

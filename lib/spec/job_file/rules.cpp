@@ -135,8 +135,9 @@ class Rules : private RuleBase {
     if (has_problem("batch.accumulate_steps") || has_problem("strategy.replicas") ||
         has_problem("strategy.workers"))
       return;
-    const int64_t replicas = is_served() ? spec_.strategy.workers
-                                         : spec_.strategy.replicas.value_or(lists_devices() ? devices() : 1);
+    const int64_t one_each = spec_.strategy.replicas.value_or(lists_devices() ? devices() : 1);
+    const int64_t replicas =
+        is_served() ? spec_.strategy.workers : spec_.strategy.virtual_replicas.value_or(one_each);
     const int64_t accumulated = batch.accumulate_steps.value_or(1);
     const int64_t parts = replicas * accumulated;
     refuse("batch.global", batch.global.value_or(0) % parts != 0,
@@ -158,6 +159,7 @@ class Rules : private RuleBase {
 
   void check_strategy() {
     const StrategySpec& strategy = spec_.strategy;
+    check_virtual_replicas();
     if (strategy_is([](const StrategyTraits& traits) { return traits.has_one_replica; })) {
       refuse("strategy.replicas", strategy.replicas.value_or(1) > 1,
              "{} trains one replica, not {}; use strategy.kind mirrored", strategy.kind,
@@ -182,6 +184,27 @@ class Rules : private RuleBase {
     if (lists_devices() && usable("strategy.replicas") && strategy.replicas.value_or(devices()) != devices())
       add("strategy.devices", "lists {} for {}; the numbers must agree", counted(devices(), "device"),
           counted(*strategy.replicas, "replica"));
+  }
+
+  // What would make the bits depend on the number of replicas, or what needs all of them in each pass.
+  void check_virtual_replicas() {
+    const StrategySpec& strategy = spec_.strategy;
+    if (!strategy.virtual_replicas || has_problem("strategy.virtual_replicas")) return;
+    const char* const field = "strategy.virtual_replicas";
+    refuse("strategy.replicas", strategy.replicas.value_or(1) > *strategy.virtual_replicas,
+           "{} replicas have no part each of strategy.virtual_replicas: {}; lower the one or raise the other",
+           strategy.replicas.value_or(1), *strategy.virtual_replicas);
+    refuse("train.step", spec_.uses_xla(),
+           "xla computes all replicas in one program; leave it or {} out", field);
+    refuse("strategy.compress", strategy.compress != "none",
+           "rounds what a replica sends, so that the bits depend on their number; leave it or {} out", field);
+    refuse("train.sync_batch_norm", spec_.train.sync_batch_norm,
+           "needs all parts of a batch at once, and a replica computes its own one after the other; leave it "
+           "or {} out", field);
+    refuse("strategy.devices", strategy.devices.front().starts_with("cuda"),
+           "has GPUs, whose libraries do not give the same bits each time; use cpu, or leave {} out", field);
+    refuse("metrics.inspect_step", spec_.metrics.inspect_step.has_value(),
+           "shows what each replica computes by itself; leave it or {} out", field);
   }
 
   void check_model() {

@@ -66,6 +66,10 @@ Fields<JobSpec> first_fields() {
       JOB(strategy.replicas, .doc = "the number of processes that train, each with a copy of the model, on all hosts "
           "together; with tpu and train.step xla, of devices. auto: one for each GPU, or for each core up to eight; "
           "with tpu, all devices", .bounds = between(1, 1024), .word = "auto", .when = kReplicated, .common = true),
+      JOB(strategy.virtual_replicas, .doc = "cut each global batch into so many parts, of which each replica computes "
+          "one or more: the weights then have the same bits with any number of replicas up to this "
+          "([virtual replicas](strategies.md#virtual-replicas)). `batch.per_replica` is that of a part",
+          .bounds = between(1, 1024), .word = "none", .when = kExchanging),
       JOB(strategy.devices, .doc = "where replicas run: a word for all of them (cuda: each on its own GPU; auto: GPUs "
           "if possible, else cpu), or a list with one device for each replica of a host",
           .choices = &kDevices, .length = {1, 1024}, .pattern = "cpu|cuda:[0-9]{1,2}"),

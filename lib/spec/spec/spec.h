@@ -18,6 +18,7 @@ namespace dtrain {
 struct StrategySpec {
   std::string kind = "one_device";
   std::optional<int64_t> replicas;              // nullopt: auto
+  std::optional<int64_t> virtual_replicas;      // nullopt: none
   std::vector<std::string> devices = {"auto"};  // one word (auto, cpu, cuda) or a list of devices
   std::optional<int64_t> threads_per_replica;   // nullopt: auto, the cores divided by the replicas
   std::string communication = "auto";

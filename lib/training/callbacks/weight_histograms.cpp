@@ -65,7 +65,7 @@ std::vector<NamedHistogram> histograms_of(const Model& model, const GradientRedu
   at::Tensor extremes = at::zeros({group.size(), 2 * count, 2}, at::kDouble);
   at::Tensor counts = at::zeros({group.size(), 2 * count}, at::kDouble);
   const at::Tensor own = extremes[group.rank()];
-  if (reducer.is_divided() || group.rank() == 0) {
+  if (group.rank() < reducer.shards()) {
     for (const ParameterPart& part : reducer.parts()) {
       const auto row = 2 * static_cast<int64_t>(part.parameter);
       count_values(part.values, sums[row], own[row]);

@@ -144,6 +144,7 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
 
   RunPlan run = job.distributed_run();
   run.replicas = group.size();
+  run.virtual_replicas = 0;
   run.servers = 0;
   ShareLoader loader(examples, evaluation_options(job, run, group.rank()));
   loader.start_epoch(0);

@@ -121,8 +121,9 @@ ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched, cons
   if (strategy_traits(strategy.kind).has_one_replica) return {};
   if (!strategy_traits(strategy.kind).is_synchronous)
     return {strategy.workers, (strategy.workers + strategy.servers + hosts - 1) / hosts};
-  const int64_t here =
-      gpus_for(strategy, host).value_or(std::min<int64_t>(available_cores(), kMostAutomaticReplicas));
+  const int64_t most = std::max<int64_t>(1, strategy.virtual_replicas.value_or(kMostAutomaticReplicas) / hosts);
+  const int64_t here = gpus_for(strategy, host).value_or(
+      std::min<int64_t>({available_cores(), kMostAutomaticReplicas, most}));
   const int64_t total = strategy.replicas.value_or(hosts * here);
   check_even_share(loaded, total, hosts);
   return {total, std::max<int64_t>(1, total / hosts), hosts > 1};
@@ -263,28 +264,6 @@ void check_plugin_step(LoadedSpec& loaded, const LayerPlan& plan) {
   }
 }
 
-// Every entry names parameters of the model.
-void check_optimizers(LoadedSpec& loaded, const LayerPlan& plan) {
-  const std::vector<OptimizerEntry>& entries = loaded.spec.train.optimizers;
-  if (entries.empty() || !plan.problems.empty()) return;
-  std::vector<std::string> names;
-  std::vector<bool> is_used(entries.size() + 1, false);
-  const auto model = outline_model(plan, dtype_from_name(loaded.spec.model.dtype));
-  for (const auto& parameter : model->named_parameters()) {
-    names.push_back(parameter.key());
-    is_used[optimizer_group_of(loaded.spec.train, parameter.key())] = true;
-  }
-  constexpr size_t kShown = 8;
-  if (names.size() > kShown) names.resize(kShown);
-  for (size_t i = 0; i < entries.size(); ++i) {
-    if (!is_used[i + 1])
-      loaded.refuse(
-          fmt::format("train.optimizers[{}].parameters", i),
-          "no parameter has such a name, or an entry before has all; the first ones of the model: {}",
-          join(names));
-  }
-}
-
 // The default strategy takes the place of tpu, with as many replicas.
 void fall_back(StrategySpec& strategy) {
   strategy.kind = "mirrored";
@@ -321,7 +300,8 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const JobPlan& 
   plan.threads_per_replica = threads;
   plan.evaluates = traits_of(kind).trains && data.evaluated_examples() > 0;
   try {
-    plan.batch = resolve_batch(spec, replicas);
+    plan.virtual_replicas = spec.strategy.virtual_replicas.value_or(0);
+    plan.batch = resolve_batch(spec, plan.parts());
   } catch (const FieldError& error) {
     loaded.refuse(error.field(), error.text());
     return plan;
@@ -411,6 +391,8 @@ double RunPlan::learning_rate_at(int64_t step) const {
 PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launched& launched) {
   if (!spec.ok()) return {{}, spec.problems};
   LoadedSpec loaded = spec;  // gets the problems, and the strategy that takes the place of tpu
+  const bool is_virtual = spec.spec.strategy.virtual_replicas.has_value();
+  if (is_virtual && spec.spec.strategy.devices.front() == "auto") loaded.spec.strategy.devices = {"cpu"};
   JobPlan plan;
   HostDevices host = find_devices(loaded.spec);
   const bool by_plugin = loaded.spec.uses_plugin();
@@ -448,6 +430,9 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   StrategySpec& strategy = plan.spec.strategy;
   const ReplicaCount count = resolve_replicas(loaded, launched, host);
   strategy.replicas = count.total;
+  if (loaded.ok() && count.total > strategy.virtual_replicas.value_or(count.total))
+    loaded.refuse("strategy.virtual_replicas", "{} replicas have no part each of {}; start fewer, or raise it",
+                  count.total, *strategy.virtual_replicas);
   plan.devices = assign_devices(plan.spec, count.here, host);
   plan.idle_gpus = idle_gpus(strategy, plan.devices, host);
   // A plugin's programs exchange what they have to.
@@ -479,6 +464,7 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
       add_run(RunKind::kOverhead, strategy.kind, 1);
   }
   std::rotate(plan.runs.begin(), plan.runs.begin() + 1, plan.runs.end());
+  if (is_virtual && !spec.spec.strategy.threads_per_replica && loaded.ok()) fix_threads(plan);
   return {std::move(plan), std::move(loaded.problems)};
 }
 

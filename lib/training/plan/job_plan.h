@@ -40,6 +40,7 @@ struct RunPlan {
   RunKind kind = RunKind::kDistributed;
   std::string strategy;
   int64_t replicas = 1;         // that train; each a process, or a device of the one process
+  int64_t virtual_replicas = 0;  // strategy.virtual_replicas; 0: each replica computes a part of its own
   int64_t worker_restarts = 0;  // how often a dead worker is started again
   int64_t servers = 0;          // processes that hold variables; if any, training is asynchronous
   bool one_process = false;     // a plugin's devices compute the replicas (JobSpec::uses_plugin())
@@ -58,6 +59,9 @@ struct RunPlan {
   // The ranks on host `host` of `hosts`, in order, divided as evenly as possible.
   Range ranks_on(int64_t host, int64_t hosts) const { return share_of({0, processes()}, host, hosts); }
   bool is_asynchronous() const { return servers > 0; }
+  // How many parts a global batch has, and which of them replica `rank` computes.
+  int64_t parts() const { return virtual_replicas > 0 ? virtual_replicas : replicas; }
+  Range parts_of(int64_t rank) const { return share_of({0, parts()}, rank, replicas); }
   // The phase of optimizer step `step` (0-based over the run); the last phase for steps after the end.
   const PhasePlan& phase_of(int64_t step) const;
   double learning_rate_at(int64_t step) const;

@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "host/host_memory.h"
 #include "models/layer_kinds.h"
+#include "optim/optimizer.h"
 #include "spec/layer_kinds.h"
 
 namespace dtrain {
@@ -174,6 +175,27 @@ int64_t steps_of(const JobSpec& spec, int64_t steps_per_epoch) {
   int64_t steps = 0;
   for (const PhaseSpec& phase : spec.phases) steps += steps_of_phase(phase, steps_per_epoch);
   return steps;
+}
+
+void check_optimizers(LoadedSpec& loaded, const LayerPlan& plan) {
+  const std::vector<OptimizerEntry>& entries = loaded.spec.train.optimizers;
+  if (entries.empty() || !plan.problems.empty()) return;
+  std::vector<std::string> names;
+  std::vector<bool> is_used(entries.size() + 1, false);
+  const auto model = outline_model(plan, dtype_from_name(loaded.spec.model.dtype));
+  for (const auto& parameter : model->named_parameters()) {
+    names.push_back(parameter.key());
+    is_used[optimizer_group_of(loaded.spec.train, parameter.key())] = true;
+  }
+  constexpr size_t kShown = 8;
+  if (names.size() > kShown) names.resize(kShown);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!is_used[i + 1])
+      loaded.refuse(
+          fmt::format("train.optimizers[{}].parameters", i),
+          "no parameter has such a name, or an entry before has all; the first ones of the model: {}",
+          join(names));
+  }
 }
 
 void check_phases(LoadedSpec& loaded, const LayerPlan& model) {

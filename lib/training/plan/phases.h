@@ -58,6 +58,8 @@ int64_t steps_of(const JobSpec& spec, int64_t steps_per_epoch);
 // Adds what is wrong with the spec's phases, given the model, to the problems: names that no layer has, or
 // nothing to train.
 void check_phases(LoadedSpec& loaded, const LayerPlan& model);
+// The same of entries of train.optimizers that name no parameter.
+void check_optimizers(LoadedSpec& loaded, const LayerPlan& plan);
 
 // The phases of a run of a job whose phases have no problems. They cover the run, and are at least one.
 std::vector<PhasePlan> phases_of(const JobSpec& spec, const DatasetInfo& data, const LayerPlan& model,

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -74,10 +75,11 @@ at::Tensor generator_state(at::Device device) {
   return generator.get_state();
 }
 
-void set_generator_state(at::Device device, const at::Tensor& state) {
-  at::Generator generator = at::globalContext().defaultGenerator(device);
-  const std::lock_guard lock(generator.mutex());
+void set_generator_state(const Replica& replica, at::Device device, size_t number, const at::Tensor& state) {
   try {
+    if (device.is_cpu() && replica.states != nullptr) return replica.states->set_generator(number, state);
+    at::Generator generator = at::globalContext().defaultGenerator(device);
+    const std::lock_guard lock(generator.mutex());
     generator.set_state(state);
   } catch (const c10::Error&) {
     refuse(generator_name(device), "is no state of a generator of this LibTorch");
@@ -102,15 +104,14 @@ class Saved {
     group_.broadcast({tensor}, kRoot);
     return tensor.item<int64_t>();
   }
-  // This rank's row of `name`, which has the shape and type of `own`; undefined if there is none. With `all`,
-  // also undefined unless the number of rows is the number of replicas.
-  at::Tensor row(const std::string& name, const at::Tensor& own, bool all) {
-    const int64_t count = share(rows(name, own));
-    if (count == 0 || (all && count != group_.size())) return {};
+  // The rows of `name`, which have the shape and type of `own`; undefined if there are none. With `all`, also
+  // undefined unless their number is that one.
+  at::Tensor rows(const std::string& name, const at::Tensor& own, std::optional<int64_t> all = {}) {
+    const int64_t count = share(count_rows(name, own));
+    if (count == 0 || count != all.value_or(count)) return {};
     std::vector<int64_t> shape = own.sizes().vec();
     shape.insert(shape.begin(), count);
-    const at::Tensor rows = share(name, at::empty(shape, own.options()));
-    return group_.rank() < count ? rows[group_.rank()] : at::Tensor();
+    return share(name, at::empty(shape, own.options()));
   }
 
   bool has(const std::string& name) const { return tensors_.count(name) > 0; }  // meaningful on rank 0 only
@@ -126,7 +127,7 @@ class Saved {
  private:
   // The number of rows with the type and shape of `own` on rank 0. Generator states of another LibTorch do
   // not match and do not count.
-  int64_t rows(const std::string& name, const at::Tensor& own) const {
+  int64_t count_rows(const std::string& name, const at::Tensor& own) const {
     const auto found = tensors_.find(name);
     if (found == tensors_.end() || found->second.dim() == 0) return 0;
     const at::Tensor& rows = found->second;
@@ -180,16 +181,33 @@ void restore_loss_scale(const Replica& replica, Saved& saved) {
   replica.loss_scale->restore({numbers, numbers + 3});
 }
 
-// Returns whether each replica got its own buffers back.
-bool restore_buffers(const Replica& replica, Saved& saved) {
-  bool own = false;
+void restore_buffers(ReplicaStates& states, const Replica& replica, Saved& saved) {
+  const VirtualReplicas& replicas = states.replicas();
+  std::vector<at::Tensor> all;
   for (auto& [name, buffer] : moving_buffers(replica.model)) {
-    const at::Tensor row = saved.row(kReplicaBuffer + name, buffer, /*all=*/true);
-    if (!row.defined()) continue;
-    buffer.copy_(row);
-    own = true;
+    all.push_back(saved.rows(kReplicaBuffer + name, buffer, replicas.count));
+    if (!all.back().defined()) return;
   }
-  return own;
+  if (all.empty()) return;
+  for (size_t number = 0; number < states.count(); ++number) {
+    std::vector<at::Tensor> own;
+    for (const at::Tensor& rows : all)
+      own.push_back(rows[replicas.own.begin + static_cast<int64_t>(number)].clone());
+    states.set_buffers(number, own);
+  }
+  states.set_alike(false);
+}
+
+void restore_generators(const Replica& replica, Saved& saved) {
+  for (const at::Device device : drawing_devices(replica)) {
+    const at::Tensor rows = saved.rows(generator_name(device), generator_state(device));
+    if (!rows.defined()) continue;
+    const bool each = replica.states != nullptr && device.is_cpu();
+    const int64_t first = each ? replica.states->replicas().own.begin : replica.group.rank();
+    const int64_t count = each ? static_cast<int64_t>(replica.states->count()) : 1;
+    for (int64_t i = 0; i < count && first + i < rows.size(0); ++i)
+      set_generator_state(replica, device, static_cast<size_t>(i), rows[first + i].clone());
+  }
 }
 
 }  // namespace
@@ -203,30 +221,35 @@ void prepare_to_collect(const Replica& replica) {
   replica.copies->prepare(all);
 }
 
-CollectedVariables collect(const Replica& replica, bool buffers_agree,
-                           const std::function<void()>& wait_for_device) {
+CollectedVariables collect(const Replica& replica, const std::function<void()>& wait_for_device) {
   const at::NoGradGuard no_grad;
   CollectedVariables all;
   all.model = collect_model(replica);
   collect_optimizer(replica, all.training);
-  for (const at::Device device : drawing_devices(replica))
-    all.training.emplace_back(generator_name(device), gather_rows(replica.group, generator_state(device)));
-  if (buffers_agree) return all;
+  ReplicaStates* const states = replica.states;
+  for (const at::Device device : drawing_devices(replica)) {
+    const bool each = states != nullptr && device.is_cpu();
+    all.training.emplace_back(generator_name(device),
+                              each ? gather_rows(replica.group, states->replicas(), states->generators())
+                                   : gather_rows(replica.group, generator_state(device)));
+  }
+  if (states == nullptr || states->are_alike()) return all;
   std::map<std::string, at::Tensor> copies(all.model.begin(), all.model.end());
   Variables means;
+  const std::vector<at::Tensor> buffers = states->buffers();
+  auto own = buffers.begin();
   for (const auto& [name, buffer] : moving_buffers(replica.model)) {
-    all.training.emplace_back(kReplicaBuffer + name, gather_rows(replica.group, buffer));
+    const at::Tensor& rows = *own++;
+    all.training.emplace_back(kReplicaBuffer + name, gather_rows(replica.group, states->replicas(), rows));
     if (!buffer.is_floating_point()) continue;  // a count: the first replica's is saved
-    means.emplace_back(name, buffer.clone());
-    replica.group.all_reduce_sum(means.back().second);
-    means.back().second.div_(replica.group.size());
+    means.emplace_back(name, states->sum(replica.group, rows).div_(states->replicas().count));
   }
   wait_for_device();
   for (const auto& [name, mean] : means) copies.at(name).copy_(mean);
   return all;
 }
 
-bool restore(const Replica& replica, const CollectedVariables& variables) {
+void restore(const Replica& replica, const CollectedVariables& variables) {
   const at::NoGradGuard no_grad;
   Saved saved(replica, variables.training);
   const bool training = saved.share(variables.training.empty() ? 0 : 1) == 1;
@@ -237,29 +260,13 @@ bool restore(const Replica& replica, const CollectedVariables& variables) {
   std::vector<at::Tensor> all;
   for (const auto& [name, tensor] : named_variables(replica.model)) all.push_back(tensor.detach());
   replica.group.broadcast(all, kRoot);
-  if (!training) return true;
+  if (replica.states != nullptr) replica.states->begin();
+  if (!training) return;
   restore_optimizer(replica, saved);
   restore_loss_scale(replica, saved);
-  const bool own_buffers = restore_buffers(replica, saved);
-  for (const at::Device device : drawing_devices(replica)) {
-    const at::Tensor state = saved.row(generator_name(device), generator_state(device), /*all=*/false);
-    if (state.defined()) set_generator_state(device, state.clone());
-  }
+  if (replica.states != nullptr) restore_buffers(*replica.states, replica, saved);
+  restore_generators(replica, saved);
   replica.group.barrier();  // from here on, variables shared by replicas are written
-  return !own_buffers;
-}
-
-at::Tensor gather_rows(ProcessGroup& group, const at::Tensor& own) {
-  std::vector<int64_t> shape = own.sizes().vec();
-  shape.insert(shape.begin(), group.size());
-  at::Tensor rows = at::zeros(shape, own.options());
-  rows.select(0, group.rank()).copy_(own);
-  if (group.size() == 1 || rows.numel() == 0) return rows;
-  // Each element is zero on all ranks but one, and the sum is over bytes, so that every value arrives as it
-  // is, including negative zeros and NaN.
-  at::Tensor bytes = rows.view({-1}).view(at::kByte);
-  group.all_reduce_sum(bytes);
-  return rows;
 }
 
 at::Tensor host_memory_like(const at::Tensor& tensor) {

@@ -14,6 +14,7 @@
 #include "models/variables.h"
 #include "optim/optimizer.h"
 #include "step/loss_scale.h"
+#include "step/replica_states.h"
 
 namespace dtrain {
 
@@ -51,32 +52,31 @@ struct Replica {
   Optimizer& optimizer;             // its parameters are the values of the reducer's parts
   at::Device device = at::kCPU;     // where the variables are
   LossScale* loss_scale = nullptr;  // may be null
+  ReplicaStates* states = nullptr;  // null: every replica has the same buffers
   CopyMemory* copies = nullptr;     // where collect() puts its copies; null: in new memory
 };
 
 // Before the name of a buffer that each replica has its own values of.
 inline const std::string kReplicaBuffer = "replicas.buffer.";
 
-// Collective; see Strategy::collect_variables(). `buffers_agree`: whether the model's buffers are the same on
-// all replicas. If not, `model` gets their mean, and `training` keeps each replica's own buffers.
+// Collective; see Strategy::collect_variables(). If the replicas' buffers differ, `model` gets their mean, and
+// `training` keeps each replica's own buffers.
 //
 // `training` contains "optimizer.MEMORY.PARAMETER" for each memory of the optimizer (for example "average")
-// and each trained parameter; "optimizer.steps"; "loss_scale" if there is one; and with one row per replica
+// and each trained parameter; "optimizer.steps"; "loss_scale" if there is one; and with one row per replica,
+// or per virtual replica,
 // "replicas.generator" (the state of LibTorch's CPU generator), on GPUs also "replicas.cuda_generator", and
 // "replicas.buffer.BUFFER".
 // `wait_for_device` bounds the wait for what replicas on GPUs add up.
 CollectedVariables collect(
-    const Replica& replica, bool buffers_agree, const std::function<void()>& wait_for_device = [] {});
+    const Replica& replica, const std::function<void()>& wait_for_device = [] {});
 
 // Prepares the memory of `replica.copies` for all that collect() will copy on rank 0.
 void prepare_to_collect(const Replica& replica);
 
-// Collective; see Strategy::restore_variables(). Returns whether the buffers agree. Generators are restored
-// for as many replicas as there are rows; further replicas keep their fresh generators. Each replica's own
-// buffers are restored only if the number of replicas is the same; otherwise all get the mean.
-bool restore(const Replica& replica, const CollectedVariables& variables);
-
-// Returns [group size, shape of `own`]: one row per rank, bit for bit. Collective.
-at::Tensor gather_rows(ProcessGroup& group, const at::Tensor& own);
+// Collective; see Strategy::restore_variables(). Generators are restored for as many replicas as there are
+// rows; further replicas keep their fresh generators. Each replica's own buffers are restored only if the
+// number of replicas is the same; otherwise all get the mean.
+void restore(const Replica& replica, const CollectedVariables& variables);
 
 }  // namespace dtrain

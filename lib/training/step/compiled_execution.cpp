@@ -17,23 +17,19 @@ class CompiledExecution : public StepExecution {
     if (gradients_.empty()) gradients_ = allocate_gradients(parts.model);
   }
 
-  MetricSums gradients(const Share& share, const PartsSummed& summed) override {
-    parts_.clock.enter(StepTime::kCompute);
+  MetricSums pass(std::span<const MicroBatch> micro_batches, double weight) override {
     MetricSums sums;
-    parts_.reducer.zero_gradients();
-    const double scale = parts_.loss_scale ? parts_.loss_scale->value() : 1;
     const GradientReady put = [this](size_t parameter) {
       parts_.reducer.put_gradient(parameter, gradients_[parameter]);
     };
-    const size_t count = share.micro_batches.size();
+    const size_t count = micro_batches.size();
     for (size_t i = 0; i < count; ++i) {
-      const Batch batch = share.micro_batches[i].assemble();
+      const Batch batch = micro_batches[i].assemble();
       const bool last = i + 1 == count;
       parts_.reducer.prepare(last);
       const at::Tensor inputs = batch.inputs.contiguous();
       Program& program = program_for(batch.size());
-      add_loss(batch, program.forward(inputs), scale / static_cast<double>(share.global_examples),
-               program.output_gradient(), sums);
+      add_loss(batch, program.forward(inputs), weight, program.output_gradient(), sums);
       program.backward(/*adds=*/i > 0, last ? put : GradientReady());
     }
     if (count == 0) {
@@ -42,8 +38,6 @@ class CompiledExecution : public StepExecution {
         put(parameter);
       }
     }
-    parts_.clock.enter(StepTime::kCommunicate);
-    parts_.reducer.finish(summed);
     return sums;
   }
 

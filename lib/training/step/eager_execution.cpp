@@ -60,20 +60,14 @@ class EagerExecution : public StepExecution {
  public:
   using StepExecution::StepExecution;
 
-  MetricSums gradients(const Share& share, const PartsSummed& summed) override {
-    parts_.clock.enter(StepTime::kCompute);
+  MetricSums pass(std::span<const MicroBatch> micro_batches, double weight) override {
     MetricSums sums;
     parts_.model.train();
-    parts_.reducer.zero_gradients();
-    const double scale = parts_.loss_scale ? parts_.loss_scale->value() : 1;
-    const size_t count = share.micro_batches.size();
-    for (size_t i = 0; i < count; ++i) {
-      const Batch batch = share.micro_batches[i].assemble();
-      parts_.reducer.prepare(/*last=*/i + 1 == count);
-      learn(batch, scale / static_cast<double>(share.global_examples), sums);
+    for (size_t i = 0; i < micro_batches.size(); ++i) {
+      const Batch batch = micro_batches[i].assemble();
+      parts_.reducer.prepare(/*last=*/i + 1 == micro_batches.size());
+      learn(batch, weight, sums);
     }
-    parts_.clock.enter(StepTime::kCommunicate);
-    parts_.reducer.finish(summed);
     return sums;
   }
 
@@ -102,10 +96,41 @@ class EagerExecution : public StepExecution {
 
 }  // namespace
 
+MetricSums StepExecution::gradients(const Share& share, const PartsSummed& summed) {
+  parts_.clock.enter(StepTime::kCompute);
+  const double scale = parts_.loss_scale ? parts_.loss_scale->value() : 1;
+  MetricSums sums;
+  for (size_t i = 0; i < share.parts; ++i) {
+    if (parts_.states != nullptr) parts_.states->use(i);
+    parts_.reducer.zero_gradients();
+    MetricSums own = pass(share.part(i), scale / static_cast<double>(share.global_examples));
+    parts_.reducer.end_replica();
+    add_part(std::move(own), sums);
+  }
+  parts_.clock.enter(StepTime::kCommunicate);
+  parts_.reducer.finish(summed);
+  return sums;
+}
+
 MetricSums StepExecution::evaluate(const Share& share) {
   const at::NoGradGuard no_grad;
   MetricSums sums;
-  for (const MicroBatch& micro_batch : share.micro_batches) {
+  for (size_t i = 0; i < share.parts; ++i) add_part(evaluate_part(share.part(i)), sums);
+  return sums;
+}
+
+void StepExecution::add_part(MetricSums part, MetricSums& sums) const {
+  if (parts_.states == nullptr) {
+    sums = std::move(part);
+    return;
+  }
+  if (!part.values().defined()) part.add(MetricSums(parts_.objective.info(), parts_.model.outputs()));
+  sums.add_row(std::move(part));
+}
+
+MetricSums StepExecution::evaluate_part(std::span<const MicroBatch> micro_batches) {
+  MetricSums sums;
+  for (const MicroBatch& micro_batch : micro_batches) {
     const Batch batch = micro_batch.assemble();
     const at::Tensor outputs =
         evaluated_outputs(parts_.objective, parts_.evaluate, batch.inputs,

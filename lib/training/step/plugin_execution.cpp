@@ -28,29 +28,24 @@ class PluginExecution final : public StepExecution {
     }
   }
 
-  MetricSums gradients(const Share& share, const PartsSummed& summed) override {
-    parts_.clock.enter(StepTime::kCompute);
+  MetricSums pass(std::span<const MicroBatch> micro_batches, double weight) override {
     parts_.model.train();
-    parts_.reducer.zero_gradients();
     parts_.reducer.prepare(/*last=*/true);
     for (at::Tensor& gradient : gradients_) gradient.zero_();
     MetricSums sums;
-    for (const MicroBatch& micro_batch : share.micro_batches) {
+    for (const MicroBatch& micro_batch : micro_batches) {
       const Batch batch = micro_batch.assemble();
-      if (batch.size() > 0) learn(batch, 1 / static_cast<double>(share.global_examples), sums);
+      if (batch.size() > 0) learn(batch, weight, sums);
     }
     for (size_t i = gradients_.size(); i-- > 0;) parts_.reducer.put_gradient(i, gradients_[i]);
-    parts_.clock.enter(StepTime::kCommunicate);
-    parts_.reducer.finish(summed);
     return sums;
   }
 
-  MetricSums evaluate(const Share& share) override {
-    const at::NoGradGuard no_grad;
+  MetricSums evaluate_part(std::span<const MicroBatch> micro_batches) override {
     const KeptGenerator kept;
     parts_.model.eval();
     MetricSums sums;
-    for (const MicroBatch& micro_batch : share.micro_batches) {
+    for (const MicroBatch& micro_batch : micro_batches) {
       const Batch batch = micro_batch.assemble();
       if (batch.size() > 0) add_sums(compute(batch), batch.size(), sums);
     }

@@ -48,7 +48,7 @@ class Sentinel {
   std::vector<Finding> exchange(Finding own);
   void require_unbroken(const std::vector<Finding>& findings) const;
   void require_equal(const std::vector<Finding>& findings) const;
-  bool compares_copies() const { return group_.size() > 1 && !reducer_.is_divided(); }
+  bool compares_copies() const { return group_.size() > 1 && reducer_.shards() == 1; }
 
   const Model& model_;
   ProcessGroup& group_;

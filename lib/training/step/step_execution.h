@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "comm/gradient_reducer.h"
 #include "comm/process_group.h"
@@ -12,6 +13,7 @@
 #include "objective/objective.h"
 #include "spec/spec.h"
 #include "step/loss_scale.h"
+#include "step/replica_states.h"
 
 namespace dtrain {
 
@@ -26,6 +28,7 @@ struct StepParts {
   LossScale* loss_scale = nullptr;  // may be null
   bool on_processor = true;         // the variables are not in the memory of a device
   EvaluateSpec evaluate = {};
+  ReplicaStates* states = nullptr;  // of virtual replicas (strategy.virtual_replicas), else null
 };
 
 class StepExecution {
@@ -37,18 +40,26 @@ class StepExecution {
   // The part of a step before the update: forward, backward, gradients combined over the replicas. Every
   // example's training loss is divided by share.global_examples and multiplied by the loss scale. A share may
   // be empty. Reports to `summed`, unless it is empty, which gradients are ready (GradientReducer::finish).
-  // Collective. Returns the sums of the share.
-  virtual MetricSums gradients(const Share& share, const PartsSummed& summed) = 0;
+  // Collective. Returns the sums of the share; of virtual replicas, a row for each.
+  MetricSums gradients(const Share& share, const PartsSummed& summed);
 
-  // Forward pass in evaluation mode without gradients. Returns the sums of the share, with the evaluation
-  // loss.
-  virtual MetricSums evaluate(const Share& share);
+  // Forward pass in evaluation mode without gradients. Returns such sums with the evaluation loss.
+  MetricSums evaluate(const Share& share);
 
  protected:
+  // The forward and backward passes of one part of a share. Every example's loss is multiplied by `weight`.
+  virtual MetricSums pass(std::span<const MicroBatch> micro_batches, double weight) = 0;
+  // Evaluates one part of a share.
+  virtual MetricSums evaluate_part(std::span<const MicroBatch> micro_batches);
+
   // The outputs of such a pass, in memory of their own.
   virtual at::Tensor evaluated(const at::Tensor& inputs) = 0;
 
   StepParts parts_;
+
+ private:
+  // Makes the sums of a share of those of its parts, one after the other.
+  void add_part(MetricSums part, MetricSums& sums) const;
 };
 
 // Computes steps on `parts`: by the plug-in's step that train.loss names, or else compiled if the variables

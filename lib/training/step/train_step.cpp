@@ -74,13 +74,32 @@ std::vector<at::Tensor> gradients_of(const GradientReducer& reducer) {
   return gradients;
 }
 
+namespace {
+
+// The squares of each block are added up by themselves, and the blocks in their order, whoever has them.
+at::Tensor norm_of_blocks(const GradientReducer& reducer, ProcessGroup& group) {
+  at::Tensor squares = at::zeros({reducer.blocks()}, at::kDouble);
+  auto* const of_blocks = squares.mutable_data_ptr<double>();
+  for (const ParameterPart& part : reducer.parts()) {
+    if (group.rank() < reducer.shards() || reducer.shards() == 1)
+      of_blocks[part.block] = std::pow(at::norm(part.values.grad(), 2, at::kDouble).item<double>(), 2);
+  }
+  if (reducer.shards() > 1) group.all_reduce_sum(squares);
+  double sum = 0;
+  for (int64_t i = 0; i < reducer.blocks(); ++i) sum += of_blocks[i];
+  return at::full({1}, std::sqrt(sum), at::kDouble);
+}
+
+}  // namespace
+
 at::Tensor gradient_norm(const GradientReducer& reducer, ProcessGroup& group) {
   const at::NoGradGuard no_grad;
+  if (reducer.blocks() > 0) return norm_of_blocks(reducer, group);
   const std::vector<at::Tensor> gradients = gradients_of(reducer);
   at::Tensor squares = at::zeros({1}, at::kDouble);
   if (!gradients.empty())
     squares = at::stack(at::_foreach_norm(gradients, 2, at::kDouble)).square_().sum().view({1});
-  if (reducer.is_divided()) group.all_reduce_sum(squares);
+  if (reducer.shards() > 1) group.all_reduce_sum(squares);
   return squares.sqrt_();
 }
 

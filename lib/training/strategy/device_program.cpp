@@ -117,7 +117,7 @@ class DeviceProgramStrategy : public Strategy {
   CollectedVariables collect_variables() override {
     fetch_variables();
     exchange_average();
-    CollectedVariables all = collect(replica(), /*buffers_agree=*/true);
+    CollectedVariables all = collect(replica());
     exchange_average();
     if (buffers_agree()) return all;
     for (const auto& [name, buffer] : moving_buffers(*parts_.model))

@@ -30,6 +30,13 @@ void synchronise_statistics(Model& model, ProcessGroup& group, StepClock& clock)
   });
 }
 
+// Those of this rank.
+VirtualReplicas replicas_of(const StrategyParts& parts) {
+  const int64_t count = parts.reducer.virtual_replicas, rank = parts.group->rank(), size = parts.group->size();
+  if (count == 0) return {size, {rank, rank + 1}};
+  return {count, share_of({0, count}, rank, size)};
+}
+
 class Mirrored : public Strategy {
  public:
   explicit Mirrored(StrategyParts parts)
@@ -37,6 +44,7 @@ class Mirrored : public Strategy {
         objective_(make_objective(parts_.train)),
         keeps_copies_(parts_.collects_often && parts_.group->rank() == 0),
         device_(parts_.accelerator ? parts_.accelerator->device() : at::Device(at::kCPU)),
+        states_(*parts_.model, replicas_of(parts_), parts_.reducer.virtual_replicas > 0, parts_.seed),
         records_(parts_.record_steps && !parts_.loss_scale && parts_.accelerator != nullptr),
         recorder_(records_ ? parts_.accelerator : nullptr),
         pacer_(device_, parts_.timeout) {
@@ -49,6 +57,7 @@ class Mirrored : public Strategy {
     std::vector<at::Tensor> all;
     for (const auto& [name, tensor] : named_variables(*parts_.model)) all.push_back(tensor.detach());
     parts_.group->broadcast(all, /*root=*/0);
+    states_.begin();
     begin_optimizer();
     return 0;
   }
@@ -56,12 +65,12 @@ class Mirrored : public Strategy {
   bool begin_phase(int64_t /*number*/, const TrainedLayers& layers) override {
     pacer_.wait_for_all();
     show_average(false);
-    agree_on_buffers();
-    own_buffers_.clear();
+    states_.agree(*parts_.group);
     parts_.group->barrier();  // no replica reads memory any more that this one is about to leave
     recorder_.forget();
     recorded_gradients_.clear();
     parts_.model->train_layers(layers);
+    states_.begin();
     prepare_steps();
     begin_optimizer();
     return true;
@@ -69,8 +78,8 @@ class Mirrored : public Strategy {
 
   MetricSums train_step(const Share& share, const StepContext& context) override {
     show_average(false);
-    take_back_buffers();
-    buffers_agree_ = parts_.train.sync_batch_norm || parts_.group->size() == 1;
+    states_.take_back();
+    states_.set_alike(parts_.train.sync_batch_norm || states_.replicas().count == 1);
     optimizer_->begin_step(context.learning_rate);
     parts_.clock->enter(StepTime::kCompute);
     const std::vector<GradientLook> looks = looks_at(context.step, parts_.observers);
@@ -82,16 +91,21 @@ class Mirrored : public Strategy {
   }
 
   MetricSums evaluate(const Share& share) override {
-    agree_on_buffers();
+    states_.agree(*parts_.group);
     show_average(true);
     return execution_->evaluate(share);
   }
 
   MetricSums sum_over_replicas(MetricSums sums) override {
     show_average(false);
-    // This replica may have had no batches.
-    sums.add(MetricSums(objective_->info(), parts_.model->outputs(), device_));
-    parts_.group->all_reduce_sum(sums.values());
+    MetricSums none(objective_->info(), parts_.model->outputs(), device_);
+    if (states_.are_virtual()) {
+      if (!sums.values().defined()) sums.add_row(std::move(none));
+      sums.values() = states_.sum(*parts_.group, sums.values().expand({static_cast<int64_t>(states_.count()), -1}));
+    } else {
+      sums.add(none);  // this replica may have had no batches
+      parts_.group->all_reduce_sum(sums.values());
+    }
     const bool counted = sums.counts().defined();  // on every replica, or on none
     if (counted) parts_.group->all_reduce_sum(sums.counts());
     pacer_.wait_for_all();
@@ -121,10 +135,10 @@ class Mirrored : public Strategy {
   }
 
   CollectedVariables collect_variables() override {
-    take_back_buffers();
+    states_.take_back();
     show_average(true);
     pacer_.wait_for_all();
-    CollectedVariables all = collect(replica(), buffers_agree_, [this] { pacer_.wait_for_all(); });
+    CollectedVariables all = collect(replica(), [this] { pacer_.wait_for_all(); });
     all.suspicion = sentinel_->suspicion();
     show_average(false);
     pacer_.wait_for_all();
@@ -134,7 +148,7 @@ class Mirrored : public Strategy {
 
   int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
     show_average(false);
-    buffers_agree_ = restore(replica(), variables);
+    restore(replica(), variables);
     if (average_ != nullptr && optimizer_->steps() == 0) {  // only the model was restored
       average_->begin();
     } else if (average_ != nullptr) {
@@ -178,7 +192,8 @@ class Mirrored : public Strategy {
             .objective = *objective_,
             .loss_scale = parts_.loss_scale.get(),
             .on_processor = parts_.accelerator == nullptr,
-            .evaluate = parts_.evaluate};
+            .evaluate = parts_.evaluate,
+            .states = states_.are_virtual() ? &states_ : nullptr};
   }
 
   MetricSums make_step(const Share& share, const std::vector<GradientLook>& looks) {
@@ -214,6 +229,7 @@ class Mirrored : public Strategy {
             *optimizer_,
             device_,
             parts_.loss_scale.get(),
+            &states_,
             keeps_copies_ ? &copies_ : nullptr};
   }
 
@@ -243,35 +259,12 @@ class Mirrored : public Strategy {
     shows_average_ = shown;
   }
 
-  // Each replica keeps moving statistics of its own shares. The value that all agree on is their mean, as in
-  // tf.distribute; of counts there is none, and each keeps its own. Evaluations use the mean; training
-  // continues with each replica's own values, so that an evaluation changes nothing.
-  void agree_on_buffers() {
-    if (buffers_agree_) return;
-    const at::NoGradGuard no_grad;
-    for (auto& [name, buffer] : moving_buffers(*parts_.model)) {
-      own_buffers_.push_back(buffer.clone());
-      if (!buffer.is_floating_point()) continue;
-      parts_.group->all_reduce_sum(buffer);
-      buffer.div_(parts_.group->size());
-    }
-    buffers_agree_ = true;
-  }
-
-  void take_back_buffers() {
-    if (own_buffers_.empty()) return;
-    const at::NoGradGuard no_grad;
-    const Variables buffers = moving_buffers(*parts_.model);
-    for (size_t i = 0; i < buffers.size(); ++i) buffers[i].second.copy_(own_buffers_[i]);
-    own_buffers_.clear();
-    buffers_agree_ = false;
-  }
-
   StrategyParts parts_;
   std::unique_ptr<Objective> objective_;
   bool keeps_copies_;
   CopyMemory copies_;
   at::Device device_;
+  ReplicaStates states_;
   bool records_;
   StepRecorder recorder_;
   std::vector<at::Tensor> recorded_gradients_;  // of parts, in the recording's memory
@@ -282,8 +275,6 @@ class Mirrored : public Strategy {
   WeightAverage* average_ = nullptr;             // inside the optimizer; may be null
   std::unique_ptr<Sentinel> sentinel_;
   bool shows_average_ = false;
-  bool buffers_agree_ = true;
-  std::vector<at::Tensor> own_buffers_;  // saved while the model has the mean of all replicas'; else empty
 };
 
 }  // namespace

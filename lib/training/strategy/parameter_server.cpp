@@ -203,7 +203,7 @@ class ParameterServer : public Strategy {
       steps[static_cast<int64_t>(i)].copy_(state.steps);
       optimizer->set_steps(std::max(optimizer->steps(), answers[i].steps));
     }
-    CollectedVariables all = collect(as_replica(*optimizer), /*buffers_agree=*/true);
+    CollectedVariables all = collect(as_replica(*optimizer));
     all.training.emplace_back(kWorkerSteps, steps);
     all.suspicion = join(suspicions, "; ");
     return all;

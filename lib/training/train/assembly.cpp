@@ -97,6 +97,8 @@ StrategyParts strategy_parts(const JobPlan& job, TrainSpec train, std::unique_pt
   parts.group = std::move(group);
   parts.clock = std::move(clock);
   parts.reducer.bucket_bytes = static_cast<int64_t>(job.spec.strategy.bucket_megabytes * (1 << 20));
+  parts.reducer.virtual_replicas = job.spec.strategy.virtual_replicas.value_or(0);
+  parts.seed = static_cast<uint64_t>(job.spec.seed);
   const std::string& compress = job.spec.strategy.compress;
   if (compress != "none") parts.reducer.wire_type = compress == "bf16" ? at::kBFloat16 : at::kHalf;
   return parts;
@@ -123,12 +125,13 @@ void assemble_on(const Accelerator& accelerator, const JobPlan& job, LoaderOptio
 
 // The same batches for one process that takes all of each and divides it among its devices itself.
 BatchPlan as_one(BatchPlan plan) {
-  plan.replicas = 1;
+  plan.parts = 1;
   plan.accumulate_steps = 1;
   plan.per_replica = plan.global;
   return plan;
 }
 
+// `rank` yields its parts of each batch.
 LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t rank,
                              const Accelerator* accelerator, const BatchPlan& batch,
                              std::vector<AugmentSpec> augment) {
@@ -136,7 +139,7 @@ LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t ran
   options.augment = std::move(augment);
   options.threads = run.threads_per_replica;
   options.plan = run.one_process ? as_one(batch) : batch;
-  options.rank = rank;
+  if (!run.one_process) options.own = batch.parts == 1 ? Range{0, 1} : run.parts_of(rank);
   options.shuffle = job.spec.data.shuffle;
   options.seed = static_cast<uint64_t>(job.spec.seed);
   options.format.channels_last = job.spec.train.channels_last;
@@ -167,11 +170,11 @@ bool evaluates_on(const RunPlan& run, int64_t rank) {
 
 LoaderOptions evaluation_options(const JobPlan& job, const RunPlan& run, int64_t rank,
                                  const Accelerator* accelerator) {
-  const int64_t evaluating = run.is_asynchronous() ? 1 : run.replicas;
+  const int64_t parts = run.is_asynchronous() ? 1 : run.parts();
   const BatchPlan batch{.per_replica = job.spec.evaluate.batch_per_replica,
-                        .replicas = evaluating,
+                        .parts = parts,
                         .accumulate_steps = 1,
-                        .global = job.spec.evaluate.batch_per_replica * evaluating,
+                        .global = job.spec.evaluate.batch_per_replica * parts,
                         .drop_remainder = false};
   LoaderOptions options = loader_options(job, run, rank, accelerator, batch, /*augment=*/{});
   options.shuffle = false;

@@ -72,9 +72,10 @@ class HostMemory {
 LoaderOptions part_options(const ReplicaContext& context) {
   LoaderOptions options = evaluation_options(context.job, context.run, /*rank=*/0);
   const int64_t here = context.identity.local_world_size;
-  options.rank = context.identity.local_rank;
-  options.plan.replicas = here;
-  options.plan.global = options.plan.per_replica * here;
+  const int64_t parts = context.run.virtual_replicas > 0 ? context.run.virtual_replicas : here;
+  options.own = share_of({0, parts}, context.identity.local_rank, here);
+  options.plan.parts = parts;
+  options.plan.global = options.plan.per_replica * parts;
   return options;
 }
 
@@ -176,7 +177,7 @@ class FeatureStore {
                               .normalisation = options.format.normalisation,
                               .channels_last = options.format.channels_last,
                               .batch = options.plan.per_replica,
-                              .parts = parts,
+                              .parts = options.plan.parts,
                               .threads = context.run.threads_per_replica},
                              examples);
     const DatasetInfo& info = dataset.info;

@@ -94,7 +94,7 @@ void Trainer::resume(const Resumption& from) {
   learning_rate_ = LearningRateSchedule(phase_->learning_rate);
   learning_rate_.restore(state.schedule);
   if (state.position > 0) epoch_sums_ = restored_sums(state.pass_sums);  // a complete pass was reported
-  if (leads_) window_ = restored_sums(state.window_sums);  // they are summed over the replicas already
+  if (leads_ || !strategy_.is_asynchronous()) window_before_ = restored_sums(state.window_sums);
   callbacks_.restore(state.callbacks);
   const std::string arithmetic = arithmetic_of(job_, run_, *phase_);
   if (leads_ && !state.arithmetic.empty() && state.arithmetic != arithmetic)
@@ -304,6 +304,7 @@ void Trainer::finish_steps() {
 
 MetricSums Trainer::sums_of_all(MetricSums own) {
   MetricSums sums = strategy_.sum_over_replicas(std::move(own));
+  sums.add(window_before_);
   if (strategy_.defers_steps()) reporter_.on_steps_made(clock_.lap());
   return sums;
 }
@@ -346,7 +347,7 @@ void Trainer::end_window(int64_t epoch, double learning_rate) {
   clock_.enter(StepTime::kCommunicate);
   const MetricSums window = sums_of_all(std::move(window_));
   clock_.enter(StepTime::kUpdate);
-  window_ = MetricSums();
+  window_ = window_before_ = MetricSums();
   if (window.examples() == 0) return;  // the epoch ended with a window; every replica sees the same sum
   epoch_sums_.add(window);
   reporter_.on_window(epoch + 1, step_, learning_rate, window);

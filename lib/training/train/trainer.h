@@ -132,7 +132,7 @@ class Trainer {
   void refuse_save_requests();
   void save(int64_t epoch);
   [[noreturn]] void leave();
-  // `own` of all replicas. Collective. Steps that were deferred are made when it returns, and timed.
+  // `own` of all replicas, and what the window had before a resume. Collective. Steps that were deferred are made when it returns, and timed.
   MetricSums sums_of_all(MetricSums own);
   // The sums over all replicas of the current window, which stays open. Collective.
   MetricSums open_window();
@@ -179,7 +179,8 @@ class Trainer {
   bool warned_ = false;        // about what the last check of the variables found
   bool ended_ = false;         // before the end of the plan
   int save_requests_met_ = 0;
-  MetricSums window_;
+  MetricSums window_;         // of this replica
+  MetricSums window_before_;  // of all: what a checkpoint had of this window
   MetricSums epoch_sums_;
   std::map<std::string, double> evaluation_;  // with the current weights; empty: none
 };

@@ -30,10 +30,10 @@ AugmentSpec augmentation(const std::string& kind) { return {.kind = kind}; }
 LoaderOptions augmenting_options(int64_t replicas = 1, int64_t rank = 0, int64_t accumulate_steps = 1) {
   LoaderOptions options;
   options.plan.global = 10;
-  options.plan.replicas = replicas;
+  options.plan.parts = replicas;
   options.plan.accumulate_steps = accumulate_steps;
   options.plan.per_replica = (10 + replicas * accumulate_steps - 1) / (replicas * accumulate_steps);
-  options.rank = rank;
+  options.own = {rank, rank + 1};
   options.seed = 5;
   options.format.normalisation = {{0.4, 0.5, 0.6}, {0.3, 0.2, 0.1}};
   options.augment = {augmentation("random_resized_crop"), augmentation("flip"), augmentation("random_crop")};

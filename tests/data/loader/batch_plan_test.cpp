@@ -73,7 +73,7 @@ TEST_CASE("a batch given for a replica and one given for all resolve to the same
   const BatchPlan global = resolve_batch(spec, 3);
   CHECK(global.per_replica == 16);
   CHECK(global.global == 96);
-  CHECK(global.replicas == 3);
+  CHECK(global.parts == 3);
 }
 
 TEST_CASE("with a global batch and one of a replica, each replica makes the fewest equal passes") {

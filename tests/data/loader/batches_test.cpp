@@ -33,10 +33,10 @@ LoaderOptions options_for(int64_t global, int64_t replicas = 1, int64_t rank = 0
                           int64_t accumulate_steps = 1) {
   LoaderOptions options;
   options.plan.global = global;
-  options.plan.replicas = replicas;
+  options.plan.parts = replicas;
   options.plan.accumulate_steps = accumulate_steps;
   options.plan.per_replica = global / (replicas * accumulate_steps);
-  options.rank = rank;
+  options.own = {rank, rank + 1};
   options.seed = 5;
   options.format.normalisation = {{0.1307}, {0.3081}};
   return options;
@@ -412,7 +412,7 @@ TEST_CASE("options that make no sense are refused") {
   const auto message_for = [&](const StoredExamples& data, const LoaderOptions& options) {
     return error_of([&] { ShareLoader loader(make_memory_source(data), options); }, ExitCode::kBug);
   };
-  CHECK_THAT(message_for(images, options_for(4, 2, 2)), ContainsSubstring("rank out of range"));
+  CHECK_THAT(message_for(images, options_for(4, 2, 2)), ContainsSubstring("parts out of range"));
   CHECK_THAT(message_for(images, LoaderOptions{}), ContainsSubstring("plan must be resolved"));
   CHECK_THAT(message_for({}, options_for(4)), ContainsSubstring("no inputs"));
   CHECK_THAT(message_for({images.inputs.to(at::kInt), images.targets}, options_for(4)),

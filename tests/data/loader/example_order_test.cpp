@@ -34,9 +34,9 @@ ExampleSourcePtr uneven_pictures() {
 LoaderOptions balanced_options(int64_t replicas = 1, int64_t rank = 0) {
   LoaderOptions options;
   options.plan.global = 12;
-  options.plan.replicas = replicas;
+  options.plan.parts = replicas;
   options.plan.per_replica = 12 / replicas;
-  options.rank = rank;
+  options.own = {rank, rank + 1};
   options.seed = 5;
   options.balanced = true;
   return options;

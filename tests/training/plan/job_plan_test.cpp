@@ -129,7 +129,7 @@ TEST_CASE("the number of replicas comes from the strategy, the devices, the laun
     const JobPlan job =
         plan_of("strategy: " + each.strategy + "\nbatch: {per_replica: 8}\n", each.world_size);
     CHECK(job.distributed_run().replicas == each.replicas);
-    CHECK(job.distributed_run().batch.replicas == each.replicas);
+    CHECK(job.distributed_run().batch.parts == each.replicas);
     CHECK(job.distributed_run().batch.global == 8 * each.replicas);
     CHECK(job.spec.strategy.replicas == each.replicas);  // every replica process resolves the same job
   }

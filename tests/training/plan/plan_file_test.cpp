@@ -37,11 +37,11 @@ auto members_of(const std::vector<PhasePlan>& phases) {
 }
 
 auto members_of(const RunPlan& run) {
-  const auto& [kind, strategy, replicas, worker_restarts, servers, one_process, threads, batch, phases,
-               steps_per_epoch, epochs, total_steps, evaluates] = run;
-  const auto& [per_replica, batch_replicas, accumulate_steps, global, drop_remainder] = batch;
-  return std::tuple(kind, strategy, replicas, worker_restarts, servers, one_process, threads, per_replica,
-                    batch_replicas, accumulate_steps, global, drop_remainder, members_of(phases),
+  const auto& [kind, strategy, replicas, virtual_replicas, worker_restarts, servers, one_process, threads,
+               batch, phases, steps_per_epoch, epochs, total_steps, evaluates] = run;
+  const auto& [per_replica, parts, accumulate_steps, global, drop_remainder] = batch;
+  return std::tuple(kind, strategy, replicas, virtual_replicas, worker_restarts, servers, one_process,
+                    threads, per_replica, parts, accumulate_steps, global, drop_remainder, members_of(phases),
                     steps_per_epoch, epochs, total_steps, evaluates);
 }
 

@@ -51,7 +51,7 @@ struct Trained {
     strategy->place_variables();
     LoaderOptions options;
     options.plan = plan;
-    options.rank = rank;
+    options.own = {rank, rank + 1};
     loader = std::make_unique<ShareLoader>(dataset.train, options);
     loader->start_epoch(0);
     rate = spec.train.optimizer.learning_rate;
@@ -69,7 +69,7 @@ struct Trained {
   double rate = 0;
 };
 
-JobSpec spec_of(const std::string& kind, const std::string& communication) {
+JobSpec checked_spec(const std::string& kind, const std::string& communication) {
   JobSpec spec = small_spec();
   spec.strategy.kind = kind;
   spec.strategy.communication = communication;
@@ -115,7 +115,7 @@ void check_all_say(const std::vector<std::string>& failures, const std::string& 
 TEST_CASE("a flipped bit in a copy of the variables is found, however long ago, and its replica named") {
   const auto [replicas, hosts] = GENERATE(table<int, int>({{3, 1}, {4, 2}, {6, 1}}));
   const int culprit = GENERATE(0, 1);
-  const JobSpec spec = spec_of("mirrored", hosts == 1 ? "gloo" : "auto");
+  const JobSpec spec = checked_spec("mirrored", hosts == 1 ? "gloo" : "auto");
   INFO(replicas << " replicas on " << hosts << " hosts, rank " << culprit);
   const auto failures = failures_of(
       spec, replicas,
@@ -134,7 +134,7 @@ TEST_CASE("a flipped bit in a copy of the variables is found, however long ago, 
 }
 
 TEST_CASE("of two copies that differ both are named") {
-  const auto failures = failures_of(spec_of("mirrored", "gloo"), 2, [](Trained& trained) {
+  const auto failures = failures_of(checked_spec("mirrored", "gloo"), 2, [](Trained& trained) {
     trained.step();
     if (trained.rank == 1) flip_a_bit(trained.model->parameters().back());
     trained.step();
@@ -157,7 +157,7 @@ TEST_CASE("a flipped bit in what one replica updates is found by the step after 
   INFO(kind << " " << communication << " " << replicas);
   const int owner = replicas - 1;  // of the last parameter
   std::string name;
-  const auto failures = failures_of(spec_of(kind, communication), replicas, [&](Trained& trained) {
+  const auto failures = failures_of(checked_spec(kind, communication), replicas, [&](Trained& trained) {
     for (int step = 0; step < kWatchedSteps; ++step) {
       demand(step <= 3, "the step after the check fails");
       trained.step();
@@ -173,7 +173,7 @@ TEST_CASE("a flipped bit in what one replica updates is found by the step after 
 }
 
 TEST_CASE("what is checked again before the next step is found too") {
-  const auto failures = failures_of(spec_of("central_storage", "auto"), 2, [](Trained& trained) {
+  const auto failures = failures_of(checked_spec("central_storage", "auto"), 2, [](Trained& trained) {
     trained.step();
     trained.strategy->check_variables();
     if (trained.rank == 1) flip_a_bit(trained.model->parameters().back());
@@ -186,7 +186,7 @@ TEST_CASE("what no step can have made is suspect for good, until variables are r
   const auto [kind, communication, replicas] =
       GENERATE(Owned{"mirrored", "shared_memory", 2}, Owned{"central_storage", "auto", 3},
                Owned{"one_device", "auto", 1});
-  JobSpec spec = spec_of(kind, communication);
+  JobSpec spec = checked_spec(kind, communication);
   set_kind(spec.train.optimizer, GENERATE("adam", "sgd"));
   spec.train.ema.decay = GENERATE(0.0, 0.5);
   INFO(kind << " " << replicas << " " << spec.train.optimizer.kind << " " << spec.train.ema.decay);
@@ -221,7 +221,7 @@ TEST_CASE("nothing is found where nothing is wrong") {
   const auto [kind, communication, replicas] =
       GENERATE(Owned{"mirrored", "shared_memory", 3}, Owned{"mirrored", "gloo", 3},
                Owned{"central_storage", "auto", 2}, Owned{"one_device", "auto", 1});
-  JobSpec spec = spec_of(kind, communication);
+  JobSpec spec = checked_spec(kind, communication);
   set_kind(spec.train.optimizer, GENERATE(from_range(names_of_rows(all_optimizers()))));
   const std::string more = GENERATE("", "ema", "clip", "decay", "fp16_mixed", "accumulate");
   if (more == "ema") spec.train.ema.decay = 0.9;

@@ -167,7 +167,7 @@ TEST_CASE("several workers go on, each from its own step, with what worker 0 has
   // Step 4 of worker 1 is new to server 0 alone.
   LoaderOptions options;
   options.plan = resolve_batch(spec, 3);
-  options.rank = 1;
+  options.own = {1, 2};
   options.format.dtype = at::kDouble;
   ShareLoader loader(dataset.train, options);
   loader.start_epoch(0);

@@ -37,6 +37,7 @@ std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
   if (spec.train.precision == "fp16_mixed") parts.loss_scale = std::make_shared<LossScale>();
   parts.group = std::move(group);
   parts.reducer.bucket_bytes = 1024;  // several buckets even for a small model
+  parts.reducer.virtual_replicas = spec.strategy.virtual_replicas.value_or(0);
   if (on_fake_gpu(spec)) {
     parts.accelerator = std::make_shared<test::FakeAccelerator>();
     parts.record_steps = spec.cuda.graphs;
@@ -47,10 +48,10 @@ std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
   return make_strategy(spec.strategy.kind, std::move(parts));
 }
 
-LoaderOptions loader_options(const JobSpec& spec, const BatchPlan& plan, int rank) {
+LoaderOptions loader_options(const JobSpec& spec, const BatchPlan& plan, int rank, int replicas) {
   LoaderOptions options;
   options.plan = plan;
-  options.rank = rank;
+  options.own = share_of({0, plan.parts}, rank, replicas);
   options.seed = static_cast<uint64_t>(spec.seed);
   options.format.dtype = dtype_from_name(spec.model.dtype);
   options.format.channels_last = spec.train.channels_last;
@@ -61,8 +62,9 @@ LoaderOptions loader_options(const JobSpec& spec, const BatchPlan& plan, int ran
 }
 
 MetricSums evaluate(Strategy& strategy, const Dataset& dataset, const JobSpec& spec, int rank, int replicas) {
+  const int64_t parts = spec.strategy.virtual_replicas.value_or(replicas);
   LoaderOptions test =
-      loader_options(spec, {.per_replica = 7, .replicas = replicas, .global = 7 * replicas}, rank);
+      loader_options(spec, {.per_replica = 7, .parts = parts, .global = 7 * parts}, rank, replicas);
   test.shuffle = false;
   test.augment.clear();
   ShareLoader loader(dataset.test, test);
@@ -82,7 +84,7 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
   }
   const int rank = group->rank();
   const int replicas = group->size();
-  const BatchPlan plan = resolve_batch(spec, replicas);
+  const BatchPlan plan = resolve_batch(spec, spec.strategy.virtual_replicas.value_or(replicas));
   const LearningRate rate = resolve_learning_rate(spec.train, plan.global, {1, steps});
   const auto strategy = build(spec, dataset, std::move(group), begun);
   MetricSums trained;
@@ -91,7 +93,7 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
   } else {
     strategy->restore_variables(rank == 0 ? *from : CollectedVariables(), first);  // rank 0's counts
   }
-  ShareLoader loader(dataset.train, loader_options(spec, plan, rank));
+  ShareLoader loader(dataset.train, loader_options(spec, plan, rank, replicas));
   int step = 0;
   for (int epoch = 0; step < steps; ++epoch) {
     loader.start_epoch(epoch);

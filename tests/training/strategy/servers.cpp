@@ -33,7 +33,7 @@ WorkerResult train_worker(const JobSpec& spec, const Dataset& dataset, const Ser
   if (steps_before != first) throw std::runtime_error("it goes on elsewhere");
   LoaderOptions options;
   options.plan = resolve_batch(spec, spec.strategy.workers);
-  options.rank = worker;
+  options.own = {worker, worker + 1};
   options.seed = static_cast<uint64_t>(spec.seed);
   options.format.dtype = dtype_from_name(spec.model.dtype);
   ShareLoader loader(dataset.train, options);

@@ -1,0 +1,108 @@
+#include "comm/replica_tree.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+Range first_half(Range node) {
+  const auto below = std::bit_floor(static_cast<uint64_t>(node.size() - 1));
+  return {node.begin, node.begin + static_cast<int64_t>(below)};
+}
+
+Range second_half(Range node) { return {first_half(node).end, node.end}; }
+
+void add_largest(Range node, Range own, std::vector<Range>& nodes) {
+  if (node.end <= own.begin || own.end <= node.begin) return;
+  if (own.begin <= node.begin && node.end <= own.end) return nodes.push_back(node);
+  add_largest(first_half(node), own, nodes);
+  add_largest(second_half(node), own, nodes);
+}
+
+constexpr size_t kSummedAtOnce = 1024;  // elements; the sums of a block stay in the first-level cache
+
+template <typename T>
+class TreeSum {
+ public:
+  TreeSum(Range root, const std::vector<NodeSum>& inputs) : root_(root), inputs_(inputs) {
+    const size_t levels = static_cast<size_t>(std::bit_width(static_cast<uint64_t>(root.size())));
+    scratch_.resize((levels + 1) * kSummedAtOnce);
+  }
+
+  void write(std::byte* output, size_t count) {
+    T* const out = reinterpret_cast<T*>(output);
+    for (size_t begin = 0; begin < count; begin += kSummedAtOnce) {
+      begin_ = begin;
+      length_ = std::min(kSummedAtOnce, count - begin);
+      next_ = 0;
+      std::copy_n(sum(root_, scratch_.data()), length_, out + begin);
+    }
+  }
+
+ private:
+  // The block of this node's sum: in its input, or made in `scratch`.
+  const T* sum(Range node, T* scratch) {
+    const NodeSum& input = inputs_[next_];
+    if (input.node == node) {
+      ++next_;
+      return reinterpret_cast<const T*>(input.numbers) + begin_;
+    }
+    const T* const first = sum(first_half(node), scratch);
+    const T* const second = sum(second_half(node), scratch + kSummedAtOnce);
+    for (size_t i = 0; i < length_; ++i) scratch[i] = first[i] + second[i];
+    return scratch;
+  }
+
+  Range root_;
+  const std::vector<NodeSum>& inputs_;
+  std::vector<T> scratch_;
+  size_t begin_ = 0, length_ = 0, next_ = 0;
+};
+
+at::Tensor sum_of_node(const at::Tensor& rows, Range node) {
+  if (node.size() == 1) return rows[node.begin].clone();
+  return sum_of_node(rows, first_half(node)).add_(sum_of_node(rows, second_half(node)));
+}
+
+}  // namespace
+
+std::vector<Range> largest_nodes(Range own, int64_t count) {
+  std::vector<Range> nodes;
+  if (own.size() > 0) add_largest({0, count}, own, nodes);
+  return nodes;
+}
+
+void sum_nodes(at::ScalarType type, Range root, const std::vector<NodeSum>& inputs, std::byte* output,
+               size_t count) {
+  if (type == at::kFloat) return TreeSum<float>(root, inputs).write(output, count);
+  if (type == at::kDouble) return TreeSum<double>(root, inputs).write(output, count);
+  throw Error(ExitCode::kBug, std::string("virtual replicas are not summed in ") + c10::toString(type));
+}
+
+at::Tensor sum_of_rows(const at::Tensor& rows) { return sum_of_node(rows, {0, rows.size(0)}); }
+
+ReplicaAdder::ReplicaAdder(const VirtualReplicas& replicas)
+    : nodes_(largest_nodes(replicas.own, replicas.count)), places_(nodes_.size()) {
+  for (size_t i = 0; i < nodes_.size(); ++i) add(nodes_[i], i);
+}
+
+// The sum of the first half grows in the node's place, that of the second half in another one. A single
+// virtual replica needs no other place: it is added at once.
+void ReplicaAdder::add(Range node, size_t place) {
+  if (node.size() == 1) return steps_.push_back({.place = place});
+  add(first_half(node), place);
+  const Range second = second_half(node);
+  if (second.size() == 1) return steps_.push_back({.place = place, .adds = true});
+  // One for each size, rounded to a power of two: the halves within it are smaller.
+  const size_t free = nodes_.size() + static_cast<size_t>(std::bit_width(static_cast<uint64_t>(second.size()))) - 2;
+  places_ = std::max(places_, free + 1);
+  add(second, free);
+  steps_.back().then.push_back({.to = place, .from = free});
+}
+
+}  // namespace dtrain
