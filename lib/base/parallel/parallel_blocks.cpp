@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "parallel/thread_team.h"
 
@@ -23,8 +24,20 @@ void omp_set_num_threads(int threads);
 
 namespace dtrain {
 
-void compute_with(int threads) {
-  at::set_num_threads(threads);
+namespace {
+
+int threads_of_team = 0;  // 0: as many as LibTorch has
+thread_local bool computes_alone = false;
+
+}  // namespace
+
+int computing_threads() {
+  return threads_of_team > 0 && !computes_alone ? threads_of_team : at::get_num_threads();
+}
+
+void compute_with(int threads, int of_libtorch) {
+  at::set_num_threads(of_libtorch);
+  threads_of_team = threads == of_libtorch ? 0 : threads;
   ThreadTeam::own().end();  // threads that are there already keep to the cores that they have
   cpu_set_t cores;
   const bool known = ::sched_getaffinity(0, sizeof cores, &cores) == 0;
@@ -39,19 +52,21 @@ void compute_with(int threads) {
 }
 
 // at::set_num_threads() would be for threads that start later, too.
-ComputesAlone::ComputesAlone() : threads_(at::get_num_threads()) {
+ComputesAlone::ComputesAlone()
+    : threads_(at::get_num_threads()), was_alone_(std::exchange(computes_alone, true)) {
   omp_set_num_threads(1);
   if (MKL_Set_Num_Threads_Local != nullptr) of_mkl_ = MKL_Set_Num_Threads_Local(1);
 }
 
 ComputesAlone::~ComputesAlone() {
+  computes_alone = was_alone_;
   omp_set_num_threads(threads_);
   if (MKL_Set_Num_Threads_Local != nullptr) MKL_Set_Num_Threads_Local(of_mkl_);
 }
 
 void run_ranges(int64_t count, int64_t grain, c10::function_ref<void(int64_t, int64_t)> work) {
   if (count <= 0) return;
-  const int threads = at::get_num_threads();
+  const int threads = computing_threads();
   if (count <= grain || threads == 1 || at::in_parallel_region()) {
     const at::internal::ThreadIdGuard number(0);
     const c10::ParallelGuard in_parallel(true);

@@ -10,12 +10,17 @@ namespace dtrain {
 // A grain for loops that do next to nothing with each number: fewer are not worth a second thread.
 constexpr int64_t kNumbersATask = 1 << 14;
 
-// From now on LibTorch, and what is below, computes with this many threads: each on the cores that the
-// calling thread may use, and without denormal numbers.
-void compute_with(int threads);
+// From now on what is below computes with `threads` threads, and LibTorch's own functions with `of_libtorch`,
+// on whose number their last bits depend: each on the cores that the calling thread may use, and without
+// denormal numbers.
+void compute_with(int threads, int of_libtorch);
+inline void compute_with(int threads) { compute_with(threads, threads); }
 
-// While it lives, LibTorch, and MKL within it, compute in this thread what this thread asks for, with no
-// other.
+// How many threads run_ranges() has: at::get_thread_num() is less than that in them.
+int computing_threads();
+
+// While it lives, LibTorch, and MKL within it, and what is below compute in this thread what this thread asks
+// for, with no other.
 class ComputesAlone {
  public:
   ComputesAlone();
@@ -25,11 +30,12 @@ class ComputesAlone {
 
  private:
   int threads_;  // before
+  bool was_alone_;
   int of_mkl_ = 0;
 };
 
 // Calls work(begin, end) for ranges that make up [0, count), in the ThreadTeam of this thread: as many as
-// LibTorch has threads, or fewer if a range would be shorter than `grain`. Who is free takes the next range.
+// computing_threads(), or fewer if a range would be shorter than `grain`. Who is free takes the next range.
 // Within a range that runs beside others, its thread does all, and so do LibTorch's functions.
 // at::get_thread_num() numbers the threads.
 void run_ranges(int64_t count, int64_t grain, c10::function_ref<void(int64_t begin, int64_t end)> work);

@@ -292,7 +292,7 @@ bool is_profitable(const WinogradConv& conv) {
 int64_t winograd_scratch(const WinogradConv& conv) {
   const int64_t kernels = 2 * kPlaces * conv.channels * conv.filters;
   const int64_t transposed = tiles_at_once(conv) * conv.filters;
-  return kernels + transposed + at::get_num_threads() * numbers_of_thread(conv);
+  return kernels + transposed + computing_threads() * numbers_of_thread(conv);
 }
 
 void winograd_forward(const WinogradConv& conv, const float* input, const float* weight, const float* bias,

@@ -391,8 +391,8 @@ double RunPlan::learning_rate_at(int64_t step) const {
 PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launched& launched) {
   if (!spec.ok()) return {{}, spec.problems};
   LoadedSpec loaded = spec;  // gets the problems, and the strategy that takes the place of tpu
-  const bool is_virtual = spec.spec.strategy.virtual_replicas.has_value();
-  if (is_virtual && spec.spec.strategy.devices.front() == "auto") loaded.spec.strategy.devices = {"cpu"};
+  if (spec.spec.strategy.virtual_replicas && spec.spec.strategy.devices.front() == "auto")
+    loaded.spec.strategy.devices = {"cpu"};
   JobPlan plan;
   HostDevices host = find_devices(loaded.spec);
   const bool by_plugin = loaded.spec.uses_plugin();
@@ -464,7 +464,6 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
       add_run(RunKind::kOverhead, strategy.kind, 1);
   }
   std::rotate(plan.runs.begin(), plan.runs.begin() + 1, plan.runs.end());
-  if (is_virtual && !spec.spec.strategy.threads_per_replica && loaded.ok()) fix_threads(plan);
   return {std::move(plan), std::move(loaded.problems)};
 }
 

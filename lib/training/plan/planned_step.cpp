@@ -55,17 +55,6 @@ std::string arithmetic_of(const JobPlan& job, const RunPlan& run, const PhasePla
   return job.device_of(0) == "cpu" ? execution + ", " + products_in_use() : execution;
 }
 
-void fix_threads(JobPlan& job) {
-  const auto depends_on_threads = [&](const RunPlan& run) {
-    return std::any_of(run.phases.begin(), run.phases.end(), [&](const PhasePlan& phase) {
-      return phase.features.layers > 0 || planned_step(job, run, phase).execution == "eager";
-    });
-  };
-  if (!std::any_of(job.runs.begin(), job.runs.end(), depends_on_threads)) return;
-  job.spec.strategy.threads_per_replica = 1;
-  for (RunPlan& run : job.runs) run.threads_per_replica = 1;
-}
-
 namespace {
 
 using nlohmann::ordered_json;

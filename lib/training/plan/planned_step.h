@@ -27,11 +27,6 @@ PlannedStep planned_step(const JobPlan& job, const RunPlan& run);
 // matrix products (kernels/products.h). "compiled, brgemm"
 std::string arithmetic_of(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
 
-// For virtual replicas, whose bits must not depend on how many threads a replica has: gives each one thread if
-// the job computes any step or features by LibTorch's operations. Compiled steps have the same bits with any
-// number.
-void fix_threads(JobPlan& job);
-
 // The form of a phase's programs as a plugin runs them: for so many devices as the run has replicas, each
 // with a replica's batch, with the examples that stay on the devices, and several steps in a call. Throws
 // Error(kUsage) if the pictures or classes have to be counted first.

@@ -138,6 +138,19 @@ TEST_CASE("threads that are there already compute without denormal numbers, as t
   CHECK(denormals() == 3);
 }
 
+TEST_CASE("LibTorch may have fewer threads than ranges, within which no further threads are used") {
+  const WithThreads with_threads(1);
+  compute_with(3, /*of_libtorch=*/1);
+  CHECK(computing_threads() == 3);
+  CHECK(at::get_num_threads() == 1);
+  CHECK(Called(60, 1).ranges == 3);
+  std::atomic<int> ranges = 0;
+  run_blocks(6, [&](int64_t) { ranges += Called(60, 1).ranges; });
+  CHECK(ranges == 6);
+  compute_with(1);
+  CHECK(computing_threads() == 1);
+}
+
 TEST_CASE("what a thread throws reaches the caller when all have ended") {
   const WithThreads with_threads(GENERATE(1, 3));
   std::atomic<int> others = 0;
