@@ -29,6 +29,12 @@ size_t bytes_of(const std::vector<at::Tensor>& parameters) {
   return bytes;
 }
 
+void copy_numbers(std::byte* to, const std::byte* from, size_t bytes) {
+  run_ranges(static_cast<int64_t>(bytes), kNumbersATask * 4, [&](int64_t begin, int64_t end) {
+    std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
+  });
+}
+
 template <typename T>
 void add_typed(std::byte* to, const std::byte* from, size_t bytes) {
   T* const sums = reinterpret_cast<T*>(to);
@@ -148,7 +154,7 @@ class ShardedReducer : public GradientReducer {
       if (step.adds) {
         add_numbers(type(), place, data_of(local), local.nbytes());
       } else if (data_of(local) != place) {
-        std::memcpy(place, local.const_data_ptr(), local.nbytes());
+        copy_numbers(place, data_of(local), local.nbytes());
       }
       place += whole_lines(local.nbytes());
     }

@@ -11,17 +11,25 @@
 namespace dtrain {
 namespace {
 
-at::Tensor generator_state() {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard lock(generator.mutex());
-  return generator.get_state();
+// Copies all that decides what a generator draws next. get_state() and set_state() take a hundred times as long.
+void copy_state(const at::Generator& from, const at::Generator& to) {
+  auto* const source = from.get<at::CPUGeneratorImpl>();
+  auto* const target = to.get<at::CPUGeneratorImpl>();
+  target->set_engine(source->engine());
+  target->set_next_float_normal_sample(source->next_float_normal_sample());
+  target->set_next_double_normal_sample(source->next_double_normal_sample());
 }
 
-void load_generator(const at::Tensor& state) {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard lock(generator.mutex());
-  generator.set_state(state);
-}
+// The one that LibTorch's operations draw from.
+class GeneratorInUse {
+ public:
+  void save(const at::Generator& to) const { copy_state(generator_, to); }
+  void load(const at::Generator& from) const { copy_state(from, generator_); }
+
+ private:
+  at::Generator generator_ = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock_{generator_.mutex()};
+};
 
 std::vector<at::Tensor> copies_of_buffers(const Model& model) {
   std::vector<at::Tensor> copies;
@@ -59,14 +67,13 @@ ReplicaStates::ReplicaStates(Model& model, const VirtualReplicas& replicas, bool
       replicas_(replicas),
       are_virtual_(are_virtual),
       states_(static_cast<size_t>(replicas.own.size())) {
-  if (!are_virtual_) return;
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard lock(generator.mutex());
-  for (size_t i = count(); i-- > 0;) {  // ends with the one in use
-    generator.set_current_seed(
-        derive_seed(seed, SeedPurpose::kReplica, static_cast<uint64_t>(replicas.own.begin) + i));
-    states_[i].generator = generator.get_state();
+  const GeneratorInUse in_use;
+  for (size_t i = 0; i < count(); ++i) {
+    const auto number = static_cast<uint64_t>(replicas.own.begin) + i;
+    states_[i].generator =
+        at::make_generator<at::CPUGeneratorImpl>(derive_seed(seed, SeedPurpose::kReplica, number));
   }
+  if (are_virtual_) in_use.load(states_[used_].generator);
   begin();
 }
 
@@ -81,9 +88,10 @@ void ReplicaStates::use(size_t number) {
   State& state = states_[number];
   if (number != used_) {
     State& last = states_[used_];
-    last.generator = generator_state();
+    const GeneratorInUse in_use;
+    in_use.save(last.generator);
+    in_use.load(state.generator);
     if (!has_mean_) last.buffers = copies_of_buffers(model_);
-    load_generator(state.generator);
   }
   if (number != used_ || has_mean_) load_buffers(model_, state.buffers);
   used_ = number;
@@ -112,7 +120,8 @@ at::Tensor ReplicaStates::sum(ProcessGroup& group, const at::Tensor& rows) const
 
 at::Tensor ReplicaStates::generators() const {
   std::vector<at::Tensor> rows;
-  for (size_t i = 0; i < count(); ++i) rows.push_back(i == used_ ? generator_state() : states_[i].generator);
+  GeneratorInUse().save(states_[used_].generator);
+  for (const State& state : states_) rows.push_back(state.generator.get_state());
   return at::stack(rows);
 }
 
@@ -129,8 +138,9 @@ std::vector<at::Tensor> ReplicaStates::buffers() const {
 }
 
 void ReplicaStates::set_generator(size_t number, const at::Tensor& state) {
-  if (number == used_) load_generator(state);
-  states_[number].generator = state;
+  at::Generator generator = states_[number].generator;
+  generator.set_state(state);
+  if (number == used_) GeneratorInUse().load(generator);
 }
 
 void ReplicaStates::set_buffers(size_t number, const std::vector<at::Tensor>& buffers) {

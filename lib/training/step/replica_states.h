@@ -1,6 +1,7 @@
 // What a replica keeps for each of the virtual replicas that it computes, and what all of them have together.
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -54,7 +55,7 @@ class ReplicaStates {
 
  private:
   struct State {
-    at::Tensor generator;
+    at::Generator generator;
     std::vector<at::Tensor> buffers;
   };
 
