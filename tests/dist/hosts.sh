@@ -118,6 +118,22 @@ test_equivalence() { # test_equivalence HOSTS
   (($(nproc) < 2)) || claim "TF_CONFIG, $1 hosts: counts the processes of one host" lacks "$work/tf-${hosts[0]}.out" "processes share"
 }
 
+# With virtual replicas, the bytes do not depend on where and how many they are.
+test_virtual_replicas() {
+  local options=(--set strategy.virtual_replicas=8 --set model.dtype=float32 --set train.epochs=2) hosts
+  new_job
+  start one red "$program" run "$work/job.yaml" --run-dir "$work/virtual1" "${options[@]}" --set strategy.kind=one_device
+  claim "virtual replicas, one replica: ends well" ends 0 "$last"
+  for hosts in 2 3; do
+    new_job
+    start many red "${launch_ssh[@]}" --hosts "$(IFS=, && echo "${names[*]:0:$hosts}")" "$work/job.yaml" \
+      --run-dir "$work/virtual$hosts" "${options[@]}" --set "strategy.replicas=$((2 * hosts))"
+    claim "virtual replicas, $hosts hosts: ends well" ends 0 "$last"
+    claim "virtual replicas, $hosts hosts: the same bytes" test "$(weights "virtual$hosts")" = "$(weights virtual1)"
+  done
+  claim "virtual replicas: there are weights" test -s "$(echo "$work"/virtual1/checkpoints/step-*/model.safetensors)"
+}
+
 # Processes of one host, and ranks that go round the hosts.
 test_mpirun_by_hand() {
   new_job
@@ -483,7 +499,7 @@ echo "$token" >"$work/token"
 make_network
 on red "$program" run "$work/job.yaml" --run-dir "$work/reference" --set strategy.kind=one_device >"$work/reference.out" 2>&1
 claim "the reference runs" losses reference >/dev/null
-parts=(doctor "equivalence 2" mpirun_by_hand pictures "equivalence 3" wrong_spec refusals strangers stop install pods
+parts=(doctor "equivalence 2" virtual_replicas mpirun_by_hand pictures "equivalence 3" wrong_spec refusals strangers stop install pods
   slurm servers lost_hosts)
 for part in "${parts[@]}"; do
   read -r name argument <<<"$part"

@@ -1,0 +1,183 @@
+// strategy.virtual_replicas: the same bytes with any number of replicas, however they are joined, through kills
+// and resumes.
+#include <fmt/format.h>
+
+#include <csignal>
+
+#include "catch.h"
+#include "hosts.h"
+#include "resumable.h"
+
+namespace dtrain {
+namespace {
+
+const std::string kSmallImages =
+    "data: {dataset: synthetic, train_examples: 200, test_examples: 50, shape: [1, 12, 12], classes: 4";
+
+// Each draws, remembers or adds up something of its own. The last step of an epoch has a part without examples.
+std::vector<std::pair<std::string, std::string>> cases() {
+  return {
+      {"dense layers with clipping and averages",
+       kSmallImages + "}\nmodel: {kind: mlp, hidden: [200, 50]}\n"
+                      "train: {epochs: 3, clip_norm: 0.5, ema: {decay: 0.9}, "
+                      "optimizer: {kind: sgd, learning_rate: 0.1, momentum: 0.9}}\n"},
+      {"convolutions with dropout",
+       kSmallImages + "}\nmodel: {kind: cnn, filters: [8, 16], hidden: [32], dropout: 0.3}\n"
+                      "train: {epochs: 3, optimizer: {kind: adam}}\n"},
+      {"a residual network with batch_norm, augmentation and mixup",
+       kSmallImages + ", augment: [{kind: random_crop, padding: 1}, {kind: mixup, alpha: 0.3}]}\n"
+                      "model: {kind: cifar_resnet, depth: 20}\n"
+                      "train: {epochs: 1, optimizer: {kind: adamw, learning_rate: 0.002}}\n"},
+      {"phases, the first from kept features",
+       kSmallImages + "}\nmodel: {kind: cifar_resnet, depth: 20, include_top: false}\n"
+                      "phases:\n  - {trainable: head, epochs: 2, learning_rate: 0.01}\n"
+                      "  - {trainable: all, epochs: 1, learning_rate: 0.001}\n"},
+      {"eager steps",
+       kSmallImages + "}\nmodel: {kind: cnn, filters: [8], hidden: [16], dropout: 0.3}\n"
+                      "train: {epochs: 2, step: eager, optimizer: {kind: rmsprop}}\n"},
+  };
+}
+
+const char* const kRest = R"(name: virtual
+strategy: {kind: mirrored, virtual_replicas: 8}
+batch: {per_replica: 2}
+checkpoint: {final: true}
+metrics: {every_steps: 5}
+)";
+
+Arguments replicas(int count) { return Job::set({fmt::format("strategy.replicas={}", count)}); }
+
+// What training adds up, without what tells of replicas and times.
+std::vector<std::string> sums_of(const Job& job) {
+  std::vector<std::string> sums;
+  for (const char* kind : {"step", "epoch", "eval"}) {
+    for (const Event& event : job.events(kind, "distributed")) {
+      Event kept;
+      for (const char* name : {"event", "step", "epoch", "loss", "accuracy", "gradient_norm", "macro_f1"}) {
+        if (event.contains(name)) kept[name] = event[name];
+      }
+      sums.push_back(event_text(kept));
+    }
+  }
+  return sums;
+}
+
+// All numbers for one of the cases, and for the others those that leave a replica with parts of several nodes.
+std::vector<int> many_of(const std::string& name) {
+  return name == cases().front().first ? std::vector<int>{2, 3, 4, 7} : std::vector<int>{3, 7};
+}
+
+void check_same(const Job& job, const Job& other) {
+  CHECK(result_of(job) == result_of(other));
+  CHECK(sums_of(job) == sums_of(other));
+}
+
+TEST_CASE("any number of replicas comes to the same bytes, however they are joined") {
+  for (const auto& [name, own] : cases()) {
+    INFO(name);
+    const std::string spec = kRest + own;
+    const Job one(spec);
+    require_done(run_program(one.run(replicas(1))));
+    REQUIRE(sums_of(one).size() >= 5);
+    for (const int count : many_of(name)) {
+      INFO(count << " replicas");
+      const Job many(spec);
+      require_done(run_program(many.run(replicas(count))));
+      check_same(many, one);
+    }
+    const std::vector<std::pair<int, Arguments>> joined = {
+        {3, Job::set({"strategy.communication=gloo"})},
+        {2, Job::set({"strategy.kind=central_storage"})},
+        {1, Job::set({"strategy.threads_per_replica=3"})},
+    };
+    for (const auto& [count, how] : joined) {
+      INFO(how.back());
+      const Job many(spec);
+      require_done(run_program(many.run(replicas(count) + how)));
+      check_same(many, one);
+    }
+  }
+}
+
+TEST_CASE("replicas on two and three hosts come to the same bytes") {
+  for (const auto& [name, own] : cases()) {
+    INFO(name);
+    const std::string spec = kRest + own;
+    const Job one(spec);
+    require_done(run_program(one.run(replicas(1))));
+    const bool all = name == cases().front().first;
+    for (const auto& [count, on_hosts] : {std::pair(4, 2), {3, 3}, {2, 2}}) {
+      if (!all && count != 4) continue;
+      INFO(count << " replicas on " << on_hosts << " hosts");
+      const Job many(spec);
+      Hosts hosts(many, on_hosts);
+      for (int host = on_hosts - 1; host >= 0; --host) hosts.start(host, replicas(count));
+      for (int host = 0; host < on_hosts; ++host) require_done(hosts.wait(host));
+      check_same(many, one);
+    }
+  }
+}
+
+std::string long_spec() {
+  std::string spec = kResumableSpec;
+  const std::string before = "{kind: mirrored, replicas: 2, threads_per_replica: 1}";
+  spec.replace(spec.find(before), before.size(), "{kind: mirrored, virtual_replicas: 8}");
+  return spec;
+}
+
+const Job& long_run() {
+  static const Job job(long_spec());
+  static const Finished run = run_program(job.run(replicas(1)));
+  require_done(run);
+  return job;
+}
+
+TEST_CASE("a job that is stopped goes on with another number of replicas, to the same bytes") {
+  const Job job(long_spec());
+  const auto resume = [&](int count) {
+    return Arguments{"run", "--resume", job.run_folder().string()} + replicas(count);
+  };
+  {
+    Program program(job.run(replicas(3)));
+    wait_for_checkpoint(job, 100);
+    program.send(SIGTERM);
+    CHECK(program.wait().exit_code == 75);
+  }
+  {
+    Program program(resume(2));
+    wait_for_checkpoint(job, 400);
+    program.send(SIGKILL);
+    program.wait();
+    CHECK(job.is_gone());
+  }
+  require_done(run_program(resume(4)));
+  CHECK(result_of(job) == result_of(long_run()));
+}
+
+TEST_CASE("a killed replica is replaced, to the bytes of one replica") {
+  const Job job(long_spec());
+  Program program(job.run(replicas(3)));
+  wait_for_checkpoint(job, 100);
+  ::kill(job.wait_for_replica(2).process, SIGKILL);
+  require_done(program.wait());
+  CHECK(job.events("restart", "distributed").size() == 1);
+  CHECK(result_of(job) == result_of(long_run()));
+}
+
+TEST_CASE("a job goes on without a lost host, to the same bytes") {
+  const Job job(long_spec());
+  Hosts hosts(job, 3);
+  const Arguments fewer = Job::set({"network.rendezvous_timeout_seconds=3", "restarts.min_replicas=2"});
+  for (int host = 2; host >= 0; --host) hosts.start(host, replicas(3) + fewer);
+  wait_for_checkpoint(job, 100);
+  hosts.program(1).send(SIGKILL);
+  const Finished first = hosts.wait(0);
+  require_done(first);
+  require_done(hosts.wait(2));
+  CHECK_THAT(first.errors, ContainsSubstring("going on with 2 replicas on 127.0.0.1, 127.0.0.3"));
+  CHECK(job.events("run_start", "distributed").back().at("replicas") == 2);
+  CHECK(result_of(job) == result_of(long_run()));
+}
+
+}  // namespace
+}  // namespace dtrain
