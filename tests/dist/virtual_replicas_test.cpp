@@ -1,5 +1,5 @@
-// strategy.virtual_replicas: the same bytes with any number of replicas, however they are joined, through kills
-// and resumes.
+// strategy.virtual_replicas: the same bytes with any number of replicas, however they are joined, through
+// kills and resumes.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -14,7 +14,8 @@ namespace {
 const std::string kSmallImages =
     "data: {dataset: synthetic, train_examples: 200, test_examples: 50, shape: [1, 12, 12], classes: 4";
 
-// Each draws, remembers or adds up something of its own. The last step of an epoch has a part without examples.
+// Each draws, remembers or adds up something of its own. The last step of an epoch has a part without
+// examples.
 std::vector<std::pair<std::string, std::string>> cases() {
   return {
       {"dense layers with clipping and averages",
@@ -32,9 +33,8 @@ std::vector<std::pair<std::string, std::string>> cases() {
        kSmallImages + "}\nmodel: {kind: cifar_resnet, depth: 20, include_top: false}\n"
                       "phases:\n  - {trainable: head, epochs: 2, learning_rate: 0.01}\n"
                       "  - {trainable: all, epochs: 1, learning_rate: 0.001}\n"},
-      {"eager steps",
-       kSmallImages + "}\nmodel: {kind: cnn, filters: [8], hidden: [16], dropout: 0.3}\n"
-                      "train: {epochs: 2, step: eager, optimizer: {kind: rmsprop}}\n"},
+      {"eager steps", kSmallImages + "}\nmodel: {kind: cnn, filters: [8], hidden: [16], dropout: 0.3}\n"
+                                     "train: {epochs: 2, step: eager, optimizer: {kind: rmsprop}}\n"},
   };
 }
 
@@ -62,7 +62,8 @@ std::vector<std::string> sums_of(const Job& job) {
   return sums;
 }
 
-// All numbers for one of the cases, and for the others those that leave a replica with parts of several nodes.
+// All numbers for one of the cases, and for the others those that leave a replica with parts of several
+// nodes.
 std::vector<int> many_of(const std::string& name) {
   return name == cases().front().first ? std::vector<int>{2, 3, 4, 7} : std::vector<int>{3, 7};
 }

@@ -99,7 +99,8 @@ void ReplicaAdder::add(Range node, size_t place) {
   const Range second = second_half(node);
   if (second.size() == 1) return steps_.push_back({.place = place, .adds = true});
   // One for each size, rounded to a power of two: the halves within it are smaller.
-  const size_t free = nodes_.size() + static_cast<size_t>(std::bit_width(static_cast<uint64_t>(second.size()))) - 2;
+  const size_t free =
+      nodes_.size() + static_cast<size_t>(std::bit_width(static_cast<uint64_t>(second.size()))) - 2;
   places_ = std::max(places_, free + 1);
   add(second, free);
   steps_.back().then.push_back({.to = place, .from = free});

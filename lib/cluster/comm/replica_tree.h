@@ -30,8 +30,8 @@ struct NodeSum {
   const std::byte* numbers;
 };
 
-// The sum of node `root` from those of nodes that make it up, in order; each element by itself. The output may
-// be one of the inputs. `type`: float32 or float64; throws Error(kBug) for others.
+// The sum of node `root` from those of nodes that make it up, in order; each element by itself. The output
+// may be one of the inputs. `type`: float32 or float64; throws Error(kBug) for others.
 void sum_nodes(at::ScalarType type, Range root, const std::vector<NodeSum>& inputs, std::byte* output,
                size_t count);
 

@@ -72,7 +72,8 @@ class ReplicaAreas {
   size_t first_of(int rank) const { return first_[static_cast<size_t>(rank)]; }
   // What host `host` makes of them.
   std::vector<Range> roots_of(int host) const {
-    return largest_nodes({replicas_of(host * ranks_).begin, replicas_of((host + 1) * ranks_ - 1).end}, count_);
+    return largest_nodes({replicas_of(host * ranks_).begin, replicas_of((host + 1) * ranks_ - 1).end},
+                         count_);
   }
   const ReducerHosts& hosts() const { return hosts_; }
   bool spans_hosts() const { return hosts_.count > 1; }
@@ -344,8 +345,8 @@ class ShardedReducer : public GradientReducer {
     auto begin = sums.begin();
     const std::vector<Range> nodes = virtual_->roots_of(virtual_->hosts().index);
     for (size_t i = 0; i < nodes.size(); ++i) {
-      const auto end = std::find_if(begin, sums.end(),
-                                    [&](const NodeSum& sum) { return sum.node.begin >= nodes[i].end; });
+      const auto end =
+          std::find_if(begin, sums.end(), [&](const NodeSum& sum) { return sum.node.begin >= nodes[i].end; });
       sum_nodes(type(), nodes[i], {begin, end}, root(i) + piece.offset, count);
       begin = end;
     }
@@ -370,8 +371,7 @@ class ShardedReducer : public GradientReducer {
       group->exchange(roots_here.transpose(0, 1).contiguous().view(-1),
                       std::vector<int64_t>(hosts(), static_cast<int64_t>(roots()) * slice), received.view(-1),
                       received_bytes);
-      for (size_t i = 0; i < sums.size(); ++i)
-        sums[i].numbers = data_of(received) + host_slice_ * i;
+      for (size_t i = 0; i < sums.size(); ++i) sums[i].numbers = data_of(received) + host_slice_ * i;
       const at::Tensor own = at::empty({slice}, at::kByte);
       sum_nodes(type(), virtual_->whole(), sums, data_of(own), host_slice_ / at::elementSize(type()));
       group->gather(own, at::from_blob(sum_over_all(), {count * slice}, at::kByte));
@@ -399,10 +399,11 @@ class ShardedReducer : public GradientReducer {
   std::optional<ReplicaAreas> virtual_;
   std::vector<Piece> pieces_;
   size_t area_bytes_ = 0;
-  size_t host_slice_ = 0;               // bytes
-  SharedSegment segment_;               // segment_bytes()
-  std::vector<at::Tensor> own_memory_;  // of several virtual replicas: the adder's places, then their gradients
-  size_t replica_ = 0;                  // the next to end in this step
+  size_t host_slice_ = 0;  // bytes
+  SharedSegment segment_;  // segment_bytes()
+  std::vector<at::Tensor>
+      own_memory_;      // of several virtual replicas: the adder's places, then their gradients
+  size_t replica_ = 0;  // the next to end in this step
 };
 
 }  // namespace

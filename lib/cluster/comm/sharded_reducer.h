@@ -26,8 +26,8 @@ struct ReducerMeeting {
   std::chrono::milliseconds timeout = {};
 };
 
-// Collective. `on_wait` is called when this rank is about to wait for others. The barrier, which a single rank
-// does not need, and the clock must outlive the reducer.
+// Collective. `on_wait` is called when this rank is about to wait for others. The barrier, which a single
+// rank does not need, and the clock must outlive the reducer.
 std::unique_ptr<GradientReducer> make_sharded_reducer(const std::vector<at::Tensor>& parameters,
                                                       const ReducerOptions& options,
                                                       const ReducerMeeting& meeting, SharedBarrier* barrier,

@@ -72,7 +72,8 @@ class SharedMemoryGroup : public ProcessGroup {
                                                          StepClock& clock) override {
     const std::string name = fmt::format("gradients-{}", reducers_++);
     return make_sharded_reducer(
-        parameters, options, {store_, name, rank_, size_, timeout_}, &barrier_, [this] { notify_wait(); }, clock);
+        parameters, options, {store_, name, rank_, size_, timeout_}, &barrier_, [this] { notify_wait(); },
+        clock);
   }
 
  private:

@@ -36,10 +36,10 @@ BatchPlan resolve_batch(const JobSpec& spec, int64_t parts) {
   if (batch.global) {
     plan.global = *batch.global;
     if (plan.global % passes != 0) {
-      throw FieldError("batch.global",
-                       "{} does not divide into {} x {}; use a multiple of {}, or batch.per_replica",
-                       plan.global, counted(parts, spec.strategy.virtual_replicas ? "virtual replica" : "replica"),
-                       counted(plan.accumulate_steps, "accumulation step"), passes);
+      throw FieldError(
+          "batch.global", "{} does not divide into {} x {}; use a multiple of {}, or batch.per_replica",
+          plan.global, counted(parts, spec.strategy.virtual_replicas ? "virtual replica" : "replica"),
+          counted(plan.accumulate_steps, "accumulation step"), passes);
     }
     plan.per_replica = plan.global / passes;
   } else {

@@ -35,10 +35,12 @@ std::string strategy(const RunStartEvent& start) {
 
 // The global batch and what it is made of: factors of 1 are left out.
 std::string global_batch(const RunStartEvent& start) {
-  const bool many = start.replicas != 1, accumulates = start.accumulate_steps.value_or(1) != 1;
+  const std::optional<int64_t> parts = start.virtual_replicas ? start.virtual_replicas : start.replicas;
+  const bool many = parts != 1, accumulates = start.accumulate_steps.value_or(1) != 1;
   std::string text = show_count(start.global_batch);
   if (many || accumulates) text += " = " + show_count(start.per_replica_batch);
-  if (many) text += " per replica x " + show_counted(start.replicas, "replica");
+  if (many)
+    text += " per replica x " + show_counted(parts, start.virtual_replicas ? "virtual replica" : "replica");
   if (accumulates) text += " x " + show_counted(start.accumulate_steps, "accumulation step");
   return text;
 }

@@ -53,14 +53,15 @@ const EventTable<RunStartEvent> RunStartEvent::table = {
      {FIELD(strategy), "", "[how it is distributed](strategies.md)"},
      {FIELD(strategy_fallback), "", "the reason why `strategy` replaces `tpu`", "when it does"},
      {FIELD(replicas), "", "with `parameter_server`: workers"},
+     {FIELD(virtual_replicas), "", "`strategy.virtual_replicas`", "when it is set"},
      {FIELD(devices), "", "one entry for each replica"},
      {FIELD(servers), "processes", "that hold the variables", "with `parameter_server`"},
      {FIELD(max_staleness), "updates", "the bound of the staleness",
       "with `parameter_server` and if there is a bound"},
      {FIELD(threads_per_replica), "threads", ""},
      {FIELD(global_batch), "examples",
-      "of one optimizer step: `per_replica_batch` x `replicas` x `accumulate_steps`; with "
-      "`parameter_server`, of one step of every worker"},
+      "of one optimizer step: `per_replica_batch` x `replicas` (or `virtual_replicas`) x `accumulate_steps`; "
+      "with `parameter_server`, of one step of every worker"},
      {FIELD(per_replica_batch), "examples", ""},
      {FIELD(accumulate_steps), "micro-batches", ""},
      {FIELD(learning_rate), "", "after scaling"},

@@ -82,7 +82,7 @@ struct RestartCost {
 
 struct RunStartEvent : EventHead {
   std::optional<std::string> name, folder, strategy, strategy_fallback;
-  std::optional<int64_t> replicas;
+  std::optional<int64_t> replicas, virtual_replicas;
   std::optional<std::vector<std::string>> devices;
   std::optional<int64_t> servers, max_staleness, threads_per_replica, global_batch, per_replica_batch,
       accumulate_steps;

@@ -117,6 +117,7 @@ void RunReporter::on_run_start(int64_t step) {
   start.name = job_.spec.name;
   start.strategy = run_.strategy;
   start.replicas = run_.replicas;
+  if (run_.virtual_replicas > 0) start.virtual_replicas = run_.virtual_replicas;
   start.devices = device_names(job_, run_.replicas);
   if (run_.is_asynchronous()) {
     start.servers = run_.servers;

@@ -28,7 +28,8 @@ JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hos
   if (replicas < *job.spec.restarts.min_replicas)
     refuse(fmt::format("{} would be left, and restarts.min_replicas is {}", counted(replicas, "replica"),
                        *job.spec.restarts.min_replicas));
-  const bool is_virtual = run.virtual_replicas > 0;  // then replicas take other shares, and nothing else changes
+  const bool is_virtual =
+      run.virtual_replicas > 0;  // then replicas take other shares, and nothing else changes
   if (!is_virtual && run.batch.global % replicas != 0)
     refuse(fmt::format("{} replicas cannot share the global batch of {} evenly", replicas, run.batch.global));
   std::vector<std::string> overrides = {fmt::format("strategy.replicas={}", replicas)};
@@ -37,7 +38,9 @@ JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hos
     overrides.push_back(fmt::format("batch.per_replica={}", run.batch.per_replica));
   }
   if (!job.spec.hosts.empty()) overrides.push_back(fmt::format("hosts=[{}]", join(hosts)));
-  LoadedSpec spec = parse_spec(print_spec(job.spec), "the job's spec", {overrides, is_virtual ? std::vector<std::string>() : std::vector<std::string>{"batch"}});
+  LoadedSpec spec =
+      parse_spec(print_spec(job.spec), "the job's spec",
+                 {overrides, is_virtual ? std::vector<std::string>() : std::vector<std::string>{"batch"}});
   spec.spec.model.kept_file = job.spec.model.kept_file;
   PlannedJob fewer = plan_job(spec, job.data, {.hosts = count, .by = "the list of hosts left"});
   if (!fewer.ok()) refuse(fewer.problems.front().to_string());

@@ -121,9 +121,10 @@ ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched, cons
   if (strategy_traits(strategy.kind).has_one_replica) return {};
   if (!strategy_traits(strategy.kind).is_synchronous)
     return {strategy.workers, (strategy.workers + strategy.servers + hosts - 1) / hosts};
-  const int64_t most = std::max<int64_t>(1, strategy.virtual_replicas.value_or(kMostAutomaticReplicas) / hosts);
-  const int64_t here = gpus_for(strategy, host).value_or(
-      std::min<int64_t>({available_cores(), kMostAutomaticReplicas, most}));
+  const int64_t most =
+      std::max<int64_t>(1, strategy.virtual_replicas.value_or(kMostAutomaticReplicas) / hosts);
+  const int64_t here =
+      gpus_for(strategy, host).value_or(std::min<int64_t>({available_cores(), kMostAutomaticReplicas, most}));
   const int64_t total = strategy.replicas.value_or(hosts * here);
   check_even_share(loaded, total, hosts);
   return {total, std::max<int64_t>(1, total / hosts), hosts > 1};
@@ -431,8 +432,9 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   const ReplicaCount count = resolve_replicas(loaded, launched, host);
   strategy.replicas = count.total;
   if (loaded.ok() && count.total > strategy.virtual_replicas.value_or(count.total))
-    loaded.refuse("strategy.virtual_replicas", "{} replicas have no part each of {}; start fewer, or raise it",
-                  count.total, *strategy.virtual_replicas);
+    loaded.refuse("strategy.virtual_replicas",
+                  "{} replicas have no part each of {}; start fewer, or raise it", count.total,
+                  *strategy.virtual_replicas);
   plan.devices = assign_devices(plan.spec, count.here, host);
   plan.idle_gpus = idle_gpus(strategy, plan.devices, host);
   // A plugin's programs exchange what they have to.

@@ -39,11 +39,11 @@ const std::string& name_of(RunKind kind);
 struct RunPlan {
   RunKind kind = RunKind::kDistributed;
   std::string strategy;
-  int64_t replicas = 1;         // that train; each a process, or a device of the one process
+  int64_t replicas = 1;          // that train; each a process, or a device of the one process
   int64_t virtual_replicas = 0;  // strategy.virtual_replicas; 0: each replica computes a part of its own
-  int64_t worker_restarts = 0;  // how often a dead worker is started again
-  int64_t servers = 0;          // processes that hold variables; if any, training is asynchronous
-  bool one_process = false;     // a plugin's devices compute the replicas (JobSpec::uses_plugin())
+  int64_t worker_restarts = 0;   // how often a dead worker is started again
+  int64_t servers = 0;           // processes that hold variables; if any, training is asynchronous
+  bool one_process = false;      // a plugin's devices compute the replicas (JobSpec::uses_plugin())
   int64_t threads_per_replica = 1;
   BatchPlan batch;
   std::vector<PhasePlan> phases;  // consecutive; they cover the run. At least one

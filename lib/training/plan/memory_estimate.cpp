@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "compiled/compiled_program.h"
 #include "core/text.h"
@@ -98,6 +99,10 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   estimate.gradients = trained;
   if (shared) estimate.gradients += trained + (one_copy ? 0 : trained / replicas);
   if (!shared && replicas > 1) estimate.gradients += trained;  // in transit
+  if (run.virtual_replicas > 0) {  // those that are not added up yet (comm/replica_tree.h)
+    const auto own = static_cast<uint64_t>((run.virtual_replicas + replicas - 1) / replicas);
+    estimate.gradients += trained * std::bit_width(own - 1);
+  }
   if (!run.is_asynchronous())
     estimate.optimizer = remembered(job.spec.train) * trained / (shared ? replicas : 1);
   if (run.traits().saves && job.spec.checkpoint.saves())

@@ -43,7 +43,6 @@ template <class Run, class Each>
 void each_of_run(Run& run, const Each& each) {
   each("strategy", run.strategy);
   each("replicas", run.replicas);
-  each("virtual_replicas", run.virtual_replicas);
   each("servers", run.servers);
   each("worker_restarts", run.worker_restarts);
   each("threads_per_replica", run.threads_per_replica);
@@ -75,8 +74,7 @@ auto writing_to(ordered_json& document) {
 
 auto reading_from(const json& document) {
   return [&document](const std::string& name, auto& value) {
-    // Plans of earlier runs have none.
-    const bool is_newer = name == "bad_examples" || name == "bad_names" || name == "virtual_replicas";
+    const bool is_newer = name == "bad_examples" || name == "bad_names";  // plans of earlier runs have none
     if (!is_newer || document.contains(name)) document.at(name).get_to(value);
   };
 }
@@ -93,6 +91,7 @@ RunPlan run_from(const json& document, const JobPlan& job) {
   run.kind = kind_from(document.at("run").get<std::string>());
   each_of_run(run, reading_from(document));
   run.one_process = job.spec.uses_plugin();
+  run.virtual_replicas = job.spec.strategy.virtual_replicas.value_or(0);
   run.batch.parts = run.parts();
   JobSpec spec = job.spec;
   spec.strategy.devices = job.devices;  // what auto means

@@ -59,8 +59,8 @@ struct Replica {
 // Before the name of a buffer that each replica has its own values of.
 inline const std::string kReplicaBuffer = "replicas.buffer.";
 
-// Collective; see Strategy::collect_variables(). If the replicas' buffers differ, `model` gets their mean, and
-// `training` keeps each replica's own buffers.
+// Collective; see Strategy::collect_variables(). If the replicas' buffers differ, `model` gets their mean,
+// and `training` keeps each replica's own buffers.
 //
 // `training` contains "optimizer.MEMORY.PARAMETER" for each memory of the optimizer (for example "average")
 // and each trained parameter; "optimizer.steps"; "loss_scale" if there is one; and with one row per replica,

@@ -11,7 +11,8 @@
 namespace dtrain {
 namespace {
 
-// Copies all that decides what a generator draws next. get_state() and set_state() take a hundred times as long.
+// Copies all that decides what a generator draws next. get_state() and set_state() take a hundred times as
+// long.
 void copy_state(const at::Generator& from, const at::Generator& to) {
   auto* const source = from.get<at::CPUGeneratorImpl>();
   auto* const target = to.get<at::CPUGeneratorImpl>();

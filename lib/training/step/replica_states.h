@@ -33,8 +33,8 @@ class ReplicaStates {
   void begin();
   // From now on, the virtual replica with this number among the own ones is in use.
   void use(size_t number);
-  // The model gets buffers that all agree on: the mean of theirs, as in tf.distribute; of counts there is none,
-  // and each keeps its own. Evaluations use the mean; training continues with those of each, so that an
+  // The model gets buffers that all agree on: the mean of theirs, as in tf.distribute; of counts there is
+  // none, and each keeps its own. Evaluations use the mean; training continues with those of each, so that an
   // evaluation changes nothing. Collective.
   void agree(ProcessGroup& group);
   // Ends that.

@@ -32,7 +32,8 @@ void synchronise_statistics(Model& model, ProcessGroup& group, StepClock& clock)
 
 // Those of this rank.
 VirtualReplicas replicas_of(const StrategyParts& parts) {
-  const int64_t count = parts.reducer.virtual_replicas, rank = parts.group->rank(), size = parts.group->size();
+  const int64_t count = parts.reducer.virtual_replicas, rank = parts.group->rank(),
+                size = parts.group->size();
   if (count == 0) return {size, {rank, rank + 1}};
   return {count, share_of({0, count}, rank, size)};
 }
@@ -101,7 +102,8 @@ class Mirrored : public Strategy {
     MetricSums none(objective_->info(), parts_.model->outputs(), device_);
     if (states_.are_virtual()) {
       if (!sums.values().defined()) sums.add_row(std::move(none));
-      sums.values() = states_.sum(*parts_.group, sums.values().expand({static_cast<int64_t>(states_.count()), -1}));
+      sums.values() =
+          states_.sum(*parts_.group, sums.values().expand({static_cast<int64_t>(states_.count()), -1}));
     } else {
       sums.add(none);  // this replica may have had no batches
       parts_.group->all_reduce_sum(sums.values());
@@ -223,14 +225,8 @@ class Mirrored : public Strategy {
   }
 
   Replica replica() {
-    return {*parts_.model,
-            *parts_.group,
-            *reducer_,
-            *optimizer_,
-            device_,
-            parts_.loss_scale.get(),
-            &states_,
-            keeps_copies_ ? &copies_ : nullptr};
+    return {*parts_.model, *parts_.group,           *reducer_, *optimizer_,
+            device_,       parts_.loss_scale.get(), &states_,  keeps_copies_ ? &copies_ : nullptr};
   }
 
   void make_optimizer_of_parts() {

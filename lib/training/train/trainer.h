@@ -132,7 +132,8 @@ class Trainer {
   void refuse_save_requests();
   void save(int64_t epoch);
   [[noreturn]] void leave();
-  // `own` of all replicas, and what the window had before a resume. Collective. Steps that were deferred are made when it returns, and timed.
+  // `own` of all replicas, and what the window had before a resume. Collective. Steps that were deferred are
+  // made when it returns, and timed.
   MetricSums sums_of_all(MetricSums own);
   // The sums over all replicas of the current window, which stays open. Collective.
   MetricSums open_window();

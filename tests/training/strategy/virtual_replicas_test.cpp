@@ -87,7 +87,7 @@ TEST_CASE("any number of replicas trains the same bits, with clipping, averages 
 JobSpec with_batch_norm() {
   JobSpec spec = small_spec();
   spec.model.kind = "layers";
-  spec.model.layers = {conv2d(4), layer("batch_norm"), layer("relu"),       layer("flatten"),
+  spec.model.layers = {conv2d(4), layer("batch_norm"), layer("relu"), layer("flatten"),
                        dense(12), layer("batch_norm"), layer("relu"), dense(5)};
   return spec;
 }
