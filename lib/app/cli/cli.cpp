@@ -88,6 +88,7 @@ CommandLine::CommandLine() {
   add_eval();
   add_predict();
   add_export();
+  add_resize();
   add_compare();
   add_report();
   add_sweep();

@@ -38,6 +38,7 @@ struct CommandLine {
   EvalOptions eval;
   PredictOptions predict;
   ExportOptions exported;
+  ResizeOptions resize;
   CompareOptions compare;
   ReportOptions report;
   std::string shell;
@@ -65,6 +66,7 @@ struct CommandLine {
   void add_eval();
   void add_predict();
   void add_export();
+  void add_resize();
   void add_compare();
   void add_report();
   void add_cache();

@@ -106,6 +106,19 @@ void CommandLine::add_export() {
   command->callback([this] { action = [this] { return export_command(exported); }; });
 }
 
+void CommandLine::add_resize() {
+  CLI::App* command = app.add_subcommand(
+      "resize", "Change the number of replicas of a job while it runs (strategy.virtual_replicas)");
+  add_value(command, "RUN", resize.run, "The folder of the run")->required();
+  add_value(command, "--replicas N", resize.replicas, "The number of replicas from now on")
+      ->check(whole_numbers(1, 1024))
+      ->required();
+  command->footer("The replicas save a checkpoint, and so many go on from it, to the same bytes.\n" +
+                  exit_code_help({{ExitCode::kDone, "the job goes on with so many"},
+                                  {ExitCode::kUsage, "it cannot, or it does not run"}}));
+  command->callback([this] { action = [this] { return resize_command(resize); }; });
+}
+
 void CommandLine::add_compare() {
   CLI::App* command = app.add_subcommand(
       "compare", "Compare runs: what differs in their specs, speed, accuracy, time to accuracy");

@@ -35,6 +35,11 @@ struct RunOptions {
   bool json = false;
 };
 
+struct ResizeOptions {
+  std::string run;
+  int64_t replicas = 1;
+};
+
 struct ReplicaOptions {
   std::string plan;  // the file
   std::string run;
@@ -177,6 +182,7 @@ ExitCode predict_command(const PredictOptions& options);
 ExitCode compare_command(const CompareOptions& options);
 ExitCode report_command(const ReportOptions& options);
 ExitCode export_command(const ExportOptions& options);
+ExitCode resize_command(const ResizeOptions& options);
 ExitCode inspect_command(const std::string& checkpoint, bool json);
 ExitCode sweep_command(const SweepCommandOptions& options);
 ExitCode tune_command(const TuneCommandOptions& options);

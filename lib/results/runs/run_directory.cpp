@@ -104,12 +104,16 @@ fs::path make_given_folder(const fs::path& directory) {
   return path;
 }
 
+// False if another process has it. File systems without locks (some network ones) answer with other errors:
+// there we continue without a lock.
+bool lock(const Descriptor& folder) {
+  return ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
 Descriptor lock_folder(const fs::path& path) {
   Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() < 0) refuse(path, "cannot be the run directory", errno);
-  // File systems without locks (some network ones) answer with other errors: there we continue without a
-  // lock.
-  if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+  if (!lock(folder))
     refuse(path, "another dtrain is using this run directory; choose another with --run-dir");
   return folder;
 }
@@ -244,6 +248,11 @@ void RunDirectory::make_again() {
 
 void RunDirectory::write_summary(const Event& document) const {
   write_file_atomically(path_ / "summary.json", event_text(document, 2) + "\n");
+}
+
+bool is_in_use(const fs::path& run) {
+  const Descriptor folder(::open(run.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return folder.get() >= 0 && !lock(folder);
 }
 
 }  // namespace dtrain

@@ -66,4 +66,7 @@ class RunDirectory {
   Descriptor lock_;  // the locked folder
 };
 
+// Whether a dtrain that is running has the folder.
+bool is_in_use(const std::filesystem::path& run);
+
 }  // namespace dtrain

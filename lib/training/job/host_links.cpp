@@ -13,6 +13,7 @@
 #include "core/text.h"
 #include "host/hosts.h"
 #include "job/host_lines.h"
+#include "job/other_replicas.h"
 #include "job/restarts.h"
 #include "launch/identity.h"
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "checkpoint/checkpoint.h"
 #include "core/clock.h"
@@ -10,6 +11,7 @@
 #include "core/text.h"
 #include "job/host_links.h"
 #include "job/job.h"
+#include "job/other_replicas.h"
 #include "job/restarts.h"
 #include "job/supervise_run.h"
 #include "launch/identity.h"
@@ -69,6 +71,13 @@ class SupervisingLauncher : public RunLauncher {
     RestartPolicy policy(most_restarts(job_, run), job_.spec.restarts.backoff_seconds);
     while (true) {
       SuperviseResult result = attempt(run);
+      if (next_ && result.code == ExitCode::kStopped && stop_signals_received() == signals_before_) {
+        FailedAttempt ended;
+        ended.code = ExitCode::kStopped;
+        ended.error = "dtrain resize: " + next_text();
+        begin_again(ended, /*wait_seconds=*/0);
+        continue;
+      }
       if (result.code == ExitCode::kDone || result.code == ExitCode::kStopped) return result;
       output_.look_for_checkpoints();
       const FailedAttempt failed = failed_attempt(result, output_);
@@ -98,6 +107,7 @@ class SupervisingLauncher : public RunLauncher {
  private:
   // One attempt, on the hosts that are left. Says what it saved when it was stopped.
   SuperviseResult attempt(const RunPlan& run) {
+    if (next_) resized_ = std::exchange(next_, std::nullopt);
     bool saved = false;      // for a stop signal
     std::string last_words;  // of rank 0, when it failed otherwise
     LocalReplicas replicas = local_replicas(run);
@@ -136,20 +146,51 @@ class SupervisingLauncher : public RunLauncher {
 
   SuperviseResult supervise_here(const RunPlan& run, LocalReplicas replicas) {
     const HostedLocalStore hosted = host_local_store(rendezvous_timeout(job_.spec));
-    for (int64_t rank = 0; rank < run.processes(); ++rank)
-      replicas.identities.push_back(local_identity(rank, run.processes(), hosted.name));
-    return supervise_replicas(job_, run, output_.directory(), program_, replicas);
+    const bool can_resize = run.traits().resumes && others_ == nullptr;
+    const JobPlan& plan = can_resize ? this->plan() : job_;
+    const RunPlan& own = can_resize ? plan.distributed_run() : run;
+    if (can_resize) replicas.watching.interrupted = [this] { return resize_if_asked(); };
+    for (int64_t rank = 0; rank < own.processes(); ++rank)
+      replicas.identities.push_back(local_identity(rank, own.processes(), hosted.name));
+    return supervise_replicas(plan, own, output_.directory(), program_, replicas);
   }
 
-  // Takes the output back to where the run restarts. Returns what stopped the job meanwhile.
+  const JobPlan& plan() const { return resized_ ? *resized_ : job_; }
+
+  // Stops the replicas, which then save a checkpoint, if another number of them is asked for and possible.
+  std::optional<SuperviseResult> resize_if_asked() {
+    const std::filesystem::path& folder = output_.directory().path();
+    if (next_ || !is_asked_for_replicas(folder)) return std::nullopt;
+    try {
+      next_ = with_replicas(plan(), take_replicas_asked_for(folder));
+    } catch (const Error& error) {
+      output_.warn(std::string("dtrain resize: ") + error.what());
+      return std::nullopt;
+    }
+    SuperviseResult stop;
+    stop.code = ExitCode::kStopped;
+    return stop;
+  }
+
+  std::string next_text() const {
+    return fmt::format("{} instead of {}", counted(next_->distributed_run().replicas, "replica"),
+                       plan().distributed_run().replicas);
+  }
+
+  // Returns what stopped the job meanwhile.
   std::optional<SuperviseResult> restart(const FailedAttempt& failed, double wait_seconds) {
-    ++restart_;
     if (others_ != nullptr) others_->announce_restart();
-    point_ = restart_point(output_, from_);
     const double end = steady_seconds() + wait_seconds;
     if (others_ != nullptr) others_->meet_again(signals_before_);
-    output_.restart(failed, wait_seconds, point_ ? &*point_ : nullptr);
+    begin_again(failed, wait_seconds);
     return wait_until(end);
+  }
+
+  // Takes the output back to where the run begins again.
+  void begin_again(const FailedAttempt& failed, double wait_seconds) {
+    ++restart_;
+    point_ = restart_point(output_, from_);
+    output_.restart(failed, wait_seconds, point_ ? &*point_ : nullptr);
   }
 
   // What stopped the job while nothing runs: a signal here, or one that another host tells of.
@@ -198,6 +239,8 @@ class SupervisingLauncher : public RunLauncher {
   int signals_before_;
   std::optional<ResumePoint> point_;  // what the next attempt resumes from
   int64_t restart_ = 0;               // how often the run was restarted
+  std::optional<JobPlan> resized_;    // the job with another number of replicas than it began with
+  std::optional<JobPlan> next_;       // what the next attempt makes of it
 };
 
 }  // namespace
