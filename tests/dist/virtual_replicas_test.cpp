@@ -155,6 +155,26 @@ TEST_CASE("a job that is stopped goes on with another number of replicas, to the
   CHECK(result_of(job) == result_of(long_run()));
 }
 
+TEST_CASE("dtrain resize changes the number of replicas while a job runs, to the same bytes") {
+  const Job job(long_spec());
+  Program program(job.run(replicas(2)));
+  wait_for_checkpoint(job, 100);
+  const auto resize = [&](int count) {
+    return run_program({"resize", job.run_folder().string(), "--replicas", std::to_string(count)});
+  };
+  const Finished more = resize(3);
+  require_done(more);
+  CHECK(more.output == job.run_folder().string() + " goes on with 3 replicas (before: 2)\n");
+  CHECK_THAT(resize(9).errors, ContainsSubstring("strategy.virtual_replicas: 8"));
+  require_done(program.wait());
+  CHECK(job.event("restart", "distributed").at("error") == "dtrain resize: 3 replicas instead of 2");
+  CHECK(job.events("run_start", "distributed").back().at("replicas") == 3);
+  CHECK(result_of(job) == result_of(long_run()));
+  CHECK(job.is_gone(0));
+  CHECK_THAT(resize(2).errors, ContainsSubstring("no dtrain runs this job; to go on with another number: "
+                                                 "dtrain run --resume "));
+}
+
 TEST_CASE("a killed replica is replaced, to the bytes of one replica") {
   const Job job(long_spec());
   Program program(job.run(replicas(3)));

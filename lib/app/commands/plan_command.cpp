@@ -63,7 +63,6 @@ Event run_json(const JobPlan& job, const RunPlan& run) {
   return {{"run", run.name()},
           {"strategy", run.strategy},
           {"replicas", run.replicas},
-          {"virtual_replicas", run.virtual_replicas},
           {"servers", run.servers},
           {"threads_per_replica", run.threads_per_replica},
           {"per_replica_batch", run.batch.per_replica},

@@ -119,6 +119,7 @@ std::unique_ptr<GradientReducer> GlooGroup::make_gradient_reducer(const std::vec
   if (options.virtual_replicas > 0) {
     ReducerOptions of_each = options;
     of_each.hosts = {size_, rank_, this};
+    alone_.set_on_wait([this] { notify_wait(); });
     return alone_.make_gradient_reducer(parameters, of_each, clock);
   }
   return make_overlapped_reducer({*this, alone_, group_}, parameters, options, [this] { notify_wait(); });

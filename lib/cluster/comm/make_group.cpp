@@ -60,6 +60,7 @@ class HierarchicalGroup : public ProcessGroup {
       throw Error(ExitCode::kBug, "several hosts do not share variables");
     if (options.virtual_replicas > 0) {
       ReducerOptions of_host = options;
+      inside_->set_on_wait([this] { notify_wait(); });
       of_host.hosts = {size_ / local_size_, rank_ / local_size_, between_.get()};
       return inside_->make_gradient_reducer(parameters, of_host, clock);
     }

@@ -76,7 +76,6 @@ class ReplicaAreas {
                          count_);
   }
   const ReducerHosts& hosts() const { return hosts_; }
-  bool spans_hosts() const { return hosts_.count > 1; }
   Range whole() const { return {0, count_}; }
   const ReplicaAdder& adder() const { return adder_; }
 
@@ -114,9 +113,18 @@ class ShardedReducer : public GradientReducer {
         clock_(clock),
         virtual_(options.virtual_replicas > 0 ? std::optional<ReplicaAreas>(std::in_place, options, meeting)
                                               : std::nullopt),
+        roots_(hosts() > 1 ? virtual_->roots_of(options.hosts.index) : std::vector<Range>()),
         area_bytes_(bytes_of(parameters)),
         host_slice_(whole_lines((area_bytes_ + hosts() - 1) / hosts())),
         segment_(meeting.store, meeting.name, rank_, size_, segment_bytes(), meeting.timeout) {
+    for (const at::Tensor& parameter : parameters) {
+      const at::ScalarType own = parameter.scalar_type();
+      if (virtual_ && (own != type() || (own != at::kFloat && own != at::kDouble)))
+        throw Error(
+            ExitCode::kUsage,
+            "strategy.virtual_replicas takes models whose parameters are all float32, or all float64; "
+            "leave it out");
+    }
     parts_.clear();
     lay_out();
     if (placement_ == Placement::kShared) move_into_shared_memory();
@@ -164,22 +172,7 @@ class ShardedReducer : public GradientReducer {
   }
 
   void finish(const PartsSummed& summed) override {
-    std::vector<at::Tensor> local;
-    for (size_t i = 0; i < parameters_.size() && !virtual_; ++i) local.push_back(local_gradient(i));
-    for (const Piece& piece : pieces_) {
-      if (virtual_) break;
-      std::byte* const from = data_of(local[piece.parameter]) + piece.within;
-      std::byte* const to = gradients(rank_) + piece.offset;
-      if (piece.owner != rank_ && from != to) std::memcpy(to, from, piece.bytes);
-    }
-    on_wait_();
-    wait_for_peers();  // the others' gradients for this rank are there, and all have finished the last step
-    for (const Piece& piece : pieces_) {
-      if (piece.owner != rank_) continue;
-      virtual_ ? sum_virtual(piece) : sum(piece, data_of(local[piece.parameter]) + piece.within);
-    }
-    if (hosts() > 1) sum_over_hosts();
-    replica_ = 0;
+    virtual_ ? sum_replicas() : sum_ranks();
     GradientReducer::finish(summed);
   }
 
@@ -232,14 +225,13 @@ class ShardedReducer : public GradientReducer {
 
   size_t hosts() const { return virtual_ ? static_cast<size_t>(virtual_->hosts().count) : 1; }
   size_t inputs() const { return virtual_ ? virtual_->inputs().size() : static_cast<size_t>(size_); }
-  size_t roots() const { return hosts() > 1 ? virtual_->roots_of(virtual_->hosts().index).size() : 0; }
-  // Of virtual replicas' numbers.
+  // Of virtual replicas' numbers: of all parameters.
   at::ScalarType type() const { return parameters_.empty() ? at::kFloat : parameters_.front().scalar_type(); }
 
   // An area for each input; one for the variables; and with several hosts, larger ones for each root of this
   // host and for the sum over all.
   size_t segment_bytes() const {
-    return area_bytes_ * (inputs() + 1) + (hosts() > 1 ? hosts() * host_slice_ * (roots() + 1) : 0);
+    return area_bytes_ * (inputs() + 1) + (hosts() > 1 ? hosts() * host_slice_ * (roots_.size() + 1) : 0);
   }
 
   void lay_out() {
@@ -306,7 +298,7 @@ class ShardedReducer : public GradientReducer {
   }
   std::byte* variables() const { return area(inputs()); }
   std::byte* root(size_t index) const { return area(inputs() + 1) + hosts() * host_slice_ * index; }
-  std::byte* sum_over_all() const { return root(roots()); }
+  std::byte* sum_over_all() const { return root(roots_.size()); }
 
   // Of the rank's own additions.
   std::byte* place_of(size_t place) const {
@@ -325,6 +317,32 @@ class ShardedReducer : public GradientReducer {
     return gradient.defined() ? gradient.contiguous() : at::zeros_like(parameters_[parameter]).detach();
   }
 
+  void sum_ranks() {
+    std::vector<at::Tensor> local;
+    for (size_t i = 0; i < parameters_.size(); ++i) local.push_back(local_gradient(i));
+    for (const Piece& piece : pieces_) {
+      std::byte* const from = data_of(local[piece.parameter]) + piece.within;
+      std::byte* const to = gradients(rank_) + piece.offset;
+      if (piece.owner != rank_ && from != to) std::memcpy(to, from, piece.bytes);
+    }
+    on_wait_();
+    wait_for_peers();  // the others' gradients for this rank are there, and all have finished the last step
+    for (const Piece& piece : pieces_) {
+      if (piece.owner == rank_) sum(piece, data_of(local[piece.parameter]) + piece.within);
+    }
+  }
+
+  void sum_replicas() {
+    replica_ = 0;
+    on_wait_();
+    wait_for_peers();  // the others' sums are there, and all have finished the last step
+    run_blocks(std::ssize(pieces_), [this](int64_t piece) {
+      if (pieces_[static_cast<size_t>(piece)].owner == rank_)
+        sum_virtual(pieces_[static_cast<size_t>(piece)]);
+    });
+    if (hosts() > 1) sum_over_hosts();
+  }
+
   // Sums in the order of the ranks, so that the same gradients always give the same bits.
   void sum(const Piece& piece, const std::byte* own) {
     std::vector<const std::byte*> inputs;
@@ -336,47 +354,49 @@ class ShardedReducer : public GradientReducer {
   }
 
   // What this host's ranks have of a piece: the sum over all virtual replicas, or the host's roots.
-  void sum_virtual(const Piece& piece) {
-    std::vector<NodeSum> sums;
-    for (size_t i = 0; i < inputs(); ++i) sums.push_back({virtual_->inputs()[i], area(i) + piece.offset});
+  void sum_virtual(const Piece& piece) const {
     const size_t count = piece.bytes / at::elementSize(type());
-    if (hosts() == 1)
-      return sum_nodes(type(), virtual_->whole(), sums, gradients(rank_) + piece.offset, count);
-    auto begin = sums.begin();
-    const std::vector<Range> nodes = virtual_->roots_of(virtual_->hosts().index);
+    const std::vector<Range> nodes = hosts() > 1 ? roots_ : std::vector<Range>{virtual_->whole()};
+    size_t next = 0;
     for (size_t i = 0; i < nodes.size(); ++i) {
-      const auto end =
-          std::find_if(begin, sums.end(), [&](const NodeSum& sum) { return sum.node.begin >= nodes[i].end; });
-      sum_nodes(type(), nodes[i], {begin, end}, root(i) + piece.offset, count);
-      begin = end;
+      std::vector<NodeSum> sums;
+      for (; next < inputs() && virtual_->inputs()[next].end <= nodes[i].end; ++next)
+        sums.push_back({virtual_->inputs()[next], area(next) + piece.offset});
+      sum_nodes(type(), nodes[i], sums, (hosts() > 1 ? root(i) : gradients(rank_)) + piece.offset, count);
     }
   }
 
   // Each host sums a slice of all roots, and gathers the slices of the others.
   void sum_over_hosts() {
     wait_for_peers();  // the roots of this host are complete
-    const auto& [count, index, group] = virtual_->hosts();
-    if (group != nullptr) {
-      const auto slice = static_cast<int64_t>(host_slice_);
-      std::vector<int64_t> received_bytes;
-      std::vector<NodeSum> sums;
-      for (int host = 0; host < count; ++host) {
-        const std::vector<Range> nodes = virtual_->roots_of(host);
-        received_bytes.push_back(std::ssize(nodes) * slice);
-        for (const Range node : nodes) sums.push_back({node, nullptr});
-      }
-      const at::Tensor roots_here =
-          at::from_blob(root(0), {static_cast<int64_t>(roots()), count, slice}, at::kByte);
-      at::Tensor received = at::empty({std::ssize(sums), slice}, at::kByte);
-      group->exchange(roots_here.transpose(0, 1).contiguous().view(-1),
-                      std::vector<int64_t>(hosts(), static_cast<int64_t>(roots()) * slice), received.view(-1),
-                      received_bytes);
-      for (size_t i = 0; i < sums.size(); ++i) sums[i].numbers = data_of(received) + host_slice_ * i;
-      const at::Tensor own = at::empty({slice}, at::kByte);
-      sum_nodes(type(), virtual_->whole(), sums, data_of(own), host_slice_ / at::elementSize(type()));
-      group->gather(own, at::from_blob(sum_over_all(), {count * slice}, at::kByte));
-    }
+    if (virtual_->hosts().group != nullptr) exchange(*virtual_->hosts().group);
     wait_for_peers();
+  }
+
+  void exchange(GlooGroup& group) const {
+    const int64_t slice = static_cast<int64_t>(host_slice_), count = virtual_->hosts().count;
+    std::vector<int64_t> received_bytes;
+    std::vector<NodeSum> sums;
+    for (int host = 0; host < count; ++host) {
+      const std::vector<Range> nodes = virtual_->roots_of(host);
+      received_bytes.push_back(std::ssize(nodes) * slice);
+      for (const Range node : nodes) sums.push_back({node, nullptr});
+    }
+    const at::Tensor here = at::from_blob(root(0), {std::ssize(roots_), count, slice}, at::kByte);
+    at::Tensor received = at::empty({std::ssize(sums), slice}, at::kByte);
+    group.exchange(here.transpose(0, 1).contiguous().view(-1),
+                   std::vector<int64_t>(hosts(), std::ssize(roots_) * slice), received.view(-1),
+                   received_bytes);
+    for (size_t i = 0; i < sums.size(); ++i) sums[i].numbers = data_of(received) + host_slice_ * i;
+    const at::Tensor own = at::empty({slice}, at::kByte);
+    const auto size = static_cast<int64_t>(at::elementSize(type()));
+    run_ranges(slice / size, kNumbersATask, [&](int64_t begin, int64_t end) {
+      std::vector<NodeSum> part = sums;
+      for (NodeSum& sum : part) sum.numbers += begin * size;
+      sum_nodes(type(), virtual_->whole(), part, data_of(own) + begin * size,
+                static_cast<size_t>(end - begin));
+    });
+    group.gather(own, at::from_blob(sum_over_all(), {count * slice}, at::kByte));
   }
 
   void meet() {
@@ -397,6 +417,7 @@ class ShardedReducer : public GradientReducer {
   std::function<void()> on_wait_;
   StepClock& clock_;
   std::optional<ReplicaAreas> virtual_;
+  std::vector<Range> roots_;  // of this host, if there are several: the largest nodes that it has
   std::vector<Piece> pieces_;
   size_t area_bytes_ = 0;
   size_t host_slice_ = 0;  // bytes

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -63,9 +64,9 @@ void SharedSegment::Unmap::operator()(std::byte* data) const { ::munmap(data, by
 
 SharedSegment::SharedSegment(const StorePtr& store, const std::string& name, int rank, int size, size_t bytes,
                              std::chrono::milliseconds timeout)
-    : mapping_(nullptr, Unmap{bytes}) {
+    : mapping_(nullptr, Unmap{std::max<size_t>(1, bytes)}) {
   if (size == 1) {
-    map_alone(bytes);
+    map_alone(std::max<size_t>(1, bytes));
     return;
   }
   with_peer_errors(fmt::format("rank {} sharing memory with {} others", rank, size - 1), [&] {

@@ -118,11 +118,16 @@ void MetricSums::add(const MetricSums& other) {
   settle(kMostPending);
 }
 
-void MetricSums::add_row(MetricSums row) {
-  objective_ = row.objective_;
-  const at::Tensor values = row.values().unsqueeze(0);
-  values_ = values_.defined() ? at::cat({values_, values}) : values;
-  add(counts_, std::move(row.counts_));
+MetricSums MetricSums::rows_of(std::vector<MetricSums> rows) {
+  MetricSums sums;
+  std::vector<at::Tensor> values;
+  for (MetricSums& row : rows) {
+    values.push_back(row.values());
+    add(sums.counts_, std::move(row.counts_));
+  }
+  sums.objective_ = rows.front().objective_;
+  sums.values_ = at::stack(values);
+  return sums;
 }
 
 void MetricSums::add(at::Tensor& to, at::Tensor&& values) {
@@ -143,7 +148,10 @@ Counts MetricSums::counted() const {
   return {counts.size(0), {first, first + counts.numel()}};
 }
 
-double MetricSums::at(int64_t index) const { return values_.select(-1, index).sum().item<double>(); }
+double MetricSums::at(int64_t index) const {
+  const at::Tensor value = values_.select(-1, index);
+  return (value.dim() == 0 ? value : value.sum()).item<double>();
+}
 
 int64_t MetricSums::examples() const {
   settle(0);

@@ -42,9 +42,9 @@ class MetricSums {
   void add_evaluated(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets);
   // Adds sums of the same objective. Afterwards these sums are on the device of `other`.
   void add(const MetricSums& other);
-  // From now on these are rows of sums, those of virtual replicas, one of which is added. Until values() are
-  // summed, they can only be added to rows of as many, and only examples() and loss() are known.
-  void add_row(MetricSums row);
+  // A row for each of these sums, which are those of virtual replicas. Until values() are summed, they can only
+  // be added to rows of as many, and only examples() and loss() are known.
+  static MetricSums rows_of(std::vector<MetricSums> rows);
 
   int64_t examples() const;
   double loss() const;  // mean over the examples; NaN if there are none

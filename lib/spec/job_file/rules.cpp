@@ -194,6 +194,8 @@ class Rules : private RuleBase {
     refuse("strategy.replicas", strategy.replicas.value_or(1) > *strategy.virtual_replicas,
            "{} replicas have no part each of strategy.virtual_replicas: {}; lower the one or raise the other",
            strategy.replicas.value_or(1), *strategy.virtual_replicas);
+    refuse("batch.per_replica", spec_.batch.per_replica == kLargestThatFits,
+           "auto depends on how many replicas share the memory; write a number, or leave {} out", field);
     refuse("train.step", spec_.uses_xla(), "xla computes all replicas in one program; leave it or {} out",
            field);
     refuse("strategy.compress", strategy.compress != "none",

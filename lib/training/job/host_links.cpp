@@ -214,10 +214,11 @@ void LeadingHost::go_on_with_those_here(const Error& why) {
     throw Error(ExitCode::kPeerLost, "{}\n{}", why.what(), refusal.what());
   }
   const BatchPlan& batch = fewer.distributed_run().batch;
-  hosts_.meeting.notice(
-      fmt::format("going on with {0} on {1}; the global batch stays {2}: {3} x {0} x {4} micro-batch{5}",
-                  counted(fewer.distributed_run().replicas, "replica"), join(left.hosts), batch.global,
-                  batch.per_replica, batch.accumulate_steps, batch.accumulate_steps == 1 ? "" : "es"));
+  hosts_.meeting.notice(fmt::format(
+      "going on with {0} on {1}; the global batch stays {2}: {3} x {0} x {4} micro-batch{5}",
+      counted(batch.parts, fewer.distributed_run().virtual_replicas > 0 ? "virtual replica" : "replica"),
+      join(left.hosts), batch.global, batch.per_replica, batch.accumulate_steps,
+      batch.accumulate_steps == 1 ? "" : "es"));
   job_ = std::move(fewer);
   place_ = std::move(left);
   numbers_ = std::move(numbers);

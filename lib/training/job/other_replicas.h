@@ -16,12 +16,12 @@ namespace dtrain {
 // would be left.
 JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hosts, size_t hosts_before);
 
-// Plans the job, which has virtual replicas and one host, for another number of replicas. Throws Error(kUsage)
-// with the reason if it cannot have as many.
+// Plans the job, which has virtual replicas and one host, for another number of replicas. Throws
+// Error(kUsage) with the reason if it cannot have as many.
 JobPlan with_replicas(const JobPlan& job, int64_t replicas);
 
-// `dtrain resize` asks the job in the folder `run` by a file there, which that job takes away. Throws Error if
-// the file system refuses.
+// `dtrain resize` asks the job in the folder `run` by a file there, which that job takes away. Throws Error
+// if the file system refuses.
 void ask_for_replicas(const std::filesystem::path& run, int64_t replicas);
 bool is_asked_for_replicas(const std::filesystem::path& run);
 int64_t take_replicas_asked_for(const std::filesystem::path& run);  // if it is asked

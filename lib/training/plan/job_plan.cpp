@@ -121,8 +121,8 @@ ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched, cons
   if (strategy_traits(strategy.kind).has_one_replica) return {};
   if (!strategy_traits(strategy.kind).is_synchronous)
     return {strategy.workers, (strategy.workers + strategy.servers + hosts - 1) / hosts};
-  const int64_t most =
-      std::max<int64_t>(1, strategy.virtual_replicas.value_or(kMostAutomaticReplicas) / hosts);
+  const int64_t parts = strategy.virtual_replicas.value_or(hosts * kMostAutomaticReplicas);
+  const int64_t most = std::max<int64_t>(1, parts / hosts);
   const int64_t here =
       gpus_for(strategy, host).value_or(std::min<int64_t>({available_cores(), kMostAutomaticReplicas, most}));
   const int64_t total = strategy.replicas.value_or(hosts * here);

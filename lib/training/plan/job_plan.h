@@ -62,6 +62,8 @@ struct RunPlan {
   // How many parts a global batch has, and which of them replica `rank` computes.
   int64_t parts() const { return virtual_replicas > 0 ? virtual_replicas : replicas; }
   Range parts_of(int64_t rank) const { return share_of({0, parts()}, rank, replicas); }
+  // LibTorch's sums depend on its number of threads, and a replica's threads on the number of replicas.
+  int64_t threads_of_libtorch() const { return virtual_replicas > 0 ? 1 : threads_per_replica; }
   // The phase of optimizer step `step` (0-based over the run); the last phase for steps after the end.
   const PhasePlan& phase_of(int64_t step) const;
   double learning_rate_at(int64_t step) const;

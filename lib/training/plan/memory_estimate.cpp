@@ -101,7 +101,8 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   if (!shared && replicas > 1) estimate.gradients += trained;  // in transit
   if (run.virtual_replicas > 0) {  // those that are not added up yet (comm/replica_tree.h)
     const auto own = static_cast<uint64_t>((run.virtual_replicas + replicas - 1) / replicas);
-    estimate.gradients += trained * std::bit_width(own - 1);
+    const bool even = run.virtual_replicas % replicas == 0;  // else a replica's own are several nodes
+    estimate.gradients += trained * std::bit_width(own - 1) * (even ? 1 : 2);
   }
   if (!run.is_asynchronous())
     estimate.optimizer = remembered(job.spec.train) * trained / (shared ? replicas : 1);

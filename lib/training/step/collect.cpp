@@ -241,7 +241,10 @@ CollectedVariables collect(const Replica& replica, const std::function<void()>& 
   for (const auto& [name, buffer] : moving_buffers(replica.model)) {
     const at::Tensor& rows = *own++;
     all.training.emplace_back(kReplicaBuffer + name, gather_rows(replica.group, states->replicas(), rows));
-    if (!buffer.is_floating_point()) continue;  // a count: the first replica's is saved
+    if (!buffer.is_floating_point()) {  // a count: the first one's is saved
+      copies.at(name).copy_(all.training.back().second[0]);
+      continue;
+    }
     means.emplace_back(name, states->sum(replica.group, rows).div_(states->replicas().count));
   }
   wait_for_device();

@@ -1,7 +1,11 @@
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
 
+#include <optional>
+#include <vector>
+
 #include "compiled/compiled_program.h"
+#include "models/parts_model.h"
 #include "objective/objective.h"
 #include "step/step_execution.h"
 #include "store/store.h"
@@ -99,33 +103,33 @@ class EagerExecution : public StepExecution {
 MetricSums StepExecution::gradients(const Share& share, const PartsSummed& summed) {
   parts_.clock.enter(StepTime::kCompute);
   const double scale = parts_.loss_scale ? parts_.loss_scale->value() : 1;
-  MetricSums sums;
+  std::vector<MetricSums> sums;
   for (size_t i = 0; i < share.parts; ++i) {
     if (parts_.states != nullptr) parts_.states->use(i);
     parts_.reducer.zero_gradients();
-    MetricSums own = pass(share.part(i), scale / static_cast<double>(share.global_examples));
+    sums.push_back(pass(share.part(i), scale / static_cast<double>(share.global_examples)));
     parts_.reducer.end_replica();
-    add_part(std::move(own), sums);
   }
   parts_.clock.enter(StepTime::kCommunicate);
   parts_.reducer.finish(summed);
-  return sums;
+  return sums_of_share(std::move(sums));
 }
 
 MetricSums StepExecution::evaluate(const Share& share) {
   const at::NoGradGuard no_grad;
-  MetricSums sums;
-  for (size_t i = 0; i < share.parts; ++i) add_part(evaluate_part(share.part(i)), sums);
-  return sums;
+  std::optional<KeptGenerator> kept;  // else the one that happens to be in use would have drawn
+  if (parts_.states != nullptr) kept.emplace();
+  std::vector<MetricSums> sums;
+  for (size_t i = 0; i < share.parts; ++i) sums.push_back(evaluate_part(share.part(i)));
+  return sums_of_share(std::move(sums));
 }
 
-void StepExecution::add_part(MetricSums part, MetricSums& sums) const {
-  if (parts_.states == nullptr) {
-    sums = std::move(part);
-    return;
+MetricSums StepExecution::sums_of_share(std::vector<MetricSums> parts) const {
+  if (parts_.states == nullptr) return std::move(parts.front());
+  for (MetricSums& part : parts) {
+    if (!part.values().defined()) part.add(MetricSums(parts_.objective.info(), parts_.model.outputs()));
   }
-  if (!part.values().defined()) part.add(MetricSums(parts_.objective.info(), parts_.model.outputs()));
-  sums.add_row(std::move(part));
+  return MetricSums::rows_of(std::move(parts));
 }
 
 MetricSums StepExecution::evaluate_part(std::span<const MicroBatch> micro_batches) {

@@ -107,7 +107,11 @@ void ReplicaStates::agree(ProcessGroup& group) {
   const Variables all = moving_buffers(model_);
   for (size_t i = 0; i < all.size(); ++i) {
     at::Tensor buffer = all[i].second;
-    if (buffer.is_floating_point()) buffer.copy_(sum(group, own[i])).div_(replicas_.count);
+    if (buffer.is_floating_point()) {
+      buffer.copy_(sum(group, own[i])).div_(replicas_.count);
+    } else if (are_virtual_) {
+      buffer.copy_(gather_rows(group, replicas_, own[i])[0]);
+    }
   }
   has_mean_ = true;
 }

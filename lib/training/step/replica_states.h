@@ -33,11 +33,11 @@ class ReplicaStates {
   void begin();
   // From now on, the virtual replica with this number among the own ones is in use.
   void use(size_t number);
-  // The model gets buffers that all agree on: the mean of theirs, as in tf.distribute; of counts there is
-  // none, and each keeps its own. Evaluations use the mean; training continues with those of each, so that an
-  // evaluation changes nothing. Collective.
+  // The model gets buffers that all agree on: the mean of theirs, as in tf.distribute. Of counts there is
+  // none: each replica keeps its own, and virtual ones agree on those of the first. Evaluations use them;
+  // training continues with those of each, so that an evaluation changes nothing. Collective.
   void agree(ProcessGroup& group);
-  // Ends that.
+  // The model gets those of the one in use again.
   void take_back() { use(used_); }
   // Whether the buffers of all are the same.
   bool are_alike() const { return alike_; }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "comm/gradient_reducer.h"
 #include "comm/process_group.h"
@@ -58,8 +59,7 @@ class StepExecution {
   StepParts parts_;
 
  private:
-  // Makes the sums of a share of those of its parts, one after the other.
-  void add_part(MetricSums part, MetricSums& sums) const;
+  MetricSums sums_of_share(std::vector<MetricSums> parts) const;
 };
 
 // Computes steps on `parts`: by the plug-in's step that train.loss names, or else compiled if the variables

@@ -15,6 +15,21 @@ void scale_gradient(const GradientReducer& reducer, const at::Tensor& factor) {
   if (!gradients.empty()) at::_foreach_mul_(gradients, factor.squeeze().to(gradients.front().scalar_type()));
 }
 
+// The squares of each block are added up by themselves, and the blocks in their order, whoever has them.
+at::Tensor norm_of_blocks(const GradientReducer& reducer, ProcessGroup& group) {
+  at::Tensor squares = at::zeros({reducer.blocks()}, at::kDouble);
+  const bool shared = reducer.shards() > 1;
+  auto* const of_blocks = squares.mutable_data_ptr<double>();
+  for (const ParameterPart& part : reducer.parts()) {
+    if (!shared || group.rank() < reducer.shards())  // hosts have the same
+      of_blocks[part.block] = std::pow(at::norm(part.values.grad(), 2, at::kDouble).item<double>(), 2);
+  }
+  if (shared) group.all_reduce_sum(squares);
+  double sum = 0;
+  for (int64_t i = 0; i < reducer.blocks(); ++i) sum += of_blocks[i];
+  return at::full({1}, std::sqrt(sum), at::kDouble);
+}
+
 }  // namespace
 
 std::vector<GradientLook> looks_at(int64_t step, const std::vector<GradientObserver>& observers) {
@@ -73,24 +88,6 @@ std::vector<at::Tensor> gradients_of(const GradientReducer& reducer) {
   for (const ParameterPart& part : reducer.parts()) gradients.push_back(part.values.grad());
   return gradients;
 }
-
-namespace {
-
-// The squares of each block are added up by themselves, and the blocks in their order, whoever has them.
-at::Tensor norm_of_blocks(const GradientReducer& reducer, ProcessGroup& group) {
-  at::Tensor squares = at::zeros({reducer.blocks()}, at::kDouble);
-  auto* const of_blocks = squares.mutable_data_ptr<double>();
-  for (const ParameterPart& part : reducer.parts()) {
-    if (group.rank() < reducer.shards() || reducer.shards() == 1)
-      of_blocks[part.block] = std::pow(at::norm(part.values.grad(), 2, at::kDouble).item<double>(), 2);
-  }
-  if (reducer.shards() > 1) group.all_reduce_sum(squares);
-  double sum = 0;
-  for (int64_t i = 0; i < reducer.blocks(); ++i) sum += of_blocks[i];
-  return at::full({1}, std::sqrt(sum), at::kDouble);
-}
-
-}  // namespace
 
 at::Tensor gradient_norm(const GradientReducer& reducer, ProcessGroup& group) {
   const at::NoGradGuard no_grad;

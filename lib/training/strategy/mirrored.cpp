@@ -101,9 +101,9 @@ class Mirrored : public Strategy {
     show_average(false);
     MetricSums none(objective_->info(), parts_.model->outputs(), device_);
     if (states_.are_virtual()) {
-      if (!sums.values().defined()) sums.add_row(std::move(none));
-      sums.values() =
-          states_.sum(*parts_.group, sums.values().expand({static_cast<int64_t>(states_.count()), -1}));
+      if (!sums.values().defined())
+        sums = MetricSums::rows_of(std::vector<MetricSums>(states_.count(), none));
+      sums.values() = states_.sum(*parts_.group, sums.values());
     } else {
       sums.add(none);  // this replica may have had no batches
       parts_.group->all_reduce_sum(sums.values());

@@ -178,7 +178,7 @@ class FeatureStore {
                               .channels_last = options.format.channels_last,
                               .batch = options.plan.per_replica,
                               .parts = options.plan.parts,
-                              .threads = context.run.threads_per_replica},
+                              .threads = context.run.threads_of_libtorch()},
                              examples);
     const DatasetInfo& info = dataset.info;
     block_.examples = info.train_examples + info.validation_examples + info.test_examples;

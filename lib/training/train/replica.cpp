@@ -197,7 +197,7 @@ void train_or_serve(const ReplicaContext& context, const Dataset& dataset) {
       run.one_process ? nullptr : open_device(job.device_of(identity.local_rank), job.spec.cuda);
   const auto threads = static_cast<int>(run.threads_per_replica);
   if (run.processes() > 1) keep_to_own_cores(identity.local_rank, identity.local_world_size, threads);
-  compute_with(threads, run.virtual_replicas > 0 ? 1 : threads);  // a replica has more where there are fewer
+  compute_with(threads, static_cast<int>(run.threads_of_libtorch()));
   // For dropout and the like: each replica draws its own.
   at::manual_seed(derive_seed(static_cast<uint64_t>(job.spec.seed), SeedPurpose::kReplica,
                               static_cast<uint64_t>(identity.rank)));

@@ -94,7 +94,12 @@ void Trainer::resume(const Resumption& from) {
   learning_rate_ = LearningRateSchedule(phase_->learning_rate);
   learning_rate_.restore(state.schedule);
   if (state.position > 0) epoch_sums_ = restored_sums(state.pass_sums);  // a complete pass was reported
-  if (leads_ || !strategy_.is_asynchronous()) window_before_ = restored_sums(state.window_sums);
+  // They are summed over the replicas already, and there is no row for each virtual one.
+  if (run_.virtual_replicas > 0) {
+    window_before_ = restored_sums(state.window_sums);
+  } else if (leads_) {
+    window_ = restored_sums(state.window_sums);
+  }
   callbacks_.restore(state.callbacks);
   const std::string arithmetic = arithmetic_of(job_, run_, *phase_);
   if (leads_ && !state.arithmetic.empty() && state.arithmetic != arithmetic)

@@ -181,7 +181,7 @@ class Trainer {
   bool ended_ = false;         // before the end of the plan
   int save_requests_met_ = 0;
   MetricSums window_;         // of this replica
-  MetricSums window_before_;  // of all: what a checkpoint had of this window
+  MetricSums window_before_;  // of all virtual replicas: what a checkpoint had of this window
   MetricSums epoch_sums_;
   std::map<std::string, double> evaluation_;  // with the current weights; empty: none
 };

@@ -135,6 +135,22 @@ TEST_CASE("the number of replicas comes from the strategy, the devices, the laun
   }
 }
 
+TEST_CASE("auto has as many replicas as cores up to eight on each host, and no more than virtual ones") {
+  const int64_t a_host = std::min(available_cores(), 8);
+  const auto replicas = [](const std::string& strategy, int64_t hosts) {
+    const LoadedSpec spec = spec_of("strategy: " + strategy + "\nbatch: {per_replica: 8}\n");
+    return plan_job(spec, mnist(), {.hosts = hosts}).job.distributed_run().replicas;
+  };
+  CHECK(replicas("{kind: multi_worker_mirrored}", 3) == 3 * a_host);
+  CHECK(replicas("{kind: multi_worker_mirrored, virtual_replicas: 1024}", 3) == 3 * a_host);
+  CHECK(replicas("{kind: multi_worker_mirrored, virtual_replicas: 5}", 3) == 3);
+  CHECK(replicas("{kind: mirrored, virtual_replicas: 1}", 1) == 1);
+  const LoadedSpec launched =
+      spec_of("strategy: {kind: mirrored, virtual_replicas: 4}\nbatch: {per_replica: 8}\n");
+  CHECK_THAT(problems_of(plan_job(launched, mnist(), {.replicas = 5})),
+             ContainsSubstring("strategy.virtual_replicas: 5 replicas have no part each of 4"));
+}
+
 TEST_CASE("xla has one process, on one host") {
   const std::string text =
       "batch: {per_replica: 8}\nstrategy: {kind: mirrored, replicas: 2}\ntrain: {step: xla}\n";

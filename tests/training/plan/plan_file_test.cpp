@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "files.h"
 #include "images/image_cache.h"
-#include "job/host_links.h"
+#include "job/other_replicas.h"
 #include "shipped_tables.h"
 #include "train/small_jobs.h"
 

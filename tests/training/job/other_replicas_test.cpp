@@ -1,0 +1,117 @@
+#include "job/other_replicas.h"
+
+#include <fstream>
+
+#include "catch.h"
+#include "core/error.h"
+#include "files.h"
+#include "train/small_jobs.h"
+
+namespace dtrain {
+namespace {
+
+JobPlan on_hosts(int64_t replicas, const std::vector<std::string>& overrides) {
+  std::vector<std::string> all = {"strategy.kind=multi_worker_mirrored", "hosts=[a, b, c]",
+                                  "strategy.replicas=" + std::to_string(replicas), "restarts.min_replicas=1"};
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return small_job(all);
+}
+
+std::string refusal(const JobPlan& job, const std::vector<std::string>& hosts) {
+  try {
+    with_fewer_hosts(job, hosts, 3);
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kUsage);
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("fewer replicas accumulate, so that the global batch and what a replica computes at once stay") {
+  const JobPlan job = on_hosts(6, {"batch.global=48"});
+  const JobPlan two = with_fewer_hosts(job, {"a", "c"}, 3);
+  const RunPlan& run = two.distributed_run();
+  CHECK(run.replicas == 4);
+  CHECK(run.batch.global == 48);
+  CHECK(run.batch.accumulate_steps == 2);
+  CHECK(run.batch.per_replica == 6);
+  CHECK(two.spec.hosts == std::vector<std::string>{"a", "c"});
+  CHECK(run.total_steps == job.distributed_run().total_steps);
+  const JobPlan one = with_fewer_hosts(two, {"a"}, 2);
+  CHECK(one.distributed_run().replicas == 2);
+  CHECK(one.distributed_run().batch.global == 48);
+  CHECK(one.distributed_run().batch.per_replica <= 6);
+}
+
+TEST_CASE("a global batch from the batch of each replica stays, too") {
+  const JobPlan two = with_fewer_hosts(on_hosts(3, {"batch.per_replica=4"}), {"a", "b"}, 3);
+  CHECK(two.distributed_run().batch.global == 12);
+  CHECK(two.distributed_run().batch.per_replica == 3);
+}
+
+TEST_CASE("virtual replicas change hands, and nothing else") {
+  const JobPlan job = on_hosts(6, {"strategy.virtual_replicas=8", "batch.per_replica=3"});
+  const JobPlan two = with_fewer_hosts(job, {"a", "c"}, 3);
+  const RunPlan &before = job.distributed_run(), &run = two.distributed_run();
+  CHECK(run.replicas == 4);
+  CHECK(run.parts() == 8);
+  CHECK(run.batch.global == 24);
+  CHECK(run.batch.per_replica == 3);
+  CHECK(run.batch.accumulate_steps == before.batch.accumulate_steps);
+  CHECK(run.learning_rate_at(7) == before.learning_rate_at(7));
+  CHECK(run.parts_of(0) == Range{0, 2});
+  CHECK(before.parts_of(0) == Range{0, 2});
+  CHECK(before.parts_of(5) == Range{7, 8});
+}
+
+const std::vector<std::string> kVirtual = {"strategy.kind=mirrored", "strategy.virtual_replicas=4",
+                                           "strategy.replicas=2", "checkpoint.final=true"};
+
+std::string refusal(int64_t replicas, const std::vector<std::string>& overrides) {
+  std::vector<std::string> all = kVirtual;
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  try {
+    with_replicas(small_job(all), replicas);
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kUsage);
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("a job with virtual replicas can be planned for another number, and says why not for others") {
+  const JobPlan three = with_replicas(small_job(kVirtual), 3);
+  CHECK(three.distributed_run().replicas == 3);
+  CHECK(three.devices.size() == 3);
+  CHECK(three.distributed_run().batch.global == small_job(kVirtual).distributed_run().batch.global);
+  CHECK(refusal(1, {}).empty());
+  CHECK_THAT(refusal(5, {}), ContainsSubstring("the job cannot have 5 replicas: ") &&
+                                 ContainsSubstring("strategy.virtual_replicas: 4"));
+  CHECK_THAT(refusal(1, {"restarts.min_replicas=2"}), ContainsSubstring("restarts.min_replicas is 2"));
+  CHECK_THAT(refusal(3, {"strategy.virtual_replicas=none"}),
+             ContainsSubstring("it has no strategy.virtual_replicas"));
+  CHECK_THAT(refusal(3, {"checkpoint.final=false"}), ContainsSubstring("it saves no checkpoint"));
+}
+
+TEST_CASE("what is asked for is taken once") {
+  const TemporaryFolder folder;
+  CHECK_FALSE(is_asked_for_replicas(folder.path()));
+  ask_for_replicas(folder.path(), 3);
+  CHECK(is_asked_for_replicas(folder.path()));
+  CHECK(take_replicas_asked_for(folder.path()) == 3);
+  CHECK_FALSE(is_asked_for_replicas(folder.path()));
+  std::ofstream(folder / "replicas.request") << "many";
+  CHECK_THROWS_WITH(take_replicas_asked_for(folder.path()), ContainsSubstring("no number of replicas"));
+}
+
+TEST_CASE("what cannot go on with fewer hosts says why") {
+  CHECK_THAT(refusal(on_hosts(3, {"restarts.min_replicas=3"}), {"a", "b"}),
+             ContainsSubstring("2 replicas would be left, and restarts.min_replicas is 3"));
+  CHECK_THAT(refusal(on_hosts(3, {"restarts.min_replicas=all"}), {"a", "b"}),
+             ContainsSubstring("restarts.min_replicas is all"));
+  CHECK_THAT(refusal(on_hosts(3, {"batch.global=3"}), {"a", "b"}),
+             ContainsSubstring("2 replicas cannot share the global batch of 3 evenly"));
+}
+
+}  // namespace
+}  // namespace dtrain
