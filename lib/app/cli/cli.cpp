@@ -89,6 +89,7 @@ CommandLine::CommandLine() {
   add_predict();
   add_export();
   add_compare();
+  add_verify();
   add_report();
   add_sweep();
   add_tune();

@@ -39,6 +39,7 @@ struct CommandLine {
   PredictOptions predict;
   ExportOptions exported;
   CompareOptions compare;
+  VerifyOptions verify;
   ReportOptions report;
   std::string shell;
   struct {
@@ -66,6 +67,7 @@ struct CommandLine {
   void add_predict();
   void add_export();
   void add_compare();
+  void add_verify();
   void add_report();
   void add_cache();
   void add_data();

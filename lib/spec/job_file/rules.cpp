@@ -160,6 +160,8 @@ class Rules : private RuleBase {
   void check_strategy() {
     const StrategySpec& strategy = spec_.strategy;
     check_virtual_replicas();
+    refuse("receipts.every_steps", spec_.receipts.every_steps && spec_.uses_xla(),
+           "train.step: xla shows nothing of a step but its end; leave it or train.step out");
     if (strategy_is([](const StrategyTraits& traits) { return traits.has_one_replica; })) {
       refuse("strategy.replicas", strategy.replicas.value_or(1) > 1,
              "{} trains one replica, not {}; use strategy.kind mirrored", strategy.kind,
@@ -194,13 +196,14 @@ class Rules : private RuleBase {
     refuse("strategy.replicas", strategy.replicas.value_or(1) > *strategy.virtual_replicas,
            "{} replicas have no part each of strategy.virtual_replicas: {}; lower the one or raise the other",
            strategy.replicas.value_or(1), *strategy.virtual_replicas);
-    refuse("train.step", spec_.uses_xla(),
-           "xla computes all replicas in one program; leave it or {} out", field);
+    refuse("train.step", spec_.uses_xla(), "xla computes all replicas in one program; leave it or {} out",
+           field);
     refuse("strategy.compress", strategy.compress != "none",
            "rounds what a replica sends, so that the bits depend on their number; leave it or {} out", field);
     refuse("train.sync_batch_norm", spec_.train.sync_batch_norm,
            "needs all parts of a batch at once, and a replica computes its own one after the other; leave it "
-           "or {} out", field);
+           "or {} out",
+           field);
     refuse("strategy.devices", strategy.devices.front().starts_with("cuda"),
            "has GPUs, whose libraries do not give the same bits each time; use cpu, or leave {} out", field);
     refuse("metrics.inspect_step", spec_.metrics.inspect_step.has_value(),

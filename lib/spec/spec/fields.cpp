@@ -212,6 +212,10 @@ Fields<JobSpec> running_fields() {
           "checkpoint ([corrupt variables](strategies.md#corrupt-variables))", .unit = "steps",
           .bounds = between(1, 1e12), .word = "none"),
 
+      JOB(receipts.every_steps, .doc = "updates between [receipts](receipts.md): hashes of a step's examples, gradients "
+          "and weights, in receipts.jsonl in the run's folder, with which `dtrain verify` computes steps again",
+          .unit = "steps", .bounds = between(1, 1e12), .word = "none", .when = kExchanging),
+
       JOB(restarts.max, .doc = "when a process dies, restart the run from its newest good checkpoint; at most this "
           "many times in a row without a new checkpoint; auto: 3 if checkpoints are saved during the run, else 0",
           .bounds = between(0, 1e6), .word = "auto"),

@@ -315,6 +315,11 @@ struct ChecksSpec {
   std::optional<int64_t> every_steps = 200;  // nullopt: never
 };
 
+// Hashes of what some steps computed.
+struct ReceiptsSpec {
+  std::optional<int64_t> every_steps;  // nullopt: none
+};
+
 // What to do when a process of the job dies.
 struct RestartsSpec {
   std::optional<int64_t> max;  // in a row without a new checkpoint; nullopt: auto, 3 if any are saved
@@ -343,6 +348,7 @@ struct JobSpec {
   EvaluateSpec evaluate;
   CheckpointSpec checkpoint;
   ChecksSpec checks;
+  ReceiptsSpec receipts;
   RestartsSpec restarts;
   CallbacksSpec callbacks;
   MetricsSpec metrics;

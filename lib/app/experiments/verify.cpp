@@ -1,0 +1,109 @@
+#include "experiments/verify.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/retention.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "experiments/child_run.h"
+#include "initial_state/resume.h"
+#include "metrics/events.h"
+#include "runs/finished_run.h"
+#include "traits/strategies.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The newest checkpoint that has none of the steps from `step` on; nullopt: the training begins before.
+std::optional<SavedCheckpoint> checkpoint_before(const fs::path& run, int64_t step) {
+  std::vector<SavedCheckpoint> saved = list_checkpoints(checkpoint_folder(run));
+  for (auto at = saved.rbegin(); at != saved.rend(); ++at) {
+    if (at->step < step && !at->suspect && inspect_checkpoint(at->path).problems.empty()) return *at;
+  }
+  return std::nullopt;
+}
+
+// How many replicas the run has had.
+struct FoundRun {
+  JobSpec spec;
+  int64_t replicas = 1;
+};
+
+FoundRun find_run(const fs::path& folder) {
+  FoundRun found;
+  found.spec = read_finished_run(folder, [&](const Event& event) {
+                 const auto start = decode<RunStartEvent>(event);
+                 if (start && start->run == "distributed") found.replicas = start->replicas.value_or(1);
+               }).spec;
+  return found;
+}
+
+// What the process gets besides the run's spec: it saves and compares nothing.
+std::vector<std::string> arguments_for(const Verification& asked,
+                                       const std::optional<SavedCheckpoint>& from) {
+  const FoundRun run = find_run(asked.run);
+  const StrategySpec& strategy = run.spec.strategy;
+  const int64_t replicas = asked.replicas.value_or(run.replicas);
+  const bool is_virtual = strategy.virtual_replicas.has_value();
+  if (replicas != run.replicas && !is_virtual)
+    throw Error(
+        ExitCode::kUsage,
+        "--replicas {}: {} had {}, and without strategy.virtual_replicas other replicas add up in another "
+        "order: the last bits differ",
+        replicas, asked.run.string(), run.replicas);
+  if (is_virtual && replicas > *strategy.virtual_replicas)
+    throw Error(ExitCode::kUsage, "--replicas {}: there is work for at most {} (strategy.virtual_replicas)",
+                replicas, *strategy.virtual_replicas);
+  std::vector<std::string> arguments = {(asked.run / "spec.yaml").string(), "--unset", "callbacks", "--unset",
+                                        "checkpoint"};
+  const auto set = [&](const std::string& value) { arguments.insert(arguments.end(), {"--set", value}); };
+  for (const char* value : {"checkpoint.final=false", "restarts.max=0", "compare.baseline=none"}) set(value);
+  if (from) arguments.insert(arguments.end(), {"--resume", from->path.string()});
+  if (!is_virtual) return arguments;
+  // The same bits on this host alone.
+  if (!run.spec.hosts.empty()) arguments.insert(arguments.end(), {"--unset", "hosts"});
+  if (replicas > 1 && strategy_traits(strategy.kind).has_one_replica) set("strategy.kind=mirrored");
+  set("strategy.devices=cpu");
+  set(fmt::format("strategy.replicas={}", replicas));
+  return arguments;
+}
+
+}  // namespace
+
+ReceiptsComparison verify_run(const Verification& asked, const std::function<void(const std::string&)>& say) {
+  const std::vector<StepReceipt> receipts = read_receipts(asked.run, asked.steps);
+  const auto from = asked.steps ? checkpoint_before(asked.run, receipts.front().step) : std::nullopt;
+  const ScratchFolder folder("dtrain-verify");
+  const fs::path again = folder.path() / "run";
+  std::vector<std::string> arguments = arguments_for(asked, from);
+  arguments.insert(arguments.end(), {"--run-dir", again.string()});
+  say(fmt::format("computing steps {} to {} again{}", from ? from->step + 1 : 1, receipts.back().step,
+                  from ? ", from " + from->path.string() : ""));
+  ReceiptsComparison comparison;
+  ReceiptReader computed(again);
+  auto next = receipts.begin();
+  const auto is_over = [&] {
+    for (const StepReceipt& receipt : computed.read()) {
+      if (next == receipts.end() || receipt.step < next->step) continue;
+      if (receipt.step > next->step)
+        throw Error(ExitCode::kUsage, "the run's spec gives step {} no receipt, but its receipts have one",
+                    next->step);
+      if (!comparison.add(*next++, receipt)) return true;
+    }
+    return next == receipts.end();
+  };
+  const auto start = [&] { return std::make_unique<ChildRun>(arguments, again, folder.path() / "run.log"); };
+  const ChildRunEnd end = run_until(start, is_over);
+  if (next == receipts.end() || comparison.difference()) return comparison;
+  if (end.code != ExitCode::kDone) throw Error(end.code, "computing the steps again: " + end.reason);
+  throw Error(ExitCode::kUsage, "the run's spec ends before step {}, of which it has a receipt", next->step);
+}
+
+}  // namespace dtrain
