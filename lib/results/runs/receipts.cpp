@@ -116,7 +116,7 @@ std::vector<StepReceipt> read_receipts(const std::filesystem::path& run, std::op
   });
   if (all.empty())
     throw Error(ExitCode::kUsage,
-                "{}: has no receipt of a step from {} to {}; its first is of step {}, its last of {}",
+                "{}: has no receipt of a step from {} to {}; its first is of step {}, its last of step {}",
                 run.string(), steps->begin, steps->end - 1, first, last);
   return all;
 }
