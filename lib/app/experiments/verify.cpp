@@ -30,10 +30,9 @@ std::optional<SavedCheckpoint> checkpoint_before(const fs::path& run, int64_t st
   return std::nullopt;
 }
 
-// How many replicas the run has had.
 struct FoundRun {
   JobSpec spec;
-  int64_t replicas = 1;
+  int64_t replicas = 1;  // that it had last
 };
 
 FoundRun find_run(const fs::path& folder) {
@@ -65,13 +64,13 @@ std::vector<std::string> arguments_for(const Verification& asked,
                                         "checkpoint"};
   const auto set = [&](const std::string& value) { arguments.insert(arguments.end(), {"--set", value}); };
   for (const char* value : {"checkpoint.final=false", "restarts.max=0", "compare.baseline=none"}) set(value);
+  set(fmt::format("strategy.replicas={}", replicas));
   if (from) arguments.insert(arguments.end(), {"--resume", from->path.string()});
   if (!is_virtual) return arguments;
   // The same bits on this host alone.
   if (!run.spec.hosts.empty()) arguments.insert(arguments.end(), {"--unset", "hosts"});
   if (replicas > 1 && strategy_traits(strategy.kind).has_one_replica) set("strategy.kind=mirrored");
   set("strategy.devices=cpu");
-  set(fmt::format("strategy.replicas={}", replicas));
   return arguments;
 }
 
@@ -91,19 +90,19 @@ ReceiptsComparison verify_run(const Verification& asked, const std::function<voi
   auto next = receipts.begin();
   const auto is_over = [&] {
     for (const StepReceipt& receipt : computed.read()) {
-      if (next == receipts.end() || receipt.step < next->step) continue;
-      if (receipt.step > next->step)
-        throw Error(ExitCode::kUsage, "the run's spec gives step {} no receipt, but its receipts have one",
-                    next->step);
-      if (!comparison.add(*next++, receipt)) return true;
+      // A run that was to be shorter at first has a receipt of what was its last step then.
+      while (next != receipts.end() && next->step < receipt.step) ++next;
+      if (next == receipts.end()) break;
+      if (next->step == receipt.step && !comparison.add(*next++, receipt)) return true;
     }
     return next == receipts.end();
   };
   const auto start = [&] { return std::make_unique<ChildRun>(arguments, again, folder.path() / "run.log"); };
   const ChildRunEnd end = run_until(start, is_over);
-  if (next == receipts.end() || comparison.difference()) return comparison;
+  if (comparison.difference() || (next == receipts.end() && comparison.same() > 0)) return comparison;
   if (end.code != ExitCode::kDone) throw Error(end.code, "computing the steps again: " + end.reason);
-  throw Error(ExitCode::kUsage, "the run's spec ends before step {}, of which it has a receipt", next->step);
+  throw Error(ExitCode::kUsage, "by its spec, {} has no receipt of step {}", asked.run.string(),
+              next == receipts.end() ? receipts.back().step : next->step);
 }
 
 }  // namespace dtrain

@@ -7,6 +7,8 @@
 namespace dtrain {
 namespace {
 
+using Catch::Matchers::StartsWith;
+
 StepReceipt receipt_of(int64_t step) {
   const std::string number = std::to_string(step);
   return {step,

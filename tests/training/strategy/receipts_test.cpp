@@ -8,7 +8,9 @@
 namespace dtrain {
 namespace {
 
-constexpr int kUpdates = 11;
+using Catch::Matchers::StartsWith;
+
+constexpr int kStepsMade = 11;
 
 JobSpec spec_with_receipts(std::optional<int64_t> virtual_replicas = {}) {
   JobSpec spec = small_spec();
@@ -20,7 +22,7 @@ JobSpec spec_with_receipts(std::optional<int64_t> virtual_replicas = {}) {
 
 TrainingResult trained(const JobSpec& spec, int replicas, const CollectedVariables* from = nullptr,
                        int first = 0) {
-  return train_with_threads(spec, load_dataset(spec.data, 1), replicas, kUpdates, from, first);
+  return train_with_threads(spec, load_dataset(spec.data, 1), replicas, kStepsMade, from, first);
 }
 
 std::string compared(const TrainingResult& one, const TrainingResult& other) {
@@ -35,7 +37,7 @@ TEST_CASE("virtual replicas have the same receipts with any number of replicas")
   spec = with_batch(spec, 6, 2);
   const TrainingResult one = trained(spec, 1);
   REQUIRE(one.receipts.size() == 6);
-  CHECK(one.receipts.back().step == kUpdates);  // the last one, too
+  CHECK(one.receipts.back().step == kStepsMade);  // the last one, too
   CHECK(one.receipts.front().replicas.size() == 4);
   CHECK(one.receipts.front().weights.front().first == "dense.weight");
   struct Place {
@@ -68,7 +70,7 @@ TEST_CASE("receipts change nothing, and come again") {
     size_t alone;  // gradients that are to be had
   };
   const Way way = GENERATE(Way{"auto", "cpu", 1, 1}, Way{"shared_memory", "cpu", 3, 3},
-                           Way{"gloo", "cpu", 2, 0}, Way{"auto", "cuda", 1, 1}, Way{"nccl", "cuda", 2, 0});
+                           Way{"gloo", "cpu", 2, 0}, Way{"auto", "cuda", 1, 1}, Way{"gloo", "cuda", 2, 0});
   INFO(way.communication << " " << way.device << " " << way.replicas);
   spec.strategy.communication = way.communication;
   spec.strategy.devices = {way.device};
@@ -104,17 +106,17 @@ TEST_CASE("a weight whose last bit flips is in the next receipt") {
     if (name == "dense_1.bias") static_cast<int32_t*>(tensor.mutable_data_ptr())[3] ^= 1;
   }
   CHECK_THAT(compared(whole, trained(spec, 2, &saved.collected, 5)),
-             StartsWith("step 6: differs in ") && ContainsSubstring("then in the weights of "));
+             StartsWith("step 6: differs in ") && ContainsSubstring("the weights of dense_1.bias"));
 }
 
 TEST_CASE("with frozen layers, receipts have what is trained") {
   JobSpec spec = with_batch(spec_with_receipts(2), 6);
   const Dataset dataset = load_dataset(spec.data, 1);
-  const std::vector<PhaseChange> phases = {{0, {.each = {false, false, false, false, true}}}, {6, {}}};
-  const TrainingResult one = train_with_threads(spec, dataset, 1, kUpdates, nullptr, 0, false, phases);
+  const std::vector<PhaseChange> phases = {{0, {.each = {false, false, false, false, false, true}}}, {6, {}}};
+  const TrainingResult one = train_with_threads(spec, dataset, 1, kStepsMade, nullptr, 0, false, phases);
   CHECK(one.receipts.front().weights.size() == 2);
   CHECK(one.receipts.back().weights.size() == 6);
-  CHECK(compared(one, train_with_threads(spec, dataset, 2, kUpdates, nullptr, 0, false, phases)) == kSame);
+  CHECK(compared(one, train_with_threads(spec, dataset, 2, kStepsMade, nullptr, 0, false, phases)) == kSame);
 }
 
 }  // namespace
