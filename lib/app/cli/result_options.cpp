@@ -131,17 +131,13 @@ void CommandLine::add_compare() {
 
 namespace {
 
-// "100:200", "100:", ":200"
 Range steps_from(const std::string& text) {
-  constexpr int64_t kMostSteps = 1'000'000'000'000;
-  const size_t colon = std::min(text.find(':'), text.size());
-  const std::string first = text.substr(0, colon), last = text.substr(std::min(colon + 1, text.size()));
-  const auto begin = first.empty() ? 1 : whole_number(first),
-             end = last.empty() ? kMostSteps : whole_number(last);
-  if (colon == text.size() || !begin || !end || *begin < 1 || *end < *begin || *end > kMostSteps)
+  const std::vector<std::string> ends = split(text, ':');
+  const auto first = whole_number(ends.front()), last = whole_number(ends.back());
+  if (ends.size() != 2 || !first || !last || *first < 1 || *last < *first)
     throw CLI::ValidationError(
         fmt::format("--steps {}: write the first and the last step, such as 100:200", printable(text)));
-  return {*begin, *end + 1};
+  return {*first, *last + 1};
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ ExitCode verify_command(const VerifyOptions& options) {
                                : compare_receipts(read_receipts(options.runs[0], options.steps),
                                                   read_receipts(options.runs[1], options.steps));
   std::cout << (options.json ? event_text(comparison.document(), 2) + "\n" : comparison.text());
-  return comparison.difference() ? ExitCode::kDiffers : ExitCode::kDone;
+  return comparison.differs() ? ExitCode::kDiffers : ExitCode::kDone;
 }
 
 ExitCode inspect_command(const std::string& checkpoint, bool json) {

@@ -30,33 +30,23 @@ std::optional<SavedCheckpoint> checkpoint_before(const fs::path& run, int64_t st
   return std::nullopt;
 }
 
-struct FoundRun {
-  JobSpec spec;
-  int64_t replicas = 1;  // that it had last
-};
-
-FoundRun find_run(const fs::path& folder) {
-  FoundRun found;
-  found.spec = read_finished_run(folder, [&](const Event& event) {
-                 const auto start = decode<RunStartEvent>(event);
-                 if (start && start->run == "distributed") found.replicas = start->replicas.value_or(1);
-               }).spec;
-  return found;
-}
-
 // What the process gets besides the run's spec: it saves and compares nothing.
 std::vector<std::string> arguments_for(const Verification& asked,
                                        const std::optional<SavedCheckpoint>& from) {
-  const FoundRun run = find_run(asked.run);
+  int64_t had = 1;  // replicas, last
+  const FinishedRun run = read_finished_run(asked.run, [&had](const Event& event) {
+    const auto start = decode<RunStartEvent>(event);
+    if (start && start->run == "distributed") had = start->replicas.value_or(1);
+  });
   const StrategySpec& strategy = run.spec.strategy;
-  const int64_t replicas = asked.replicas.value_or(run.replicas);
+  const int64_t replicas = asked.replicas.value_or(had);
   const bool is_virtual = strategy.virtual_replicas.has_value();
-  if (replicas != run.replicas && !is_virtual)
+  if (replicas != had && !is_virtual)
     throw Error(
         ExitCode::kUsage,
         "--replicas {}: {} had {}, and without strategy.virtual_replicas other replicas add up in another "
         "order: the last bits differ",
-        replicas, asked.run.string(), run.replicas);
+        replicas, asked.run.string(), had);
   if (is_virtual && replicas > *strategy.virtual_replicas)
     throw Error(ExitCode::kUsage, "--replicas {}: there is work for at most {} (strategy.virtual_replicas)",
                 replicas, *strategy.virtual_replicas);
@@ -77,32 +67,32 @@ std::vector<std::string> arguments_for(const Verification& asked,
 }  // namespace
 
 ReceiptsComparison verify_run(const Verification& asked, const std::function<void(const std::string&)>& say) {
-  const std::vector<StepReceipt> receipts = read_receipts(asked.run, asked.steps);
-  const auto from = asked.steps ? checkpoint_before(asked.run, receipts.front().step) : std::nullopt;
+  const std::vector<Event> receipts = read_receipts(asked.run, asked.steps);
+  const auto from = asked.steps ? checkpoint_before(asked.run, step_of(receipts.front())) : std::nullopt;
   const ScratchFolder folder("dtrain-verify");
   const fs::path again = folder.path() / "run";
   std::vector<std::string> arguments = arguments_for(asked, from);
   arguments.insert(arguments.end(), {"--run-dir", again.string()});
-  say(fmt::format("computing steps {} to {} again{}", from ? from->step + 1 : 1, receipts.back().step,
+  say(fmt::format("computing steps {} to {} again{}", from ? from->step + 1 : 1, step_of(receipts.back()),
                   from ? ", from " + from->path.string() : ""));
   ReceiptsComparison comparison;
   ReceiptReader computed(again);
   auto next = receipts.begin();
   const auto is_over = [&] {
-    for (const StepReceipt& receipt : computed.read()) {
+    for (const Event& receipt : computed.read()) {
       // A run that was to be shorter at first has a receipt of what was its last step then.
-      while (next != receipts.end() && next->step < receipt.step) ++next;
+      while (next != receipts.end() && step_of(*next) < step_of(receipt)) ++next;
       if (next == receipts.end()) break;
-      if (next->step == receipt.step && !comparison.add(*next++, receipt)) return true;
+      if (step_of(*next) == step_of(receipt) && !comparison.add(*next++, receipt)) return true;
     }
     return next == receipts.end();
   };
   const auto start = [&] { return std::make_unique<ChildRun>(arguments, again, folder.path() / "run.log"); };
   const ChildRunEnd end = run_until(start, is_over);
-  if (comparison.difference() || (next == receipts.end() && comparison.same() > 0)) return comparison;
+  if (comparison.differs() || (next == receipts.end() && comparison.same() > 0)) return comparison;
   if (end.code != ExitCode::kDone) throw Error(end.code, "computing the steps again: " + end.reason);
   throw Error(ExitCode::kUsage, "by its spec, {} has no receipt of step {}", asked.run.string(),
-              next == receipts.end() ? receipts.back().step : next->step);
+              next == receipts.end() ? step_of(receipts.back()) : step_of(*next));
 }
 
 }  // namespace dtrain

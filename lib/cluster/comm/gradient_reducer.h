@@ -45,8 +45,8 @@ class GradientReducer {
   // Among how many ranks the elements are divided: each is in a part of exactly one of the first so many
   // ranks, and of the next so many. 1: each is in a part of every rank. The same on all ranks.
   virtual int shards() const { return 1; }
-  // Into how many blocks the elements are cut, whoever has them, so that sums over them can have the same
-  // bits: each part is then one block. 0: parts are no blocks.
+  // Into how many blocks the elements are cut, whoever has them, so that sums over them can have the same bits:
+  // each part is then one block. 0: parts are no blocks.
   virtual int64_t blocks() const { return 0; }
   // Call between two steps: copies a tensor for each of the ranks' parts, of its size and type, into whole
   // tensors on rank 0. `whole`: one for each parameter, in its layout, on the host; on other ranks none.

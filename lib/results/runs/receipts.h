@@ -1,4 +1,12 @@
 // Receipts: hashes of what a step computed, one line of JSON each in receipts.jsonl in the run's folder.
+//
+//   step      of the run, from 1
+//   examples  the global batch: epoch and indices, in order
+//   replicas  a list: the gradient of each (virtual) replica alone; empty if it is not to be had
+//   gradient  by parameter: that of all replicas together, before clipping
+//   weights   by parameter: after the update
+//   after     the `chain` of the line before
+//   chain     all of this line, and so all lines up to it
 #pragma once
 
 #include <cstdint>
@@ -15,78 +23,61 @@ namespace dtrain {
 
 constexpr const char* kReceiptsFile = "receipts.jsonl";
 
-using NamedHashes = std::vector<std::pair<std::string, std::string>>;
-
-struct StepReceipt {
-  int64_t step = 0;                   // of the run, from 1
-  std::string examples;               // the global batch: epoch and indices, in order
-  std::vector<std::string> replicas;  // the gradient of each (virtual) replica alone; empty: not to be had
-  NamedHashes gradient;               // all replicas together, before clipping, by parameter
-  NamedHashes weights;                // after the update, by parameter
-};
-
-// The receipts of one run, each chained to the one before it.
-class ReceiptChain {
- public:
-  explicit ReceiptChain(std::string last = "") : last_(std::move(last)) {}
-
-  std::string add(const StepReceipt& receipt);  // its line, with a newline at the end
-  // The hash of the last line, which has that of the line before: it stands for all of them.
-  const std::string& last() const { return last_; }
-
- private:
-  std::string last_;
-};
+// Adds `after` and `chain` to a receipt that follows one with the chain `last`, which becomes its own.
+// Returns the line, with a newline at the end.
+std::string chained_line(Event receipt, std::string& last);
 
 // Reads a run's receipts, also while the run writes them.
 class ReceiptReader {
  public:
   explicit ReceiptReader(const std::filesystem::path& run) : file_(run / kReceiptsFile) {}
 
-  // The complete lines that were added since the last call. Throws Error(kData) if a line is not as it was
-  // written, or does not follow the one before it.
-  std::vector<StepReceipt> read();
+  // Those of the complete lines that were added since the last call. Throws Error(kData) if a line is not as
+  // it was written, or does not follow the one before it.
+  std::vector<Event> read();
 
  private:
-  StepReceipt parse(const std::string& line);
+  Event parse(const std::string& line);
 
   std::filesystem::path file_;
   std::streamoff bytes_ = 0;  // read
   int64_t lines_ = 0;
-  std::optional<std::string> last_;  // hash
+  std::optional<std::string> last_;  // chain
 };
 
-// All receipts of a run; of `steps` alone if given. Throws Error(kUsage) if there are none, and as
-// ReceiptReader::read().
-std::vector<StepReceipt> read_receipts(const std::filesystem::path& run, std::optional<Range> steps = {});
+int64_t step_of(const Event& receipt);
 
-// What differs in a step, each list in the order in which a step computes.
+// All receipts of a run, or those of `steps`. Throws Error(kUsage) if there are none, and as ReceiptReader.
+std::vector<Event> read_receipts(const std::filesystem::path& run, std::optional<Range> steps = {});
+
+// What differs in a step, each list in the order in which it is computed.
 struct ReceiptDifference {
   int64_t step = 0;
   bool examples = false;
-  std::vector<int64_t> replicas;  // from 0
+  std::vector<size_t> replicas;
   std::vector<std::string> gradient, weights;
+
+  bool any() const { return examples || !replicas.empty() || !gradient.empty() || !weights.empty(); }
 };
 
 // The receipts of two runs side by side, up to the first difference.
 class ReceiptsComparison {
  public:
   // Both of one step. Returns whether they are the same.
-  bool add(const StepReceipt& one, const StepReceipt& other);
+  bool add(const Event& one, const Event& other);
 
   int64_t same() const { return same_; }  // how many
-  const std::optional<ReceiptDifference>& difference() const { return difference_; }
+  bool differs() const { return difference_.has_value(); }
   std::string text() const;
   Event document() const;
 
  private:
-  int64_t first_ = 0, last_ = 0;  // of those that are the same
+  int64_t first_ = 0, last_ = 0;  // steps that are the same
   int64_t same_ = 0;
   std::optional<ReceiptDifference> difference_;
 };
 
 // Of the steps of which both have one. Throws Error(kUsage) if there are none.
-ReceiptsComparison compare_receipts(const std::vector<StepReceipt>& one,
-                                    const std::vector<StepReceipt>& other);
+ReceiptsComparison compare_receipts(const std::vector<Event>& one, const std::vector<Event>& other);
 
 }  // namespace dtrain

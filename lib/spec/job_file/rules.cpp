@@ -196,14 +196,13 @@ class Rules : private RuleBase {
     refuse("strategy.replicas", strategy.replicas.value_or(1) > *strategy.virtual_replicas,
            "{} replicas have no part each of strategy.virtual_replicas: {}; lower the one or raise the other",
            strategy.replicas.value_or(1), *strategy.virtual_replicas);
-    refuse("train.step", spec_.uses_xla(), "xla computes all replicas in one program; leave it or {} out",
-           field);
+    refuse("train.step", spec_.uses_xla(),
+           "xla computes all replicas in one program; leave it or {} out", field);
     refuse("strategy.compress", strategy.compress != "none",
            "rounds what a replica sends, so that the bits depend on their number; leave it or {} out", field);
     refuse("train.sync_batch_norm", spec_.train.sync_batch_norm,
            "needs all parts of a batch at once, and a replica computes its own one after the other; leave it "
-           "or {} out",
-           field);
+           "or {} out", field);
     refuse("strategy.devices", strategy.devices.front().starts_with("cuda"),
            "has GPUs, whose libraries do not give the same bits each time; use cpu, or leave {} out", field);
     refuse("metrics.inspect_step", spec_.metrics.inspect_step.has_value(),

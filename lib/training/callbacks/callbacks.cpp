@@ -8,6 +8,7 @@
 
 #include "callbacks/profile.h"
 #include "core/error.h"
+#include "runs/receipts.h"
 
 namespace dtrain {
 namespace {
@@ -93,7 +94,7 @@ void CallbackList::on_histograms(int64_t step, const std::vector<NamedHistogram>
   for (const auto& [name, callback] : callbacks_) callback->on_histograms(step, histograms);
 }
 
-void CallbackList::on_receipt(const StepReceipt& receipt) {
+void CallbackList::on_receipt(const Event& receipt) {
   for (const auto& [name, callback] : callbacks_) callback->on_receipt(receipt);
 }
 

@@ -12,7 +12,6 @@
 #include "metrics/events.h"
 #include "metrics/tensorboard.h"
 #include "plan/job_plan.h"
-#include "runs/receipts.h"
 
 namespace dtrain {
 
@@ -31,8 +30,8 @@ class Callback {
   // the gradient of the update.
   virtual void on_histograms(int64_t /*step*/, const std::vector<NamedHistogram>& /*histograms*/) {}
 
-  // Called after each step that has a receipt.
-  virtual void on_receipt(const StepReceipt& /*receipt*/) {}
+  // Called after each step that has a receipt (runs/receipts.h).
+  virtual void on_receipt(const Event& /*receipt*/) {}
 
   // The reason why training should end now, if it should. Called after every epoch and its evaluation, and a
   // few times a second in between.
@@ -93,7 +92,7 @@ class CallbackList : public EventSink {
   void on_event(const Event& event) override;
   void settle() override { context_.events.settle(); }
   void on_histograms(int64_t step, const std::vector<NamedHistogram>& histograms);
-  void on_receipt(const StepReceipt& receipt);
+  void on_receipt(const Event& receipt);
   // Whether any callback has a reason to end the training. The first time, the reason is sent as a message.
   bool want_to_end();
 

@@ -12,19 +12,17 @@ class ReceiptsFile : public Callback {
   void on_event(const Event& event) override {
     if (decode<RunStartEvent>(event) && file_.bytes() == 0) file_.empty();
   }
-  void on_receipt(const StepReceipt& receipt) override { file_.write(chain_.add(receipt)); }
+  void on_receipt(const Event& receipt) override { file_.write(chained_line(receipt, chain_)); }
 
-  nlohmann::ordered_json state() const override {
-    return {{"bytes", file_.bytes()}, {"chain", chain_.last()}};
-  }
+  nlohmann::ordered_json state() const override { return {{"bytes", file_.bytes()}, {"chain", chain_}}; }
   void restore(const nlohmann::ordered_json& state) override {
     file_.go_back_to(state.at("bytes").get<off_t>());
-    chain_ = ReceiptChain(state.at("chain").get<std::string>());
+    chain_ = state.at("chain").get<std::string>();
   }
 
  private:
   LinesFile file_;
-  ReceiptChain chain_;
+  std::string chain_;  // of the last line
 };
 
 }  // namespace

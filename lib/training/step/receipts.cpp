@@ -76,16 +76,19 @@ void Receipts::end() {
 // Each element is to be counted once, also if several ranks have it.
 bool Receipts::UnderWay::counts_parts() const { return parts.group.rank() < parts.reducer.shards(); }
 
-StepReceipt Receipts::UnderWay::receipt() {
-  StepReceipt receipt{
-      .step = step, .examples = text_of(sums[0]), .replicas = {}, .gradient = {}, .weights = {}};
+Event Receipts::UnderWay::receipt() {
+  Event replicas_alone = Event::array(), gradients = Event::object(), all_weights = Event::object();
   for (size_t i = 0; i < replicas() && !parts.reducer.sums_early(); ++i)
-    receipt.replicas.push_back(text_of(replica(i)));
+    replicas_alone.push_back(text_of(replica(i)));
   for (size_t i = 0; i < parameters.size(); ++i) {
-    receipt.gradient.emplace_back(parameters[i].first, text_of(gradient(i)));
-    receipt.weights.emplace_back(parameters[i].first, text_of(weights(i)));
+    gradients[parameters[i].first] = text_of(gradient(i));
+    all_weights[parameters[i].first] = text_of(weights(i));
   }
-  return receipt;
+  return {{"step", step},
+          {"examples", text_of(sums[0])},
+          {"replicas", replicas_alone},
+          {"gradient", gradients},
+          {"weights", all_weights}};
 }
 
 }  // namespace dtrain

@@ -9,9 +9,9 @@
 #include "comm/process_group.h"
 #include "comm/replica_tree.h"
 #include "loader/batches.h"
+#include "metrics/event.h"
 #include "models/model.h"
 #include "models/variables.h"
-#include "runs/receipts.h"
 
 namespace dtrain {
 
@@ -28,7 +28,7 @@ struct ReceiptParts {
 class Receipts {
  public:
   // Of each step that is a multiple of `every`, and of step `last`. `take` gets them, on rank 0.
-  Receipts(int64_t every, int64_t last, std::function<void(const StepReceipt&)> take)
+  Receipts(int64_t every, int64_t last, std::function<void(const Event&)> take)
       : every_(every), last_(last), take_(std::move(take)) {}
 
   bool are_due(int64_t step) const { return step % every_ == 0 || step == last_; }
@@ -57,11 +57,11 @@ class Receipts {
     uint64_t& weights(size_t parameter) { return gradient(parameters.size() + parameter); }
     size_t replicas() const { return static_cast<size_t>(parts.replicas.count); }
     bool counts_parts() const;
-    StepReceipt receipt();
+    Event receipt();
   };
 
   int64_t every_, last_;
-  std::function<void(const StepReceipt&)> take_;
+  std::function<void(const Event&)> take_;
   std::optional<UnderWay> step_;
 };
 

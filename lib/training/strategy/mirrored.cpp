@@ -32,8 +32,7 @@ void synchronise_statistics(Model& model, ProcessGroup& group, StepClock& clock)
 
 // Those of this rank.
 VirtualReplicas replicas_of(const StrategyParts& parts) {
-  const int64_t count = parts.reducer.virtual_replicas, rank = parts.group->rank(),
-                size = parts.group->size();
+  const int64_t count = parts.reducer.virtual_replicas, rank = parts.group->rank(), size = parts.group->size();
   if (count == 0) return {size, {rank, rank + 1}};
   return {count, share_of({0, count}, rank, size)};
 }
@@ -86,8 +85,8 @@ class Mirrored : public Strategy {
     std::vector<GradientLook> looks = looks_at(context.step, parts_.observers);
     const bool has_receipt = receipt_is_due(context.step);
     if (has_receipt)
-      looks.push_back(parts_.receipts->begin(context.step, share,
-                                             {*parts_.model, *reducer_, *parts_.group, states_.replicas()}));
+      looks.push_back(parts_.receipts->begin(
+          context.step, share, {*parts_.model, *reducer_, *parts_.group, states_.replicas()}));
     MetricSums sums = interrupts_recorded(context.step) ? make_step(share, looks) : recorded(share, looks);
     if (has_receipt) parts_.receipts->end();
     pacer_.after_step();
@@ -107,8 +106,7 @@ class Mirrored : public Strategy {
     MetricSums none(objective_->info(), parts_.model->outputs(), device_);
     if (states_.are_virtual()) {
       if (!sums.values().defined()) sums.add_row(std::move(none));
-      sums.values() =
-          states_.sum(*parts_.group, sums.values().expand({static_cast<int64_t>(states_.count()), -1}));
+      sums.values() = states_.sum(*parts_.group, sums.values().expand({static_cast<int64_t>(states_.count()), -1}));
     } else {
       sums.add(none);  // this replica may have had no batches
       parts_.group->all_reduce_sum(sums.values());
@@ -212,12 +210,12 @@ class Mirrored : public Strategy {
 
   // Whether a look at step `step` needs the gradients as they are before the update.
   bool interrupts_recorded(int64_t step) const {
-    return receipt_is_due(step) ||
-           std::any_of(
-               parts_.observers.begin(), parts_.observers.end(), [&](const GradientObserver& observer) {
-                 const bool can_wait = observer.can_follow_update && records_ && parts_.train.clip_norm == 0;
-                 return !can_wait && observer.wants(step);
-               });
+    if (receipt_is_due(step)) return true;
+    return std::any_of(
+        parts_.observers.begin(), parts_.observers.end(), [&](const GradientObserver& observer) {
+          const bool can_wait = observer.can_follow_update && records_ && parts_.train.clip_norm == 0;
+          return !can_wait && observer.wants(step);
+        });
   }
 
   // A step that the recorder makes, and `looks` at what gradients it has left.
@@ -234,8 +232,14 @@ class Mirrored : public Strategy {
   }
 
   Replica replica() {
-    return {*parts_.model, *parts_.group,           *reducer_, *optimizer_,
-            device_,       parts_.loss_scale.get(), &states_,  keeps_copies_ ? &copies_ : nullptr};
+    return {*parts_.model,
+            *parts_.group,
+            *reducer_,
+            *optimizer_,
+            device_,
+            parts_.loss_scale.get(),
+            &states_,
+            keeps_copies_ ? &copies_ : nullptr};
   }
 
   void make_optimizer_of_parts() {

@@ -82,7 +82,7 @@ std::unique_ptr<Strategy> strategy_of(const ReplicaContext& context, ReplicaGrou
   if (spec.callbacks.tensorboard_histograms)
     parts.observers.push_back(histogram_observer(parts.model, run, callbacks));
   if (spec.receipts.every_steps) {
-    const auto take = [&callbacks](const StepReceipt& receipt) { callbacks.on_receipt(receipt); };
+    const auto take = [&callbacks](const Event& receipt) { callbacks.on_receipt(receipt); };
     parts.receipts = std::make_shared<Receipts>(*spec.receipts.every_steps, run.total_steps, take);
   }
   const std::shared_ptr<StepClock> clock = parts.clock;

@@ -2,7 +2,7 @@
 #include <ATen/ATen.h>
 
 #include "catch.h"
-#include "models/layer_specs.h"
+#include "runs/receipts.h"
 #include "strategy/replicas.h"
 
 namespace dtrain {
@@ -37,9 +37,9 @@ TEST_CASE("virtual replicas have the same receipts with any number of replicas")
   spec = with_batch(spec, 6, 2);
   const TrainingResult one = trained(spec, 1);
   REQUIRE(one.receipts.size() == 6);
-  CHECK(one.receipts.back().step == kStepsMade);  // the last one, too
-  CHECK(one.receipts.front().replicas.size() == 4);
-  CHECK(one.receipts.front().weights.front().first == "dense.weight");
+  CHECK(one.receipts.back().at("step") == kStepsMade);  // the last one, too
+  CHECK(one.receipts.front().at("replicas").size() == 4);
+  CHECK(one.receipts.front().at("weights").begin().key() == "dense.weight");
   struct Place {
     std::string kind, communication;
     int replicas, hosts;
@@ -58,7 +58,7 @@ TEST_CASE("virtual replicas have the same receipts with any number of replicas")
     const TrainingResult many = trained(there, place.replicas);
     CHECK(compared(one, many) == kSame);
     for (size_t i = 0; i < many.receipts.size(); ++i)
-      CHECK(many.receipts[i].replicas == one.receipts[i].replicas);
+      CHECK(many.receipts[i].at("replicas") == one.receipts[i].at("replicas"));
   }
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("receipts change nothing, and come again") {
   spec = with_batch(spec, 6);
   const TrainingResult once = trained(spec, way.replicas), again = trained(spec, way.replicas);
   CHECK(compared(once, again) == kSame);
-  CHECK(once.receipts.front().replicas.size() == way.alone);
+  CHECK(once.receipts.front().at("replicas").size() == way.alone);
   spec.receipts.every_steps.reset();
   const TrainingResult without = trained(spec, way.replicas);
   CHECK(without.losses == once.losses);
@@ -89,7 +89,7 @@ TEST_CASE("the examples of a step have one hash, however many replicas share the
   const TrainingResult one = trained(with_batch(spec_with_receipts(), 12), 1);
   const TrainingResult three = trained(with_batch(spec_with_receipts(), 4), 3);
   for (size_t i = 0; i < one.receipts.size(); ++i)
-    CHECK(one.receipts[i].examples == three.receipts[i].examples);
+    CHECK(one.receipts[i].at("examples") == three.receipts[i].at("examples"));
   JobSpec other = with_batch(spec_with_receipts(), 12);
   other.seed = 2;  // another order
   CHECK_THAT(compared(one, trained(other, 1)),
@@ -114,8 +114,8 @@ TEST_CASE("with frozen layers, receipts have what is trained") {
   const Dataset dataset = load_dataset(spec.data, 1);
   const std::vector<PhaseChange> phases = {{0, {.each = {false, false, false, false, false, true}}}, {6, {}}};
   const TrainingResult one = train_with_threads(spec, dataset, 1, kStepsMade, nullptr, 0, false, phases);
-  CHECK(one.receipts.front().weights.size() == 2);
-  CHECK(one.receipts.back().weights.size() == 6);
+  CHECK(one.receipts.front().at("weights").size() == 2);
+  CHECK(one.receipts.back().at("weights").size() == 6);
   CHECK(compared(one, train_with_threads(spec, dataset, 2, kStepsMade, nullptr, 0, false, phases)) == kSame);
 }
 

@@ -90,7 +90,7 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
   const LearningRate rate = resolve_learning_rate(spec.train, plan.global, {1, steps});
   std::shared_ptr<Receipts> receipts;
   if (spec.receipts.every_steps) {
-    const auto take = [&result](const StepReceipt& receipt) { result.receipts.push_back(receipt); };
+    const auto take = [&result](const Event& receipt) { result.receipts.push_back(receipt); };
     receipts = std::make_shared<Receipts>(*spec.receipts.every_steps, steps, take);
   }
   const auto strategy = build(spec, dataset, std::move(group), begun, receipts);
