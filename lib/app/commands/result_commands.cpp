@@ -87,7 +87,7 @@ ExitCode verify_command(const VerifyOptions& options) {
     if (!options.json) report_failure("dtrain: " + line, /*expected=*/true);
   };
   const ReceiptsComparison comparison =
-      options.runs.size() == 1 ? verify_run({options.runs.front(), options.steps, options.replicas}, say)
+      options.runs.size() == 1 ? verify_run(options.runs.front(), options.steps, options.replicas, say)
                                : compare_receipts(read_receipts(options.runs[0], options.steps),
                                                   read_receipts(options.runs[1], options.steps));
   std::cout << (options.json ? event_text(comparison.document(), 2) + "\n" : comparison.text());

@@ -31,26 +31,26 @@ std::optional<SavedCheckpoint> checkpoint_before(const fs::path& run, int64_t st
 }
 
 // What the process gets besides the run's spec: it saves and compares nothing.
-std::vector<std::string> arguments_for(const Verification& asked,
+std::vector<std::string> arguments_for(const fs::path& folder, std::optional<int64_t> asked,
                                        const std::optional<SavedCheckpoint>& from) {
   int64_t had = 1;  // replicas, last
-  const FinishedRun run = read_finished_run(asked.run, [&had](const Event& event) {
+  const FinishedRun run = read_finished_run(folder, [&had](const Event& event) {
     const auto start = decode<RunStartEvent>(event);
     if (start && start->run == "distributed") had = start->replicas.value_or(1);
   });
   const StrategySpec& strategy = run.spec.strategy;
-  const int64_t replicas = asked.replicas.value_or(had);
+  const int64_t replicas = asked.value_or(had);
   const bool is_virtual = strategy.virtual_replicas.has_value();
   if (replicas != had && !is_virtual)
     throw Error(
         ExitCode::kUsage,
         "--replicas {}: {} had {}, and without strategy.virtual_replicas other replicas add up in another "
         "order: the last bits differ",
-        replicas, asked.run.string(), had);
+        replicas, folder.string(), had);
   if (is_virtual && replicas > *strategy.virtual_replicas)
     throw Error(ExitCode::kUsage, "--replicas {}: there is work for at most {} (strategy.virtual_replicas)",
                 replicas, *strategy.virtual_replicas);
-  std::vector<std::string> arguments = {(asked.run / "spec.yaml").string(), "--unset", "callbacks", "--unset",
+  std::vector<std::string> arguments = {(folder / "spec.yaml").string(), "--unset", "callbacks", "--unset",
                                         "checkpoint"};
   const auto set = [&](const std::string& value) { arguments.insert(arguments.end(), {"--set", value}); };
   for (const char* value : {"checkpoint.final=false", "restarts.max=0", "compare.baseline=none"}) set(value);
@@ -66,12 +66,14 @@ std::vector<std::string> arguments_for(const Verification& asked,
 
 }  // namespace
 
-ReceiptsComparison verify_run(const Verification& asked, const std::function<void(const std::string&)>& say) {
-  const std::vector<Event> receipts = read_receipts(asked.run, asked.steps);
-  const auto from = asked.steps ? checkpoint_before(asked.run, step_of(receipts.front())) : std::nullopt;
+ReceiptsComparison verify_run(const fs::path& run, std::optional<Range> steps,
+                              std::optional<int64_t> replicas,
+                              const std::function<void(const std::string&)>& say) {
+  const std::vector<Event> receipts = read_receipts(run, steps);
+  const auto from = steps ? checkpoint_before(run, step_of(receipts.front())) : std::nullopt;
   const ScratchFolder folder("dtrain-verify");
   const fs::path again = folder.path() / "run";
-  std::vector<std::string> arguments = arguments_for(asked, from);
+  std::vector<std::string> arguments = arguments_for(run, replicas, from);
   arguments.insert(arguments.end(), {"--run-dir", again.string()});
   say(fmt::format("computing steps {} to {} again{}", from ? from->step + 1 : 1, step_of(receipts.back()),
                   from ? ", from " + from->path.string() : ""));
@@ -89,9 +91,9 @@ ReceiptsComparison verify_run(const Verification& asked, const std::function<voi
   };
   const auto start = [&] { return std::make_unique<ChildRun>(arguments, again, folder.path() / "run.log"); };
   const ChildRunEnd end = run_until(start, is_over);
-  if (comparison.differs() || (next == receipts.end() && comparison.same() > 0)) return comparison;
+  if (comparison.differs() || (next == receipts.end() && comparison.same > 0)) return comparison;
   if (end.code != ExitCode::kDone) throw Error(end.code, "computing the steps again: " + end.reason);
-  throw Error(ExitCode::kUsage, "by its spec, {} has no receipt of step {}", asked.run.string(),
+  throw Error(ExitCode::kUsage, "by its spec, {} has no receipt of step {}", run.string(),
               next == receipts.end() ? step_of(receipts.back()) : step_of(*next));
 }
 

@@ -12,16 +12,13 @@
 
 namespace dtrain {
 
-struct Verification {
-  std::filesystem::path run;
-  std::optional<Range> steps;       // nullopt: all, from the beginning
-  std::optional<int64_t> replicas;  // nullopt: as many as the run has
-};
-
-// Trains the run's job again in a process of its own, in a scratch folder: from the newest good checkpoint
-// before the first of the steps, else from the beginning; up to the last step that has a receipt, or to the
-// first difference. Tells `say` what it does. Throws Error(kUsage) if the run has no such receipts or cannot
-// have so many replicas, kStopped after a signal, and the error of the process if that fails.
-ReceiptsComparison verify_run(const Verification& asked, const std::function<void(const std::string&)>& say);
+// Trains the run's job again in a process of its own, in a scratch folder, up to the last step that has a
+// receipt or to the first difference: all steps from the beginning, or `steps` from the newest good
+// checkpoint before them; with as many replicas as the run had, or `replicas`. Tells `say` what it does.
+// Throws Error(kUsage) if the run has no such receipts or cannot have so many replicas, kStopped after a
+// signal, and the error of the process.
+ReceiptsComparison verify_run(const std::filesystem::path& run, std::optional<Range> steps,
+                              std::optional<int64_t> replicas,
+                              const std::function<void(const std::string&)>& say);
 
 }  // namespace dtrain

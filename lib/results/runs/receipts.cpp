@@ -13,8 +13,8 @@ namespace dtrain {
 namespace {
 
 // The names that do not have the same hash in both.
-std::vector<std::string> differing(const Event& one, const Event& other) {
-  std::vector<std::string> names;
+Event differing(const Event& one, const Event& other) {
+  Event names = Event::array();
   for (const auto& [name, hash] : one.items()) {
     if (other.value(name, Event()) != hash) names.push_back(name);
   }
@@ -24,22 +24,23 @@ std::vector<std::string> differing(const Event& one, const Event& other) {
   return names;
 }
 
-// "dense_2.bias", "dense_2.bias and 5 more parameters"
-std::string first_of(const std::vector<std::string>& names) {
-  const int64_t more = std::ssize(names) - 1;
-  return printable(names.front()) + (more > 0 ? " and " + counted(more, "more parameter") : "");
+// "dense_2.bias", "dense_2.bias and 5 more"
+std::string first_of(const Event& names) {
+  const std::string first = printable(names.front().get<std::string>());
+  return names.size() == 1 ? first : fmt::format("{} and {} more", first, names.size() - 1);
 }
 
-std::string text_of(const ReceiptDifference& difference) {
-  const auto& [step, examples, replicas, gradient, weights] = difference;
+std::string text_of(const Event& difference) {
   std::vector<std::string> parts;
-  if (examples) parts.emplace_back("the examples");
-  if (!replicas.empty())
+  if (difference.at("examples") == true) parts.emplace_back("the examples");
+  if (const Event& replicas = difference.at("replicas"); !replicas.empty())
     parts.push_back(fmt::format("the gradient of replica{} {}", replicas.size() == 1 ? "" : "s",
-                                fmt::join(replicas, ", ")));
-  if (!gradient.empty()) parts.push_back("the combined gradient of " + first_of(gradient));
-  if (!weights.empty()) parts.push_back("the weights of " + first_of(weights));
-  return fmt::format("step {}: differs in {}\n", step, join(parts, ", then in "));
+                                fmt::join(replicas.get<std::vector<size_t>>(), ", ")));
+  if (const Event& names = difference.at("gradient"); !names.empty())
+    parts.push_back("the combined gradient of " + first_of(names));
+  if (const Event& names = difference.at("weights"); !names.empty())
+    parts.push_back("the weights of " + first_of(names));
+  return fmt::format("step {}: differs in {}\n", step_of(difference), join(parts, ", then in "));
 }
 
 }  // namespace
@@ -102,43 +103,39 @@ std::vector<Event> read_receipts(const std::filesystem::path& run, std::optional
 
 bool ReceiptsComparison::add(const Event& one, const Event& other) {
   const int64_t step = step_of(one);
-  ReceiptDifference found{.step = step,
-                          .examples = one.at("examples") != other.at("examples"),
-                          .replicas = {},
-                          .gradient = differing(one.at("gradient"), other.at("gradient")),
-                          .weights = differing(one.at("weights"), other.at("weights"))};
-  const Event &replicas = one.at("replicas"), &others = other.at("replicas");
+  const bool examples = one.at("examples") != other.at("examples");
+  Event replicas = Event::array();
+  const Event &own = one.at("replicas"), &others = other.at("replicas");
   // Where they are not as many, each has another part of the examples.
-  for (size_t i = 0; replicas.size() == others.size() && i < replicas.size(); ++i) {
-    if (replicas[i] != others[i]) found.replicas.push_back(i);
+  for (size_t i = 0; own.size() == others.size() && i < own.size(); ++i) {
+    if (own[i] != others[i]) replicas.push_back(i);
   }
-  std::reverse(found.gradient.begin(), found.gradient.end());  // that of the last layer is computed first
-  if (found.any()) {
-    difference_ = std::move(found);
+  Event gradient = differing(one.at("gradient"), other.at("gradient"));
+  std::reverse(gradient.begin(), gradient.end());  // that of the last layer is computed first
+  const Event weights = differing(one.at("weights"), other.at("weights"));
+  if (examples || !replicas.empty() || !gradient.empty() || !weights.empty()) {
+    difference = {{"step", step},
+                  {"examples", examples},
+                  {"replicas", replicas},
+                  {"gradient", gradient},
+                  {"weights", weights}};
     return false;
   }
-  if (same_++ == 0) first_ = step;
-  last_ = step;
+  if (same++ == 0) first = step;
+  last = step;
   return true;
 }
 
 std::string ReceiptsComparison::text() const {
   std::string lines;
-  if (same_ > 0)
-    lines = fmt::format("steps {} to {}: the same ({})\n", first_, last_, counted(same_, "receipt"));
-  return difference_ ? lines + text_of(*difference_) : lines;
+  if (same > 0) lines = fmt::format("steps {} to {}: the same ({})\n", first, last, counted(same, "receipt"));
+  return differs() ? lines + text_of(difference) : lines;
 }
 
 Event ReceiptsComparison::document() const {
-  Event document = {{"same", !difference_}, {"receipts", same_}};
-  if (same_ > 0) document["steps"] = {first_, last_};
-  if (!difference_) return document;
-  const auto& [step, examples, replicas, gradient, weights] = *difference_;
-  document["difference"] = {{"step", step},
-                            {"examples", examples},
-                            {"replicas", replicas},
-                            {"gradient", gradient},
-                            {"weights", weights}};
+  Event document = {{"same", !differs()}, {"receipts", same}};
+  if (same > 0) document["steps"] = {first, last};
+  if (differs()) document["difference"] = difference;
   return document;
 }
 
@@ -150,7 +147,7 @@ ReceiptsComparison compare_receipts(const std::vector<Event>& one, const std::ve
     if (next == other.end()) break;
     if (step_of(*next) == step_of(receipt) && !comparison.add(receipt, *next)) break;
   }
-  if (comparison.same() == 0 && !comparison.differs())
+  if (comparison.same == 0 && !comparison.differs())
     throw Error(ExitCode::kUsage, "the two runs have no receipts of the same step");
   return comparison;
 }

@@ -50,31 +50,19 @@ int64_t step_of(const Event& receipt);
 // All receipts of a run, or those of `steps`. Throws Error(kUsage) if there are none, and as ReceiptReader.
 std::vector<Event> read_receipts(const std::filesystem::path& run, std::optional<Range> steps = {});
 
-// What differs in a step, each list in the order in which it is computed.
-struct ReceiptDifference {
-  int64_t step = 0;
-  bool examples = false;
-  std::vector<size_t> replicas;
-  std::vector<std::string> gradient, weights;
-
-  bool any() const { return examples || !replicas.empty() || !gradient.empty() || !weights.empty(); }
-};
-
 // The receipts of two runs side by side, up to the first difference.
-class ReceiptsComparison {
- public:
+struct ReceiptsComparison {
+  int64_t first = 0, last = 0;  // of the steps that are the same
+  int64_t same = 0;             // how many receipts
+  // Null: none. Else the step; whether its examples differ; the replicas whose own gradients differ; and the
+  // parameters whose gradient or weights differ, in the order in which a step computes them.
+  Event difference;
+
   // Both of one step. Returns whether they are the same.
   bool add(const Event& one, const Event& other);
-
-  int64_t same() const { return same_; }  // how many
-  bool differs() const { return difference_.has_value(); }
+  bool differs() const { return !difference.is_null(); }
   std::string text() const;
   Event document() const;
-
- private:
-  int64_t first_ = 0, last_ = 0;  // steps that are the same
-  int64_t same_ = 0;
-  std::optional<ReceiptDifference> difference_;
 };
 
 // Of the steps of which both have one. Throws Error(kUsage) if there are none.

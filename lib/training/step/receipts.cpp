@@ -35,60 +35,57 @@ void add_up(ProcessGroup& group, std::vector<uint64_t>& sums) {
     sums[i] = static_cast<uint64_t>(half[2 * i]) + (static_cast<uint64_t>(half[2 * i + 1]) << 32);
 }
 
-std::string text_of(uint64_t hash) { return fmt::format("{:016x}", hash); }
-
 }  // namespace
 
 std::function<void(const GradientReducer&, ProcessGroup&)> Receipts::begin(int64_t step, const Share& share,
-                                                                           const ReceiptParts& parts) {
-  step_.emplace(UnderWay{step, parts, trained_parameters(parts.model), {}});
-  const VirtualReplicas& replicas = parts.replicas;
-  step_->sums.resize(1 + step_->replicas() + 2 * step_->parameters.size());
-  auto position =
-      static_cast<uint64_t>(share_of({0, share.global_examples}, replicas.own.begin, replicas.count).begin);
+                                                                           ReceiptParts parts) {
+  step_ = step;
+  parts_.emplace(std::move(parts));
+  sums_.assign(weights() + parts_->parameters.size(), 0);
+  const VirtualReplicas& replicas = parts_->replicas;
+  int64_t position = share_of({0, share.global_examples}, replicas.own.begin, replicas.count).begin;
   for (const int64_t index : share.indices)
-    step_->sums[0] += hash_of({static_cast<uint64_t>(share.epoch), position++, static_cast<uint64_t>(index)});
+    sums_[0] += hash_of({static_cast<uint64_t>(share.epoch), static_cast<uint64_t>(position++),
+                         static_cast<uint64_t>(index)});
   return [this](const GradientReducer& reducer, ProcessGroup&) {
-    for (const ParameterPart& part : reducer.parts()) {
-      if (step_->counts_parts())
-        step_->gradient(part.parameter) += hash_of(part.parameter, part.begin, part.values.grad());
-    }
+    for (const ParameterPart& part : reducer.parts()) add(gradient(), part, part.values.grad());
   };
 }
 
 void Receipts::add_replica(size_t number) {
-  if (!step_ || step_->parts.reducer.sums_early()) return;
-  uint64_t& sum = step_->replica(static_cast<size_t>(step_->parts.replicas.own.begin) + number);
-  for (size_t i = 0; i < step_->parameters.size(); ++i)
-    sum += hash_of(i, 0, step_->parameters[i].second.grad());
+  if (!parts_ || parts_->reducer.sums_early()) return;
+  uint64_t& sum = sums_[replica() + static_cast<size_t>(parts_->replicas.own.begin) + number];
+  for (size_t i = 0; i < parts_->parameters.size(); ++i)
+    sum += hash_of(i, 0, parts_->parameters[i].second.grad());
 }
 
 void Receipts::end() {
-  for (const ParameterPart& part : step_->parts.reducer.parts()) {
-    if (step_->counts_parts())
-      step_->weights(part.parameter) += hash_of(part.parameter, part.begin, part.values);
-  }
-  add_up(step_->parts.group, step_->sums);
-  if (step_->parts.group.rank() == 0) take_(step_->receipt());
-  step_.reset();
+  for (const ParameterPart& part : parts_->reducer.parts()) add(weights(), part, part.values);
+  add_up(parts_->group, sums_);
+  if (parts_->group.rank() == 0) take_(receipt());
+  parts_.reset();
 }
 
-// Each element is to be counted once, also if several ranks have it.
-bool Receipts::UnderWay::counts_parts() const { return parts.group.rank() < parts.reducer.shards(); }
+void Receipts::add(size_t first, const ParameterPart& part, const at::Tensor& values) {
+  if (parts_->group.rank() < parts_->reducer.shards())
+    sums_[first + part.parameter] += hash_of(part.parameter, part.begin, values);
+}
 
-Event Receipts::UnderWay::receipt() {
-  Event replicas_alone = Event::array(), gradients = Event::object(), all_weights = Event::object();
-  for (size_t i = 0; i < replicas() && !parts.reducer.sums_early(); ++i)
-    replicas_alone.push_back(text_of(replica(i)));
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    gradients[parameters[i].first] = text_of(gradient(i));
-    all_weights[parameters[i].first] = text_of(weights(i));
+Event Receipts::receipt() const {
+  const auto text_of = [this](size_t sum) { return fmt::format("{:016x}", sums_[sum]); };
+  Event receipt = {{"step", step_},
+                   {"examples", text_of(0)},
+                   {"replicas", Event::array()},
+                   {"gradient", Event::object()},
+                   {"weights", Event::object()}};
+  for (size_t i = replica(); i < gradient() && !parts_->reducer.sums_early(); ++i)
+    receipt["replicas"].push_back(text_of(i));
+  for (size_t i = 0; i < parts_->parameters.size(); ++i) {
+    const std::string& name = parts_->parameters[i].first;
+    receipt["gradient"][name] = text_of(gradient() + i);
+    receipt["weights"][name] = text_of(weights() + i);
   }
-  return {{"step", step},
-          {"examples", text_of(sums[0])},
-          {"replicas", replicas_alone},
-          {"gradient", gradients},
-          {"weights", all_weights}};
+  return receipt;
 }
 
 }  // namespace dtrain

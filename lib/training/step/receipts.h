@@ -10,14 +10,13 @@
 #include "comm/replica_tree.h"
 #include "loader/batches.h"
 #include "metrics/event.h"
-#include "models/model.h"
 #include "models/variables.h"
 
 namespace dtrain {
 
-// What a step computes with. The reducer's parameters are the trained ones of the model.
+// What a step computes with. `parameters`: those of the reducer, by name.
 struct ReceiptParts {
-  const Model& model;
+  Variables parameters;
   const GradientReducer& reducer;
   ProcessGroup& group;
   const VirtualReplicas& replicas;
@@ -33,36 +32,31 @@ class Receipts {
 
   bool are_due(int64_t step) const { return step % every_ == 0 || step == last_; }
 
-  // Call before step `step`, for which one is due, and end() after it. Between the two, call the function
-  // that is returned with the combined gradient (GradientLook). The parts must outlive that.
+  // Call before a step that is due, with what lives until end(); call what it returns when the reducer's
+  // parts have the combined gradient (GradientLook).
   std::function<void(const GradientReducer&, ProcessGroup&)> begin(int64_t step, const Share& share,
-                                                                   const ReceiptParts& parts);
-  // Call when the parameters have the gradient of a replica, the one with this number among the own ones.
-  // Does nothing in other steps.
+                                                                   ReceiptParts parts);
+  // Call when the parameters have the gradient of the replica with this number among the own ones. Does
+  // nothing in other steps.
   void add_replica(size_t number);
-  // Collective.
+  // Call after that step. Collective.
   void end();
 
  private:
-  struct UnderWay {
-    int64_t step;
-    ReceiptParts parts;
-    Variables parameters;
-    // The sums of this rank's pieces: examples, replicas, then for each parameter its gradient and its
-    // weights.
-    std::vector<uint64_t> sums;
-
-    uint64_t& replica(size_t number) { return sums[1 + number]; }
-    uint64_t& gradient(size_t parameter) { return sums[1 + replicas() + parameter]; }
-    uint64_t& weights(size_t parameter) { return gradient(parameters.size() + parameter); }
-    size_t replicas() const { return static_cast<size_t>(parts.replicas.count); }
-    bool counts_parts() const;
-    Event receipt();
-  };
+  // Where the sums are of the first replica, of the gradient of the first parameter, and of its weights; that
+  // of the examples is before them.
+  size_t replica() const { return 1; }
+  size_t gradient() const { return replica() + static_cast<size_t>(parts_->replicas.count); }
+  size_t weights() const { return gradient() + parts_->parameters.size(); }
+  // Adds the hash of this rank's part of something, unless others have it too and count it.
+  void add(size_t first, const ParameterPart& part, const at::Tensor& values);
+  Event receipt() const;
 
   int64_t every_, last_;
   std::function<void(const Event&)> take_;
-  std::optional<UnderWay> step_;
+  int64_t step_ = 0;
+  std::optional<ReceiptParts> parts_;  // nullopt: no step is under way
+  std::vector<uint64_t> sums_;         // of this rank's pieces
 };
 
 }  // namespace dtrain

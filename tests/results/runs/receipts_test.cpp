@@ -88,7 +88,7 @@ TEST_CASE("of two runs, the first step that differs and all that differs in it a
   CHECK(difference_of(other) == same + "the weights of a.bias\n");
   other["gradient"]["a.weight"] = other["gradient"]["b.weight"] = "x";
   CHECK(difference_of(other) ==
-        same + "the combined gradient of b.weight and 1 more parameter, then in the weights of a.bias\n");
+        same + "the combined gradient of b.weight and 1 more, then in the weights of a.bias\n");
   other["replicas"][1] = "x";
   CHECK_THAT(difference_of(other), StartsWith(same + "the gradient of replica 1, then in the combined"));
   other["replicas"][2] = "x";
