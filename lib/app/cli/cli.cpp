@@ -90,6 +90,7 @@ CommandLine::CommandLine() {
   add_export();
   add_resize();
   add_compare();
+  add_verify();
   add_report();
   add_sweep();
   add_tune();

@@ -40,6 +40,7 @@ struct CommandLine {
   ExportOptions exported;
   ResizeOptions resize;
   CompareOptions compare;
+  VerifyOptions verify;
   ReportOptions report;
   std::string shell;
   struct {
@@ -68,6 +69,7 @@ struct CommandLine {
   void add_export();
   void add_resize();
   void add_compare();
+  void add_verify();
   void add_report();
   void add_cache();
   void add_data();

@@ -142,6 +142,49 @@ void CommandLine::add_compare() {
   });
 }
 
+namespace {
+
+Range steps_from(const std::string& text) {
+  const std::vector<std::string> ends = split(text, ':');
+  const auto first = whole_number(ends.front()), last = whole_number(ends.back());
+  if (ends.size() != 2 || !first || !last || *first < 1 || *last < *first)
+    throw CLI::ValidationError(
+        fmt::format("--steps {}: write the first and the last step, such as 100:200", printable(text)));
+  return {*first, *last + 1};
+}
+
+}  // namespace
+
+void CommandLine::add_verify() {
+  CLI::App* command = app.add_subcommand(
+      "verify", "Compute steps of a run again and compare their receipts; or compare those of two runs");
+  add_value(command, "RUN", verify.runs,
+            "The folder of a run with receipts (receipts.every_steps), or of two to compare with each other")
+      ->required()
+      ->expected(1, 2);
+  CLI::Option* steps = command->add_option_function<std::string>(
+      "--steps", [this](const std::string& text) { verify.steps = steps_from(text); },
+      "Only the receipts of these steps; computes from the newest checkpoint before them (default: all, from "
+      "the "
+      "beginning)");
+  steps->type_name("FIRST:LAST");
+  CLI::Option* replicas =
+      add_value(command, "--replicas N", verify.replicas,
+                "Compute with N replicas; needs strategy.virtual_replicas (default: as the run)");
+  replicas->check(whole_numbers(1, 1024));
+  command->add_flag("--json", verify.json, "Print the same as JSON");
+  command->footer(exit_code_help({{ExitCode::kDone, "the steps are the same"},
+                                  {ExitCode::kUsage, "no such run, or it has no such receipts"},
+                                  {ExitCode::kData, "the receipts are damaged"},
+                                  {ExitCode::kDiffers, "a step differs"}}));
+  command->callback([this, replicas] {
+    if (verify.runs.size() > 1 && !replicas->empty())
+      throw CLI::ValidationError(
+          "--replicas is for computing one run again; two runs are compared as they are");
+    action = [this] { return verify_command(verify); };
+  });
+}
+
 void CommandLine::add_report() {
   CLI::App* command = app.add_subcommand("report",
                                          "Make one HTML page of runs, or of a sweep or tune: curves, "

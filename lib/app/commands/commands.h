@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/range.h"
 #include "diagnostics/all_reduce_bench.h"
 #include "diagnostics/doctor.h"
 #include "documentation/first_job.h"
@@ -91,6 +92,13 @@ struct ExportOptions {
 struct CompareOptions {
   std::vector<std::string> runs;
   std::optional<double> max_regression;  // percent
+  bool json = false;
+};
+
+struct VerifyOptions {
+  std::vector<std::string> runs;  // one to compute again, or two to compare
+  std::optional<Range> steps;
+  std::optional<int64_t> replicas;
   bool json = false;
 };
 
@@ -180,6 +188,7 @@ ExitCode eval_command(const EvalOptions& options);
 ExitCode eval_replica_command(const EvalOptions& options);
 ExitCode predict_command(const PredictOptions& options);
 ExitCode compare_command(const CompareOptions& options);
+ExitCode verify_command(const VerifyOptions& options);
 ExitCode report_command(const ReportOptions& options);
 ExitCode export_command(const ExportOptions& options);
 ExitCode resize_command(const ResizeOptions& options);

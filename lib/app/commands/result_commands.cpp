@@ -1,4 +1,4 @@
-// compare, inspect and report: commands about what runs have left.
+// compare, verify, inspect and report: commands about what runs have left.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -12,6 +12,7 @@
 #include "core/files.h"
 #include "core/terminal.h"
 #include "core/text.h"
+#include "experiments/verify.h"
 #include "inference/find_checkpoint.h"
 #include "inference/model_description.h"
 #include "inference/output.h"
@@ -78,6 +79,19 @@ ExitCode compare_command(const CompareOptions& options) {
     std::cout << runs_table(comparison, width_limit(STDOUT_FILENO)) << (text.empty() ? "" : "\n") << text;
   }
   return regressions.empty() ? ExitCode::kDone : ExitCode::kRegression;
+}
+
+ExitCode verify_command(const VerifyOptions& options) {
+  for (const std::string& run : options.runs) require_run(run, ExitCode::kUsage, "dtrain verify RUN");
+  const auto say = [&](const std::string& line) {
+    if (!options.json) report_failure("dtrain: " + line, /*expected=*/true);
+  };
+  const ReceiptsComparison comparison =
+      options.runs.size() == 1 ? verify_run(options.runs.front(), options.steps, options.replicas, say)
+                               : compare_receipts(read_receipts(options.runs[0], options.steps),
+                                                  read_receipts(options.runs[1], options.steps));
+  std::cout << (options.json ? event_text(comparison.document(), 2) + "\n" : comparison.text());
+  return comparison.differs() ? ExitCode::kDiffers : ExitCode::kDone;
 }
 
 ExitCode inspect_command(const std::string& checkpoint, bool json) {

@@ -3,7 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <chrono>
+#include <csignal>
 #include <fstream>
+#include <thread>
 #include <utility>
 
 #include "core/exit_codes.h"
@@ -59,6 +62,30 @@ std::string ChildRun::reason_of_failure() const {
     if (line.rfind("NOTE: ", 0) != 0 && line.rfind("WARNING: ", 0) != 0) reason = line;
   }
   return reason.empty() ? "it did not say why; see " + log_.string() : reason;
+}
+
+ChildRunEnd run_until(const std::function<std::unique_ptr<ChildRun>()>& start,
+                      const std::function<bool()>& is_over) {
+  catch_stop_signals();
+  const int signals_before = stop_signals_received();
+  const ReapingScope reaping;
+  const std::unique_ptr<ChildRun> child = start();
+  bool over = false, stopped = false;
+  std::optional<ChildRunEnd> end;
+  while (!end) {
+    end = child->ended();  // before asking, so that nothing is missed
+    over = over || is_over();
+    const bool signalled = stop_signals_received() > signals_before;
+    // The rest, and the evaluation at its end, would tell nothing.
+    if (!end && !stopped && (over || signalled)) {
+      child->tell(SIGTERM);
+      stopped = true;
+    }
+    if (!end) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  if (over) return {};
+  if (stopped) return {ExitCode::kStopped, "stopped by a signal"};
+  return *end;
 }
 
 }  // namespace dtrain

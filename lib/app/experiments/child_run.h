@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,5 +38,11 @@ class ChildRun {
   std::filesystem::path log_;
   std::unique_ptr<Process> process_;
 };
+
+// Waits for the run that `start` starts. `is_over` is asked often, and once more when the run has ended:
+// whether what comes later matters to nobody; then the run is stopped. Returns how it ended: kDone also if it
+// was over before, kStopped after a stop signal to this process.
+ChildRunEnd run_until(const std::function<std::unique_ptr<ChildRun>()>& start,
+                      const std::function<bool()>& is_over);
 
 }  // namespace dtrain

@@ -4,20 +4,16 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <csignal>
 #include <fstream>
 #include <limits>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/signals.h"
 #include "core/text.h"
 #include "experiments/child_run.h"
 #include "host/host_memory.h"
@@ -114,27 +110,14 @@ JobSpec first_steps(JobSpec job, int64_t steps) {
 ChildRunEnd train_first_steps(const JobSpec& job, const std::filesystem::path& folder,
                               const std::function<bool(double loss)>& on_step,
                               std::optional<int64_t> memory = {}) {
-  catch_stop_signals();
-  const int signals_before = stop_signals_received();
-  const ReapingScope reaping;
-  const std::unique_ptr<ChildRun> child = start(job, folder, memory);
   LossReader losses(folder / "run" / "metrics.jsonl");
-  bool over = false, stopped = false;
-  std::optional<ChildRunEnd> end;
-  while (!end) {
-    end = child->ended();  // before reading, so that nothing is missed
-    for (const double loss : losses.read()) over = over || on_step(loss);
-    const bool signalled = stop_signals_received() > signals_before;
-    // The rest, and the evaluation at its end, would tell nothing.
-    if (!end && !stopped && (over || signalled)) {
-      child->tell(SIGTERM);
-      stopped = true;
+  const auto is_over = [&] {
+    for (const double loss : losses.read()) {
+      if (on_step(loss)) return true;
     }
-    if (!end) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  if (over) return {};
-  if (stopped) return {ExitCode::kStopped, "stopped by a signal"};
-  return *end;
+    return false;
+  };
+  return run_until([&] { return start(job, folder, memory); }, is_over);
 }
 
 // As many steps of the job as the test has, each with its own rate.

@@ -21,6 +21,7 @@ enum class ExitCode {
   kRegression = 8,  // dtrain compare: a run is worse than --max-regression allows
   kDisk = 9,        // a full disk or an I/O error
   kDisagree = 10,   // replicas disagree: memory of one of them is corrupt
+  kDiffers = 11,    // dtrain verify: steps differ
   kStopped = 75,    // stopped by a signal
 };
 

@@ -21,6 +21,7 @@ const std::vector<ExitCodeMeaning>& exit_codes() {
       {ExitCode::kRegression, "dtrain compare: a run is worse than --max-regression allows"},
       {ExitCode::kDisk, "a full disk or an I/O error"},
       {ExitCode::kDisagree, "replicas disagree: memory of one of them is corrupt"},
+      {ExitCode::kDiffers, "dtrain verify: steps differ"},
       {ExitCode::kStopped, "stopped by a signal"},
   };
   return codes;

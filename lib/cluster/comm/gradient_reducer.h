@@ -52,6 +52,8 @@ class GradientReducer {
   // tensors on rank 0. `whole`: one for each parameter, in its layout, on the host; on other ranks none.
   // Throws like finish().
   virtual void gather_parts(const std::vector<at::Tensor>& of_parts, const std::vector<at::Tensor>& whole);
+  // Whether sums begin during the backward pass, so that end_replica() finds nothing of this rank's own.
+  virtual bool sums_early() const { return false; }
   // Drops all gradients, so that autograd keeps the next one that it computes and does not add it to zeros.
   void zero_gradients();
   // Call before the forward pass of a micro-batch. Only the backward pass of the last one communicates.

@@ -121,6 +121,8 @@ class OverlappedReducer : public GradientReducer {
         std::make_unique<SumHook>(levels, options.wire_type, std::move(numbers), buckets_));
   }
 
+  bool sums_early() const override { return true; }
+
   void prepare(bool last) override {
     if (!last) return;  // without prepare_for_backward the Reducer lets gradients accumulate locally
     with_peer_errors("agreeing on gradient buckets", [this] {

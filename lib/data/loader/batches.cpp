@@ -165,6 +165,7 @@ class ShareLoader::Implementation {
     Share share;
     share.parts = static_cast<size_t>(options_.own.size());
     share.global_examples = whole.size();
+    share.epoch = epoch_;
     share.step = step;
     const int64_t largest = share_of(whole, 0, plan.parts).size();
     for (int64_t part = options_.own.begin; part < options_.own.end; ++part) {

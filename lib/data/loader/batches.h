@@ -24,6 +24,7 @@ struct Share {
   size_t parts = 1;
   std::vector<int64_t> indices;  // of all its examples in the source, in training order
   int64_t global_examples = 0;   // in the whole step, over all replicas and micro-batches
+  int64_t epoch = 0;             // 0-based
   int64_t step = 0;              // 0-based within the epoch
 
   std::span<const MicroBatch> part(size_t number) const {

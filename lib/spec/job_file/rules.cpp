@@ -160,6 +160,8 @@ class Rules : private RuleBase {
   void check_strategy() {
     const StrategySpec& strategy = spec_.strategy;
     check_virtual_replicas();
+    refuse("receipts.every_steps", spec_.receipts.every_steps && spec_.uses_xla(),
+           "train.step: xla shows nothing of a step but its end; leave it or train.step out");
     if (strategy_is([](const StrategyTraits& traits) { return traits.has_one_replica; })) {
       refuse("strategy.replicas", strategy.replicas.value_or(1) > 1,
              "{} trains one replica, not {}; use strategy.kind mirrored", strategy.kind,

@@ -310,9 +310,9 @@ struct NetworkSpec {
   double rendezvous_timeout_seconds = 60;
 };
 
-// Whether the variables still have the values that the updates gave them (docs/strategies.md).
-struct ChecksSpec {
-  std::optional<int64_t> every_steps = 200;  // nullopt: never
+// Something that is done after some steps.
+struct EverySteps {
+  std::optional<int64_t> every_steps;  // nullopt: never
 };
 
 // What to do when a process of the job dies.
@@ -342,7 +342,8 @@ struct JobSpec {
   std::vector<PhaseSpec> phases;  // empty: one, of train.epochs, with train.schedule
   EvaluateSpec evaluate;
   CheckpointSpec checkpoint;
-  ChecksSpec checks;
+  EverySteps checks = {200};  // whether variables have the values that updates gave them (docs/strategies.md)
+  EverySteps receipts;        // hashes of what a step computed
   RestartsSpec restarts;
   CallbacksSpec callbacks;
   MetricsSpec metrics;

@@ -8,6 +8,7 @@
 
 #include "callbacks/profile.h"
 #include "core/error.h"
+#include "runs/receipts.h"
 
 namespace dtrain {
 namespace {
@@ -35,17 +36,20 @@ std::unique_ptr<Callback> make_print_learning_rate(const CallbackContext& contex
 
 struct Kind {
   std::string name;
-  bool (*is_asked_for)(const CallbacksSpec&);
+  bool (*is_asked_for)(const JobSpec&);
   std::unique_ptr<Callback> (*make)(const CallbackContext&);
 };
 
 const std::vector<Kind> kCallbacks = {
-    {"csv", [](const CallbacksSpec& spec) { return spec.csv; }, make_csv_history},
-    {"tensorboard", [](const CallbacksSpec& spec) { return spec.tensorboard; }, make_tensorboard_callback},
-    {"print_learning_rate", [](const CallbacksSpec& spec) { return spec.print_learning_rate; },
+    {"csv", [](const JobSpec& spec) { return spec.callbacks.csv; }, make_csv_history},
+    {"tensorboard", [](const JobSpec& spec) { return spec.callbacks.tensorboard; },
+     make_tensorboard_callback},
+    {"print_learning_rate", [](const JobSpec& spec) { return spec.callbacks.print_learning_rate; },
      make_print_learning_rate},
-    {"early_stopping", [](const CallbacksSpec& spec) { return spec.early_stopping.metric.has_value(); },
+    {"early_stopping", [](const JobSpec& spec) { return spec.callbacks.early_stopping.metric.has_value(); },
      make_early_stopping},
+    {"receipts", [](const JobSpec& spec) { return spec.receipts.every_steps.has_value(); },
+     make_receipts_file},
 };
 
 }  // namespace
@@ -58,14 +62,14 @@ Event message_event(const RunPlan& run, const std::string& text) {
 
 bool has_callbacks(const JobPlan& job, const RunPlan& run) {
   return run.traits().is_observed && std::any_of(kCallbacks.begin(), kCallbacks.end(), [&](const Kind& kind) {
-           return kind.is_asked_for(job.spec.callbacks);
+           return kind.is_asked_for(job.spec);
          });
 }
 
 void remove_files_of_callbacks(const std::filesystem::path& folder) {
   std::error_code none;
   std::vector<std::filesystem::path> ours = {folder / "history.csv", folder / kProfileFile,
-                                             folder / kKernelsFile};
+                                             folder / kKernelsFile, folder / kReceiptsFile};
   for (const auto& entry : std::filesystem::directory_iterator(folder / "tensorboard", none)) {
     const std::string name = entry.path().filename();
     if (name.starts_with("events.out.tfevents.") && name.ends_with(".dtrain")) ours.push_back(entry.path());
@@ -77,7 +81,7 @@ void remove_files_of_callbacks(const std::filesystem::path& folder) {
 CallbackList::CallbackList(const CallbackContext& context, bool leads) : context_(context) {
   if (!leads || !has_callbacks(context.job, context.run)) return;
   for (const Kind& kind : kCallbacks) {
-    if (kind.is_asked_for(context.job.spec.callbacks)) callbacks_.emplace_back(kind.name, kind.make(context));
+    if (kind.is_asked_for(context.job.spec)) callbacks_.emplace_back(kind.name, kind.make(context));
   }
 }
 
@@ -88,6 +92,10 @@ void CallbackList::on_event(const Event& event) {
 
 void CallbackList::on_histograms(int64_t step, const std::vector<NamedHistogram>& histograms) {
   for (const auto& [name, callback] : callbacks_) callback->on_histograms(step, histograms);
+}
+
+void CallbackList::on_receipt(const Event& receipt) {
+  for (const auto& [name, callback] : callbacks_) callback->on_receipt(receipt);
 }
 
 bool CallbackList::want_to_end() {

@@ -30,6 +30,9 @@ class Callback {
   // the gradient of the update.
   virtual void on_histograms(int64_t /*step*/, const std::vector<NamedHistogram>& /*histograms*/) {}
 
+  // Called after each step that has a receipt (runs/receipts.h).
+  virtual void on_receipt(const Event& /*receipt*/) {}
+
   // The reason why training should end now, if it should. Called after every epoch and its evaluation, and a
   // few times a second in between.
   virtual std::optional<std::string> reason_to_end() const { return std::nullopt; }
@@ -63,6 +66,10 @@ std::unique_ptr<Callback> make_csv_history(const CallbackContext& context);
 // and the trainer hands back its weights (restore_best).
 std::unique_ptr<Callback> make_early_stopping(const CallbackContext& context);
 
+// receipts.jsonl: a line for each step that has a receipt (runs/receipts.h). A run that resumes from a
+// checkpoint first removes the lines after that checkpoint.
+std::unique_ptr<Callback> make_receipts_file(const CallbackContext& context);
+
 // TensorBoard's event files in tensorboard/ in the run's folder. Scalars: train/loss, train/accuracy,
 // learning_rate, speed/examples_per_second, speed/examples_per_second_per_replica and speed/step_ms every
 // metrics.every_steps; epoch/loss and epoch/accuracy; eval/loss and eval/accuracy; all by optimizer step.
@@ -85,6 +92,7 @@ class CallbackList : public EventSink {
   void on_event(const Event& event) override;
   void settle() override { context_.events.settle(); }
   void on_histograms(int64_t step, const std::vector<NamedHistogram>& histograms);
+  void on_receipt(const Event& receipt);
   // Whether any callback has a reason to end the training. The first time, the reason is sent as a message.
   bool want_to_end();
 

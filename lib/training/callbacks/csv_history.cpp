@@ -1,15 +1,7 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 
 #include "callbacks/callbacks.h"
-#include "core/descriptor.h"
-#include "core/error.h"
-#include "core/files.h"
+#include "callbacks/lines_file.h"
 #include "core/text.h"
 
 namespace dtrain {
@@ -61,57 +53,35 @@ std::string line_of(const Row& row, const MetricColumns& columns) {
 class CsvHistory : public Callback {
  public:
   CsvHistory(const std::filesystem::path& path, MetricColumns columns)
-      : path_(path),
-        columns_(std::move(columns)),
-        file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) {
-    if (file_.get() < 0) refuse("open");
-  }
+      : columns_(std::move(columns)), file_(path, "the history") {}
 
   void on_event(const Event& event) override {
-    if (decode<RunStartEvent>(event) && bytes_ == 0) begin();
+    if (decode<RunStartEvent>(event) && file_.bytes() == 0) begin();
     if (const auto epoch = decode<EpochEvent>(event)) {
-      write(line_of({"train", epoch->epoch, std::nullopt, epoch->metrics, epoch->learning_rate,
-                     epoch->speed.examples_per_second, epoch->seconds},
-                    columns_));
+      file_.write(line_of({"train", epoch->epoch, std::nullopt, epoch->metrics, epoch->learning_rate,
+                           epoch->speed.examples_per_second, epoch->seconds},
+                          columns_));
     }
     if (const auto evaluation = decode<EvalEvent>(event)) {
-      write(line_of({evaluation->part.value_or("eval"), evaluation->epoch, evaluation->step,
-                     evaluation->metrics, std::nullopt, std::nullopt, evaluation->seconds},
-                    columns_));
+      file_.write(line_of({evaluation->part.value_or("eval"), evaluation->epoch, evaluation->step,
+                           evaluation->metrics, std::nullopt, std::nullopt, evaluation->seconds},
+                          columns_));
     }
   }
 
-  nlohmann::ordered_json state() const override { return {{"bytes", bytes_}}; }
+  nlohmann::ordered_json state() const override { return {{"bytes", file_.bytes()}}; }
   void restore(const nlohmann::ordered_json& state) override {
-    const auto bytes = state.at("bytes").get<off_t>();
-    struct stat status {};
-    if (::fstat(file_.get(), &status) != 0) refuse("look at");
-    if (bytes > 0 && bytes <= status.st_size) cut_to(bytes);  // otherwise the file is new, in another folder
+    file_.go_back_to(state.at("bytes").get<off_t>());
   }
 
  private:
   void begin() {
-    cut_to(0);
-    write(head(columns_));
-  }
-  void cut_to(off_t bytes) {
-    if (::ftruncate(file_.get(), bytes) != 0 || ::lseek(file_.get(), bytes, SEEK_SET) < 0) refuse("write");
-    bytes_ = bytes;
-  }
-  void write(const std::string& text) {
-    if (!write_all(file_.get(), text.data(), text.size())) refuse("write");
-    bytes_ += static_cast<off_t>(text.size());
-  }
-  [[noreturn]] void refuse(const char* what) const {
-    const int error = errno;
-    throw Error(file_failure_code(error), "{}: cannot {} the history: {}", path_.string(), what,
-                std::strerror(error));
+    file_.empty();
+    file_.write(head(columns_));
   }
 
-  std::filesystem::path path_;
   MetricColumns columns_;
-  Descriptor file_;
-  off_t bytes_ = 0;  // size of the file; 0: nothing written yet
+  LinesFile file_;
 };
 
 }  // namespace

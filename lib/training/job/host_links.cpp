@@ -213,11 +213,12 @@ void LeadingHost::go_on_with_those_here(const Error& why) {
   } catch (const Error& refusal) {
     throw Error(ExitCode::kPeerLost, "{}\n{}", why.what(), refusal.what());
   }
-  const BatchPlan& batch = fewer.distributed_run().batch;
+  const RunPlan& run = fewer.distributed_run();
+  const BatchPlan& batch = run.batch;
   hosts_.meeting.notice(fmt::format(
-      "going on with {0} on {1}; the global batch stays {2}: {3} x {0} x {4} micro-batch{5}",
-      counted(batch.parts, fewer.distributed_run().virtual_replicas > 0 ? "virtual replica" : "replica"),
-      join(left.hosts), batch.global, batch.per_replica, batch.accumulate_steps,
+      "going on with {} on {}; the global batch stays {}: {} x {} x {} micro-batch{}",
+      counted(run.replicas, "replica"), join(left.hosts), batch.global, batch.per_replica,
+      counted(batch.parts, run.virtual_replicas > 0 ? "virtual replica" : "replica"), batch.accumulate_steps,
       batch.accumulate_steps == 1 ? "" : "es"));
   job_ = std::move(fewer);
   place_ = std::move(left);

@@ -108,6 +108,7 @@ MetricSums StepExecution::gradients(const Share& share, const PartsSummed& summe
     if (parts_.states != nullptr) parts_.states->use(i);
     parts_.reducer.zero_gradients();
     sums.push_back(pass(share.part(i), scale / static_cast<double>(share.global_examples)));
+    if (parts_.receipts != nullptr) parts_.receipts->add_replica(i);
     parts_.reducer.end_replica();
   }
   parts_.clock.enter(StepTime::kCommunicate);

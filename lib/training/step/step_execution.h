@@ -14,6 +14,7 @@
 #include "objective/objective.h"
 #include "spec/spec.h"
 #include "step/loss_scale.h"
+#include "step/receipts.h"
 #include "step/replica_states.h"
 
 namespace dtrain {
@@ -30,6 +31,7 @@ struct StepParts {
   bool on_processor = true;         // the variables are not in the memory of a device
   EvaluateSpec evaluate = {};
   ReplicaStates* states = nullptr;  // of virtual replicas (strategy.virtual_replicas), else null
+  Receipts* receipts = nullptr;     // may be null
 };
 
 class StepExecution {

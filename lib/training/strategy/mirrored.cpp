@@ -83,8 +83,13 @@ class Mirrored : public Strategy {
     states_.set_alike(parts_.train.sync_batch_norm || states_.replicas().count == 1);
     optimizer_->begin_step(context.learning_rate);
     parts_.clock->enter(StepTime::kCompute);
-    const std::vector<GradientLook> looks = looks_at(context.step, parts_.observers);
+    std::vector<GradientLook> looks = looks_at(context.step, parts_.observers);
+    const bool has_receipt = receipt_is_due(context.step);
+    if (has_receipt)
+      looks.push_back(parts_.receipts->begin(
+          context.step, share, {trained_parameters(*parts_.model), *reducer_, *parts_.group, states_.replicas()}));
     MetricSums sums = interrupts_recorded(context.step) ? make_step(share, looks) : recorded(share, looks);
+    if (has_receipt) parts_.receipts->end();
     pacer_.after_step();
     sentinel_->after_step();
     parts_.clock->enter(StepTime::kUpdate);
@@ -195,15 +200,19 @@ class Mirrored : public Strategy {
             .loss_scale = parts_.loss_scale.get(),
             .on_processor = parts_.accelerator == nullptr,
             .evaluate = parts_.evaluate,
-            .states = states_.are_virtual() ? &states_ : nullptr};
+            .states = states_.are_virtual() ? &states_ : nullptr,
+            .receipts = parts_.receipts.get()};
   }
 
   MetricSums make_step(const Share& share, const std::vector<GradientLook>& looks) {
     return dtrain::train_step(step_parts(), *execution_, *optimizer_, looks, share);
   }
 
+  bool receipt_is_due(int64_t step) const { return parts_.receipts && parts_.receipts->are_due(step); }
+
   // Whether a look at step `step` needs the gradients as they are before the update.
   bool interrupts_recorded(int64_t step) const {
+    if (receipt_is_due(step)) return true;
     return std::any_of(
         parts_.observers.begin(), parts_.observers.end(), [&](const GradientObserver& observer) {
           const bool can_wait = observer.can_follow_update && records_ && parts_.train.clip_norm == 0;

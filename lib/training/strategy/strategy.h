@@ -145,7 +145,8 @@ struct StrategyParts {
   std::optional<int64_t> check_every = {};  // steps between calls of check_variables()
   bool collects_often = false;              // whether collect_variables() is called while training goes on
   EvaluateSpec evaluate = {};
-  uint64_t seed = 0;  // the job's, for what virtual replicas draw
+  uint64_t seed = 0;                        // the job's, for what virtual replicas draw
+  std::shared_ptr<Receipts> receipts = {};  // may be null
 };
 
 // Makes the strategy `kind`. Throws Error(kBug) for a name that is not in strategy_names(): specs are checked

@@ -81,6 +81,10 @@ std::unique_ptr<Strategy> strategy_of(const ReplicaContext& context, ReplicaGrou
   if (!run.traits().is_observed) return make_strategy(run.strategy, std::move(parts));
   if (spec.callbacks.tensorboard_histograms)
     parts.observers.push_back(histogram_observer(parts.model, run, callbacks));
+  if (spec.receipts.every_steps) {
+    const auto take = [&callbacks](const Event& receipt) { callbacks.on_receipt(receipt); };
+    parts.receipts = std::make_shared<Receipts>(*spec.receipts.every_steps, run.total_steps, take);
+  }
   const std::shared_ptr<StepClock> clock = parts.clock;
   const std::shared_ptr<Accelerator> accelerator = parts.accelerator;
   const std::optional<int64_t> inspected = spec.metrics.inspect_step;

@@ -6,6 +6,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "files.h"
+#include "runs/receipts.h"
 #include "train/small_jobs.h"
 
 namespace dtrain {
@@ -163,6 +164,45 @@ TEST_CASE("the history has a line for every epoch and evaluation, and another fo
   CHECK(content_of(other.folder / "history.csv").rfind("epoch,step,phase", 0) == 0);
   remove_files_of_callbacks(job.folder / "");
   CHECK_FALSE(fs::exists(job.folder / "history.csv"));
+}
+
+TEST_CASE("receipts after a checkpoint are removed, and the chain goes on, in another folder too") {
+  const std::vector<std::string> spec = {"receipts.every_steps=2"};
+  const auto receipt = [](int step) {
+    return Event{{"step", step},
+                 {"examples", "e"},
+                 {"replicas", {"r"}},
+                 {"gradient", {{"w", "g"}}},
+                 {"weights", {{"w", "v"}}}};
+  };
+  Watched job(spec);
+  CHECK(has_callbacks(job.job, job.job.distributed_run()));
+  job.start();
+  job.list->on_receipt(receipt(2));
+  const auto state = job.list->state();
+  const std::string first = content_of(job.folder / kReceiptsFile);
+  job.list->on_receipt(receipt(4));
+  const std::string both = content_of(job.folder / kReceiptsFile);
+
+  job.make();  // another process
+  job.list->restore(state);
+  job.start(3);
+  CHECK(content_of(job.folder / kReceiptsFile) == first);
+  job.list->on_receipt(receipt(4));
+  CHECK(content_of(job.folder / kReceiptsFile) == both);
+
+  Watched other(spec);
+  other.list->restore(state);
+  other.start(3);
+  other.list->on_receipt(receipt(4));
+  CHECK(first + content_of(other.folder / kReceiptsFile) == both);
+  CHECK(read_receipts(job.folder / "") == std::vector<Event>{receipt(2), receipt(4)});
+
+  job.make();  // a run that begins again
+  job.start();
+  CHECK(content_of(job.folder / kReceiptsFile).empty());
+  remove_files_of_callbacks(job.folder / "");
+  CHECK_FALSE(fs::exists(job.folder / kReceiptsFile));
 }
 
 TEST_CASE("the history and TensorBoard name the part that was evaluated") {

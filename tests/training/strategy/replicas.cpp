@@ -22,7 +22,8 @@ namespace {
 bool on_fake_gpu(const JobSpec& spec) { return spec.strategy.devices.front() == "cuda"; }
 
 std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
-                                std::unique_ptr<ProcessGroup> group, const TrainedLayers& layers = {}) {
+                                std::unique_ptr<ProcessGroup> group, const TrainedLayers& layers = {},
+                                std::shared_ptr<Receipts> receipts = nullptr) {
   const int64_t outputs = dataset.info.targets > 0 ? dataset.info.targets : dataset.info.classes;
   const LayerPlan plan =
       place_layers(expand_layers(spec.model, outputs), dataset.info.example_shape, outputs);
@@ -38,6 +39,7 @@ std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
   parts.group = std::move(group);
   parts.reducer.bucket_bytes = 1024;  // several buckets even for a small model
   parts.reducer.virtual_replicas = spec.strategy.virtual_replicas.value_or(0);
+  parts.receipts = std::move(receipts);
   if (on_fake_gpu(spec)) {
     parts.accelerator = std::make_shared<test::FakeAccelerator>();
     parts.record_steps = spec.cuda.graphs;
@@ -86,7 +88,12 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
   const int replicas = group->size();
   const BatchPlan plan = resolve_batch(spec, spec.strategy.virtual_replicas.value_or(replicas));
   const LearningRate rate = resolve_learning_rate(spec.train, plan.global, {1, steps});
-  const auto strategy = build(spec, dataset, std::move(group), begun);
+  std::shared_ptr<Receipts> receipts;
+  if (spec.receipts.every_steps) {
+    const auto take = [&result](const Event& receipt) { result.receipts.push_back(receipt); };
+    receipts = std::make_shared<Receipts>(*spec.receipts.every_steps, steps, take);
+  }
+  const auto strategy = build(spec, dataset, std::move(group), begun, receipts);
   MetricSums trained;
   if (from == nullptr) {
     strategy->place_variables();

@@ -25,6 +25,7 @@ struct TrainingResult {
   double evaluation_loss = 0;     // over the whole test set
   MetricValues evaluation_metrics;
   int64_t evaluated_examples = 0;
+  std::vector<Event> receipts;  // on rank 0, as spec.receipts says
 };
 
 // `steps` optimizer steps of the strategy in `spec` with `replicas` threads, which meet as if they were

@@ -1,0 +1,100 @@
+#include "experiments/verify.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/retention.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "experiments/child_run.h"
+#include "initial_state/resume.h"
+#include "metrics/events.h"
+#include "runs/finished_run.h"
+#include "traits/strategies.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The newest checkpoint that has none of the steps from `step` on; nullopt: the training begins before.
+std::optional<SavedCheckpoint> checkpoint_before(const fs::path& run, int64_t step) {
+  std::vector<SavedCheckpoint> saved = list_checkpoints(checkpoint_folder(run));
+  for (auto at = saved.rbegin(); at != saved.rend(); ++at) {
+    if (at->step < step && !at->suspect && inspect_checkpoint(at->path).problems.empty()) return *at;
+  }
+  return std::nullopt;
+}
+
+// What the process gets besides the run's spec: it saves and compares nothing.
+std::vector<std::string> arguments_for(const fs::path& folder, std::optional<int64_t> asked,
+                                       const std::optional<SavedCheckpoint>& from) {
+  int64_t had = 1;  // replicas, last
+  const FinishedRun run = read_finished_run(folder, [&had](const Event& event) {
+    const auto start = decode<RunStartEvent>(event);
+    if (start && start->run == "distributed") had = start->replicas.value_or(1);
+  });
+  const StrategySpec& strategy = run.spec.strategy;
+  const int64_t replicas = asked.value_or(had);
+  const bool is_virtual = strategy.virtual_replicas.has_value();
+  if (replicas != had && !is_virtual)
+    throw Error(
+        ExitCode::kUsage,
+        "--replicas {}: {} had {}, and without strategy.virtual_replicas other replicas add up in another "
+        "order: the last bits differ",
+        replicas, folder.string(), had);
+  if (is_virtual && replicas > *strategy.virtual_replicas)
+    throw Error(ExitCode::kUsage, "--replicas {}: there is work for at most {} (strategy.virtual_replicas)",
+                replicas, *strategy.virtual_replicas);
+  std::vector<std::string> arguments = {(folder / "spec.yaml").string(), "--unset", "callbacks", "--unset",
+                                        "checkpoint"};
+  const auto set = [&](const std::string& value) { arguments.insert(arguments.end(), {"--set", value}); };
+  for (const char* value : {"checkpoint.final=false", "restarts.max=0", "compare.baseline=none"}) set(value);
+  set(fmt::format("strategy.replicas={}", replicas));
+  if (from) arguments.insert(arguments.end(), {"--resume", from->path.string()});
+  if (!is_virtual) return arguments;
+  // The same bits on this host alone.
+  if (!run.spec.hosts.empty()) arguments.insert(arguments.end(), {"--unset", "hosts"});
+  if (replicas > 1 && strategy_traits(strategy.kind).has_one_replica) set("strategy.kind=mirrored");
+  set("strategy.devices=cpu");
+  return arguments;
+}
+
+}  // namespace
+
+ReceiptsComparison verify_run(const fs::path& run, std::optional<Range> steps,
+                              std::optional<int64_t> replicas,
+                              const std::function<void(const std::string&)>& say) {
+  const std::vector<Event> receipts = read_receipts(run, steps);
+  const auto from = steps ? checkpoint_before(run, step_of(receipts.front())) : std::nullopt;
+  const ScratchFolder folder("dtrain-verify");
+  const fs::path again = folder.path() / "run";
+  std::vector<std::string> arguments = arguments_for(run, replicas, from);
+  arguments.insert(arguments.end(), {"--run-dir", again.string()});
+  say(fmt::format("computing steps {} to {} again{}", from ? from->step + 1 : 1, step_of(receipts.back()),
+                  from ? ", from " + from->path.string() : ""));
+  ReceiptsComparison comparison;
+  ReceiptReader computed(again);
+  auto next = receipts.begin();
+  const auto is_over = [&] {
+    for (const Event& receipt : computed.read()) {
+      // A run that was to be shorter at first has a receipt of what was its last step then.
+      while (next != receipts.end() && step_of(*next) < step_of(receipt)) ++next;
+      if (next == receipts.end()) break;
+      if (step_of(*next) == step_of(receipt) && !comparison.add(*next++, receipt)) return true;
+    }
+    return next == receipts.end();
+  };
+  const auto start = [&] { return std::make_unique<ChildRun>(arguments, again, folder.path() / "run.log"); };
+  const ChildRunEnd end = run_until(start, is_over);
+  if (comparison.differs() || (next == receipts.end() && comparison.same > 0)) return comparison;
+  if (end.code != ExitCode::kDone) throw Error(end.code, "computing the steps again: " + end.reason);
+  throw Error(ExitCode::kUsage, "by its spec, {} has no receipt of step {}", run.string(),
+              next == receipts.end() ? step_of(receipts.back()) : step_of(*next));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,134 @@
+// Jobs with receipts, and dtrain verify.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "catch.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/retention.h"
+#include "resumable.h"
+#include "runs/receipts.h"
+
+namespace dtrain {
+namespace {
+
+using Catch::Matchers::EndsWith;
+using Catch::Matchers::StartsWith;
+
+namespace fs = std::filesystem;
+
+// Two epochs and a half of 63 steps.
+Arguments with_receipts(int virtual_replicas = 4) {
+  return Job::set({"receipts.every_steps=10", "train.max_steps=156",
+                   fmt::format("strategy.virtual_replicas={}", virtual_replicas)});
+}
+
+std::string receipts_of(const Job& job) { return content_of(job.run_folder() / kReceiptsFile); }
+
+Finished verify(const Job& job, const Arguments& more = {}) {
+  return run_program(Arguments{"verify", job.run_folder().string()} + more);
+}
+
+// A run of two replicas, with a checkpoint every 25 steps; made once.
+const Job& verified() {
+  static const Job job(kResumableSpec);
+  static const bool made = [] {
+    require_done(run_program(job.run(with_receipts())));
+    return true;
+  }();
+  static_cast<void>(made);
+  return job;
+}
+
+TEST_CASE("a job's receipts are the same with one, two and three replicas") {
+  const std::string receipts = receipts_of(verified());
+  CHECK(lines_of(receipts).size() == 16);  // 10, 20, ..., 150 and 156
+  for (const int replicas : {1, 3}) {
+    const Job job(kResumableSpec);
+    require_done(
+        run_program(job.run(with_receipts() + Job::set({fmt::format("strategy.replicas={}", replicas)}))));
+    CHECK(receipts_of(job) == receipts);
+  }
+}
+
+TEST_CASE("a job that was killed goes on with its receipts as if nothing had been") {
+  const Job job(kResumableSpec);
+  {
+    Program program(job.run(with_receipts()));
+    wait_for_checkpoint(job, 50);
+    program.send(SIGKILL);
+    program.wait();
+  }
+  REQUIRE(job.is_gone());
+  require_done(run_program({"run", "--resume", job.run_folder().string()}));
+  CHECK(receipts_of(job) == receipts_of(verified()));
+  const Job elsewhere(kResumableSpec);  // which has the rest of the lines, in the same chain
+  require_done(run_program(elsewhere.run(
+      with_receipts() + Arguments{"--resume", (checkpoints_of(job) / checkpoint_name(75)).string()})));
+  CHECK_THAT(receipts_of(job), EndsWith(receipts_of(elsewhere)));
+  CHECK(lines_of(receipts_of(elsewhere)).size() == 9);
+}
+
+TEST_CASE("steps that are computed again are the same, with other replicas and from a checkpoint too") {
+  const Finished all = verify(verified());
+  CHECK(all.exit_code == 0);
+  CHECK(all.output == "steps 10 to 156: the same (16 receipts)\n");
+  CHECK(all.errors == "dtrain: computing steps 1 to 156 again\n");
+  const Finished alone = verify(verified(), {"--replicas", "1"});
+  CHECK(alone.exit_code == 0);
+  CHECK(alone.output == all.output);
+  const Finished some = verify(verified(), {"--steps", "90:120", "--replicas", "3"});
+  CHECK(some.exit_code == 0);
+  CHECK(some.output == "steps 90 to 120: the same (4 receipts)\n");
+  CHECK(some.errors == "dtrain: computing steps 76 to 120 again, from " +
+                           (checkpoints_of(verified()) / checkpoint_name(75)).string() + "\n");
+  CHECK(verify(verified(), {"--replicas", "5"}).exit_code == 2);
+  const Finished json = verify(verified(), {"--steps", "90:90", "--json"});
+  CHECK(Event::parse(json.output) == Event{{"same", true}, {"receipts", 1}, {"steps", {90, 90}}});
+}
+
+TEST_CASE("a bit that flips while a job trains is found, with the step after it") {
+  const Job job(kResumableSpec);
+  const auto until =
+      Job::set({"train.max_steps=75", "receipts.every_steps=10", "strategy.virtual_replicas=4"});
+  require_done(run_program(job.run(until)));
+  Checkpoint checkpoint = load_checkpoint(list_checkpoints(checkpoints_of(job)).back().path);
+  REQUIRE(checkpoint.state.step == 75);
+  bool flipped = false;
+  for (auto& [name, tensor] : checkpoint.optimizer) {
+    if (name != "optimizer.weights.dense.weight")
+      continue;  // what training goes on with: train.ema shows the average
+    static_cast<int32_t*>(tensor.mutable_data_ptr())[7] ^= 1 << 20;
+    flipped = true;
+  }
+  REQUIRE(flipped);
+  fs::remove_all(checkpoints_of(job) / checkpoint_name(75));
+  save_checkpoint(checkpoints_of(job), checkpoint);
+  require_done(run_program(Arguments{"run", "--resume", job.run_folder().string()} +
+                           Job::set({"train.max_steps=156"})));
+  const Finished found = verify(job);
+  INFO(found.output << found.errors);
+  CHECK(found.exit_code == 11);
+  CHECK_THAT(found.output,
+             StartsWith("steps 10 to 70: the same (7 receipts)\nstep 80: differs in the gradient of "
+                        "replicas 0, 1, 2, 3, then in the combined gradient of "));
+  const Finished between =
+      run_program({"verify", job.run_folder().string(), verified().run_folder().string()});
+  CHECK(between.exit_code == 11);
+  CHECK(between.output == found.output);
+  CHECK(verify(job, {"--steps", "80:156"}).exit_code == 0);  // from the checkpoint that has the flipped bit
+}
+
+TEST_CASE("without virtual replicas a run is verified with as many replicas as it had") {
+  const Job job(kResumableSpec);
+  require_done(run_program(job.run(Job::set({"receipts.every_steps=10", "train.max_steps=60"}))));
+  CHECK(verify(job).output == "steps 10 to 60: the same (6 receipts)\n");
+  CHECK(verify(job, {"--replicas", "2"}).exit_code == 0);
+  const Finished other = verify(job, {"--replicas", "1"});
+  CHECK(other.exit_code == 2);
+  CHECK_THAT(other.errors, ContainsSubstring("had 2, and without strategy.virtual_replicas"));
+}
+
+}  // namespace
+}  // namespace dtrain
