@@ -31,7 +31,7 @@ BEYOND_THE_SCHEMA = {
     "hosts_of_servers", "hosts_twice", "one_device_list", "one_device_replicas", "optimizer_nesterov",
     "parameter_server_batch", "parameter_server_devices", "parameter_server_staleness", "schedule_piecewise_lengths",
     # features that exclude each other, which are neither "only when" nor "required when" (lib/spec/job_file/rules.cpp)
-    "central_storage_gloo", "checkpoint_both", "compress_shared_memory",
+    "central_storage_gloo", "checkpoint_both", "compress_shared_memory", "virtual_replicas", "virtual_replicas_on_gpus",
     "data_augment_resident", "data_augment_rules", "data_columns_rules",
     "data_fallback_same",
     "data_fallback_synthetic", "data_split_seed_only", "data_tables_fallback",

@@ -159,7 +159,6 @@ class Rules : private RuleBase {
 
   void check_strategy() {
     const StrategySpec& strategy = spec_.strategy;
-    check_virtual_replicas();
     refuse("receipts.every_steps", spec_.receipts.every_steps && spec_.uses_xla(),
            "train.step: xla shows nothing of a step but its end; leave it or train.step out");
     if (strategy_is([](const StrategyTraits& traits) { return traits.has_one_replica; })) {
@@ -186,30 +185,6 @@ class Rules : private RuleBase {
     if (lists_devices() && usable("strategy.replicas") && strategy.replicas.value_or(devices()) != devices())
       add("strategy.devices", "lists {} for {}; the numbers must agree", counted(devices(), "device"),
           counted(*strategy.replicas, "replica"));
-  }
-
-  // What would make the bits depend on the number of replicas, or what needs all of them in each pass.
-  void check_virtual_replicas() {
-    const StrategySpec& strategy = spec_.strategy;
-    if (!strategy.virtual_replicas || has_problem("strategy.virtual_replicas")) return;
-    const char* const field = "strategy.virtual_replicas";
-    refuse("strategy.replicas", strategy.replicas.value_or(1) > *strategy.virtual_replicas,
-           "{} replicas have no part each of strategy.virtual_replicas: {}; lower the one or raise the other",
-           strategy.replicas.value_or(1), *strategy.virtual_replicas);
-    refuse("batch.per_replica", spec_.batch.per_replica == kLargestThatFits,
-           "auto depends on how many replicas share the memory; write a number, or leave {} out", field);
-    refuse("train.step", spec_.uses_xla(), "xla computes all replicas in one program; leave it or {} out",
-           field);
-    refuse("strategy.compress", strategy.compress != "none",
-           "rounds what a replica sends, so that the bits depend on their number; leave it or {} out", field);
-    refuse("train.sync_batch_norm", spec_.train.sync_batch_norm,
-           "needs all parts of a batch at once, and a replica computes its own one after the other; leave it "
-           "or {} out",
-           field);
-    refuse("strategy.devices", strategy.devices.front().starts_with("cuda"),
-           "has GPUs, whose libraries do not give the same bits each time; use cpu, or leave {} out", field);
-    refuse("metrics.inspect_step", spec_.metrics.inspect_step.has_value(),
-           "shows what each replica computes by itself; leave it or {} out", field);
   }
 
   void check_model() {
@@ -497,6 +472,7 @@ void check_rules(LoadedSpec& loaded) {
   const RuleBase base(loaded);
   Rules(base).check();
   check_training(base);
+  check_virtual_replicas(base);
   check_plugins(base);
 }
 
