@@ -113,9 +113,9 @@ void CommandLine::add_resize() {
   add_value(command, "--replicas N", resize.replicas, "The number of replicas from now on")
       ->check(whole_numbers(1, 1024))
       ->required();
-  command->footer("The replicas save a checkpoint, and so many go on from it, to the same bytes.\n" +
-                  exit_code_help({{ExitCode::kDone, "the job goes on with so many"},
-                                  {ExitCode::kUsage, "it cannot, or it does not run"}}));
+  command->footer("The replicas save a checkpoint, and N replicas continue from it, to the same bytes.\n" +
+                  exit_code_help({{ExitCode::kDone, "the job goes on with N replicas"},
+                                  {ExitCode::kUsage, "it cannot have so many, or no dtrain runs it"}}));
   command->callback([this] { action = [this] { return resize_command(resize); }; });
 }
 

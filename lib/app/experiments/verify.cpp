@@ -47,6 +47,12 @@ std::vector<std::string> arguments_for(const fs::path& folder, std::optional<int
         "--replicas {}: {} had {}, and without strategy.virtual_replicas other replicas add up in another "
         "order: the last bits differ",
         replicas, folder.string(), had);
+  if (!is_virtual && !run.spec.hosts.empty())
+    throw Error(
+        ExitCode::kUsage,
+        "{} had several hosts, and without strategy.virtual_replicas one host adds up in another order: "
+        "the last bits differ",
+        folder.string());
   if (is_virtual && replicas > *strategy.virtual_replicas)
     throw Error(ExitCode::kUsage, "--replicas {}: there is work for at most {} (strategy.virtual_replicas)",
                 replicas, *strategy.virtual_replicas);
@@ -83,7 +89,7 @@ ReceiptsComparison verify_run(const fs::path& run, std::optional<Range> steps,
   const auto is_over = [&] {
     for (const Event& receipt : computed.read()) {
       // A run that was to be shorter at first has a receipt of what was its last step then.
-      while (next != receipts.end() && step_of(*next) < step_of(receipt)) ++next;
+      for (; next != receipts.end() && step_of(*next) < step_of(receipt); ++next) ++comparison.passed_over;
       if (next == receipts.end()) break;
       if (step_of(*next) == step_of(receipt) && !comparison.add(*next++, receipt)) return true;
     }
@@ -93,8 +99,9 @@ ReceiptsComparison verify_run(const fs::path& run, std::optional<Range> steps,
   const ChildRunEnd end = run_until(start, is_over);
   if (comparison.differs() || (next == receipts.end() && comparison.same > 0)) return comparison;
   if (end.code != ExitCode::kDone) throw Error(end.code, "computing the steps again: " + end.reason);
-  throw Error(ExitCode::kUsage, "by its spec, {} has no receipt of step {}", run.string(),
-              next == receipts.end() ? step_of(receipts.back()) : step_of(*next));
+  throw Error(ExitCode::kUsage,
+              "the spec in {} makes no receipt of step {}: the run was resumed with another one",
+              run.string(), next == receipts.end() ? step_of(receipts.back()) : step_of(*next));
 }
 
 }  // namespace dtrain

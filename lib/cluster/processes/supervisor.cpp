@@ -259,7 +259,8 @@ class Job {
   void advance() {
     const int stops = stop_signals_received() - options_.stop_signals_before;
     const bool late = steady_seconds() >= deadline_ || (stage_ == Stage::kGathering && nobody_can_say_more());
-    if (stage_ == Stage::kRunning && stops > 0) stop_signal_ = last_stop_signal();
+    const bool asked_to_stop = interruption_ && interruption_->code == ExitCode::kStopped;
+    if ((stage_ == Stage::kRunning || asked_to_stop) && stops > 0) stop_signal_ = last_stop_signal();
     if (undisturbed() && (stops > 0 || (stage_ == Stage::kGathering && late))) {
       enter(Stage::kTerminating, stops > 0 ? options_.stop_seconds : options_.grace_seconds);
     } else if (stage_ == Stage::kTerminating && (stops > 1 || late)) {

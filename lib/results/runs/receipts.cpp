@@ -69,6 +69,12 @@ std::vector<Event> ReceiptReader::read() {
 Event ReceiptReader::parse(const std::string& line) try {
   Event receipt = Event::parse(line);
   const int64_t step = step_of(receipt);
+  const bool is_whole = receipt.at("examples").is_string() && receipt.at("replicas").is_array() &&
+                        receipt.at("gradient").is_object() && receipt.at("weights").is_object();
+  if (!is_whole || step <= step_)
+    throw Error(ExitCode::kData, "{}: line {} is no receipt of a step after step {}", file_.string(), lines_,
+                step_);
+  step_ = step;
   std::string chain = receipt.at("after").get<std::string>();
   const bool follows = !last_ || chain == *last_;
   receipt.erase("after");
@@ -129,11 +135,14 @@ bool ReceiptsComparison::add(const Event& one, const Event& other) {
 std::string ReceiptsComparison::text() const {
   std::string lines;
   if (same > 0) lines = fmt::format("steps {} to {}: the same ({})\n", first, last, counted(same, "receipt"));
+  if (passed_over > 0)
+    lines += fmt::format("passed over {} of steps of which only one has a receipt\n",
+                         counted(passed_over, "receipt"));
   return differs() ? lines + text_of(difference) : lines;
 }
 
 Event ReceiptsComparison::document() const {
-  Event document = {{"same", !differs()}, {"receipts", same}};
+  Event document = {{"same", !differs()}, {"receipts", same}, {"passed_over", passed_over}};
   if (same > 0) document["steps"] = {first, last};
   if (differs()) document["difference"] = difference;
   return document;
@@ -143,9 +152,13 @@ ReceiptsComparison compare_receipts(const std::vector<Event>& one, const std::ve
   ReceiptsComparison comparison;
   auto next = other.begin();
   for (const Event& receipt : one) {
-    while (next != other.end() && step_of(*next) < step_of(receipt)) ++next;
+    for (; next != other.end() && step_of(*next) < step_of(receipt); ++next) ++comparison.passed_over;
     if (next == other.end()) break;
-    if (step_of(*next) == step_of(receipt) && !comparison.add(receipt, *next)) break;
+    if (step_of(*next) > step_of(receipt)) {
+      ++comparison.passed_over;
+    } else if (!comparison.add(receipt, *next++)) {
+      break;
+    }
   }
   if (comparison.same == 0 && !comparison.differs())
     throw Error(ExitCode::kUsage, "the two runs have no receipts of the same step");

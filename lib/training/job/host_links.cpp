@@ -215,11 +215,11 @@ void LeadingHost::go_on_with_those_here(const Error& why) {
   }
   const RunPlan& run = fewer.distributed_run();
   const BatchPlan& batch = run.batch;
-  hosts_.meeting.notice(fmt::format(
-      "going on with {} on {}; the global batch stays {}: {} x {} x {} micro-batch{}",
-      counted(run.replicas, "replica"), join(left.hosts), batch.global, batch.per_replica,
-      counted(batch.parts, run.virtual_replicas > 0 ? "virtual replica" : "replica"), batch.accumulate_steps,
-      batch.accumulate_steps == 1 ? "" : "es"));
+  hosts_.meeting.notice(
+      fmt::format("going on with {} on {}; the global batch stays {}: {} x {} x {} micro-batch{}",
+                  counted(run.replicas, "replica"), join(left.hosts), batch.global, batch.per_replica,
+                  counted(batch.parts, run.virtual_replicas > 0 ? "virtual replica" : "replica"),
+                  batch.accumulate_steps, batch.accumulate_steps == 1 ? "" : "es"));
   job_ = std::move(fewer);
   place_ = std::move(left);
   numbers_ = std::move(numbers);

@@ -1,13 +1,19 @@
 #include "job/other_replicas.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <chrono>
 #include <system_error>
+#include <thread>
 #include <utility>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "runs/run_directory.h"
 #include "spec/print.h"
 #include "train/run_checkpoints.h"
 #include "traits/strategies.h"
@@ -15,8 +21,28 @@
 namespace dtrain {
 namespace {
 
+namespace fs = std::filesystem;
+
+// In the run's folder: the present number of replicas, the one that is asked for, and why it is refused.
+constexpr const char* kNow = "replicas.now";
 constexpr const char* kRequest = "replicas.request";
-constexpr int64_t kMostRequest = 64;  // bytes
+constexpr const char* kAnswer = "replicas.answer";
+constexpr int64_t kMostNumber = 20, kMostAnswer = 10000;  // bytes
+constexpr auto kLook = std::chrono::milliseconds(20);
+
+void remove_files(const fs::path& run) {
+  std::error_code none;
+  for (const char* name : {kNow, kRequest, kAnswer}) fs::remove(run / name, none);
+}
+
+// nullopt: there is no such file, or it has no number.
+std::optional<int64_t> number_in(const fs::path& file) {
+  try {
+    return whole_number(read_file(file, kMostNumber, ExitCode::kUsage));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
 
 // What the job would be, with other values of its spec. `refuse` gets what is wrong with it, and throws.
 template <class Refuse>
@@ -66,7 +92,7 @@ JobPlan with_replicas(const JobPlan& job, int64_t replicas) {
   };
   const RunPlan& run = job.distributed_run();
   if (run.virtual_replicas == 0)
-    refuse("it has no strategy.virtual_replicas, so that another number would change what it trains");
+    refuse("without strategy.virtual_replicas, another number would change the result");
   if (job.spans_hosts) refuse("it has several hosts; stop it, and resume it with another number");
   if (!saves_checkpoints(job, run)) refuse("it saves no checkpoint from which it could go on");
   const int64_t least = job.spec.restarts.min_replicas.value_or(1);
@@ -77,22 +103,52 @@ JobPlan with_replicas(const JobPlan& job, int64_t replicas) {
   return planned_again(job, overrides, {}, refuse);
 }
 
-void ask_for_replicas(const std::filesystem::path& run, int64_t replicas) {
-  write_file_atomically(run / kRequest, std::to_string(replicas));
+ResizeDesk::ResizeDesk(fs::path run) : run_(std::move(run)) { remove_files(run_); }
+
+ResizeDesk::~ResizeDesk() { remove_files(run_); }
+
+void ResizeDesk::open(int64_t replicas) { write_file_atomically(run_ / kNow, std::to_string(replicas)); }
+
+std::optional<int64_t> ResizeDesk::take() {
+  std::error_code none;
+  if (!fs::exists(run_ / kRequest, none)) return std::nullopt;
+  const std::optional<int64_t> replicas = number_in(run_ / kRequest);
+  fs::remove(run_ / kRequest, none);
+  if (!replicas) refuse("the request is no number of replicas");
+  return replicas;
 }
 
-bool is_asked_for_replicas(const std::filesystem::path& run) {
-  std::error_code error;
-  return std::filesystem::exists(run / kRequest, error);
-}
+void ResizeDesk::refuse(const std::string& why) { write_file_atomically(run_ / kAnswer, why); }
 
-int64_t take_replicas_asked_for(const std::filesystem::path& run) {
-  const std::string text = read_file(run / kRequest, kMostRequest, ExitCode::kUsage);
-  std::error_code error;
-  std::filesystem::remove(run / kRequest, error);
-  const std::optional<int64_t> replicas = whole_number(text);
-  if (!replicas) throw Error(ExitCode::kUsage, "{}: no number of replicas", kRequest);
-  return *replicas;
+int64_t resize(const fs::path& run, int64_t replicas) {
+  const auto ended = [&](const std::string& what) {
+    throw Error(ExitCode::kUsage,
+                "{}: {}; to go on with another number: dtrain run --resume {} --set "
+                "strategy.replicas={}",
+                printable(run.string()), what, shell_word(run.string()), replicas);
+  };
+  const std::optional<int64_t> before = number_in(run / kNow);
+  if (!before || !is_in_use(run))
+    ended("no dtrain trains this job on one host with strategy.virtual_replicas now");
+  if (*before == replicas) return *before;
+  const Descriptor request(
+      ::open((run / kRequest).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (request.get() < 0 && errno == EEXIST)
+    throw Error(ExitCode::kUsage, "{}: another dtrain resize is under way", printable(run.string()));
+  const std::string text = std::to_string(replicas);
+  if (request.get() < 0 || !write_all(request.get(), text.data(), text.size()))
+    fail_to_write(run / kRequest, "cannot ask for another number of replicas", errno, "");
+  while (number_in(run / kNow) != replicas) {
+    std::error_code none;
+    if (fs::exists(run / kAnswer, none)) {
+      const std::string why = read_file(run / kAnswer, kMostAnswer, ExitCode::kUsage);
+      fs::remove(run / kAnswer, none);
+      throw Error(ExitCode::kUsage, why);
+    }
+    if (!is_in_use(run)) ended("the job has ended with as many replicas as before");
+    std::this_thread::sleep_for(kLook);
+  }
+  return *before;
 }
 
 }  // namespace dtrain

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,29 @@ JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hos
 // Error(kUsage) with the reason if it cannot have as many.
 JobPlan with_replicas(const JobPlan& job, int64_t replicas);
 
-// `dtrain resize` asks the job in the folder `run` by a file there, which that job takes away. Throws Error
-// if the file system refuses.
-void ask_for_replicas(const std::filesystem::path& run, int64_t replicas);
-bool is_asked_for_replicas(const std::filesystem::path& run);
-int64_t take_replicas_asked_for(const std::filesystem::path& run);  // if it is asked
+// The supervisor's side of `dtrain resize`, by files in the run's folder: one that says how many replicas
+// train there, as long as their number can be changed; a request; and the answer to it. Files of other
+// processes are removed when it begins, and its own when it ends.
+class ResizeDesk {
+ public:
+  explicit ResizeDesk(std::filesystem::path run);
+  ~ResizeDesk();
+  ResizeDesk(const ResizeDesk&) = delete;
+  ResizeDesk& operator=(const ResizeDesk&) = delete;
+
+  // From now on so many replicas train, and the number can be changed.
+  void open(int64_t replicas);
+  // The number that is asked for, once. Refuses what is no number.
+  std::optional<int64_t> take();
+  void refuse(const std::string& why);
+
+ private:
+  std::filesystem::path run_;
+};
+
+// The other side: asks the job in the folder `run` for so many replicas, and waits until it has them. Returns
+// how many it had. Throws Error(kUsage) with the reason if no process there can change the number, another
+// request is under way, it is refused, or the job ends first.
+int64_t resize(const std::filesystem::path& run, int64_t replicas);
 
 }  // namespace dtrain

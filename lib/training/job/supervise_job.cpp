@@ -71,18 +71,14 @@ class SupervisingLauncher : public RunLauncher {
     RestartPolicy policy(most_restarts(job_, run), job_.spec.restarts.backoff_seconds);
     while (true) {
       SuperviseResult result = attempt(run);
-      if (next_ && result.code == ExitCode::kStopped && stop_signals_received() == signals_before_) {
-        FailedAttempt ended;
-        ended.code = ExitCode::kStopped;
-        ended.error = "dtrain resize: " + next_text();
-        begin_again(ended, /*wait_seconds=*/0);
-        continue;
-      }
-      if (result.code == ExitCode::kDone || result.code == ExitCode::kStopped) return result;
+      const bool stopped = stop_signals_received() > signals_before_;
+      const bool resizes = result.code == ExitCode::kStopped && next_ && !stopped;
+      if (result.code == ExitCode::kDone || (result.code == ExitCode::kStopped && !resizes)) return result;
       output_.look_for_checkpoints();
-      const FailedAttempt failed = failed_attempt(result, output_);
-      if (stop_signals_received() > signals_before_) return with_advice(result, policy);
-      const std::optional<double> wait = policy.on_failure(failed);
+      FailedAttempt failed = failed_attempt(result, output_);
+      if (resizes) failed.error = "dtrain resize: " + next_text();
+      if (stopped) return with_advice(result, policy);
+      const std::optional<double> wait = resizes ? 0 : policy.on_failure(failed);
       if (!wait) return with_advice(result, policy);
       std::optional<SuperviseResult> stop;
       try {
@@ -146,10 +142,14 @@ class SupervisingLauncher : public RunLauncher {
 
   SuperviseResult supervise_here(const RunPlan& run, LocalReplicas replicas) {
     const HostedLocalStore hosted = host_local_store(rendezvous_timeout(job_.spec));
-    const bool can_resize = run.traits().resumes && others_ == nullptr;
+    const bool can_resize = run.traits().resumes && run.virtual_replicas > 0 && others_ == nullptr;
     const JobPlan& plan = can_resize ? this->plan() : job_;
     const RunPlan& own = can_resize ? plan.distributed_run() : run;
-    if (can_resize) replicas.watching.interrupted = [this] { return resize_if_asked(); };
+    if (can_resize) {
+      if (!desk_) desk_.emplace(output_.directory().path());
+      desk_->open(own.replicas);
+      replicas.watching.interrupted = [this] { return resize_if_asked(); };
+    }
     for (int64_t rank = 0; rank < own.processes(); ++rank)
       replicas.identities.push_back(local_identity(rank, own.processes(), hosted.name));
     return supervise_replicas(plan, own, output_.directory(), program_, replicas);
@@ -159,12 +159,13 @@ class SupervisingLauncher : public RunLauncher {
 
   // Stops the replicas, which then save a checkpoint, if another number of them is asked for and possible.
   std::optional<SuperviseResult> resize_if_asked() {
-    const std::filesystem::path& folder = output_.directory().path();
-    if (next_ || !is_asked_for_replicas(folder)) return std::nullopt;
+    if (next_) return std::nullopt;
+    const std::optional<int64_t> replicas = desk_->take();
+    if (!replicas || *replicas == plan().distributed_run().replicas) return std::nullopt;
     try {
-      next_ = with_replicas(plan(), take_replicas_asked_for(folder));
+      next_ = with_replicas(plan(), *replicas);
     } catch (const Error& error) {
-      output_.warn(std::string("dtrain resize: ") + error.what());
+      desk_->refuse(error.what());
       return std::nullopt;
     }
     SuperviseResult stop;
@@ -177,20 +178,15 @@ class SupervisingLauncher : public RunLauncher {
                        plan().distributed_run().replicas);
   }
 
-  // Returns what stopped the job meanwhile.
+  // Takes the output back to where the run restarts. Returns what stopped the job meanwhile.
   std::optional<SuperviseResult> restart(const FailedAttempt& failed, double wait_seconds) {
+    ++restart_;
     if (others_ != nullptr) others_->announce_restart();
+    point_ = restart_point(output_, from_);
     const double end = steady_seconds() + wait_seconds;
     if (others_ != nullptr) others_->meet_again(signals_before_);
-    begin_again(failed, wait_seconds);
-    return wait_until(end);
-  }
-
-  // Takes the output back to where the run begins again.
-  void begin_again(const FailedAttempt& failed, double wait_seconds) {
-    ++restart_;
-    point_ = restart_point(output_, from_);
     output_.restart(failed, wait_seconds, point_ ? &*point_ : nullptr);
+    return wait_until(end);
   }
 
   // What stopped the job while nothing runs: a signal here, or one that another host tells of.
@@ -239,6 +235,7 @@ class SupervisingLauncher : public RunLauncher {
   int signals_before_;
   std::optional<ResumePoint> point_;  // what the next attempt resumes from
   int64_t restart_ = 0;               // how often the run was restarted
+  std::optional<ResizeDesk> desk_;    // while the number of replicas can be changed
   std::optional<JobPlan> resized_;    // the job with another number of replicas than it began with
   std::optional<JobPlan> next_;       // what the next attempt makes of it
 };

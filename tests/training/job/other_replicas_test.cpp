@@ -89,19 +89,27 @@ TEST_CASE("a job with virtual replicas can be planned for another number, and sa
                                  ContainsSubstring("strategy.virtual_replicas: 4"));
   CHECK_THAT(refusal(1, {"restarts.min_replicas=2"}), ContainsSubstring("restarts.min_replicas is 2"));
   CHECK_THAT(refusal(3, {"strategy.virtual_replicas=none"}),
-             ContainsSubstring("it has no strategy.virtual_replicas"));
+             ContainsSubstring("without strategy.virtual_replicas, another number would change the result"));
   CHECK_THAT(refusal(3, {"checkpoint.final=false"}), ContainsSubstring("it saves no checkpoint"));
 }
 
-TEST_CASE("what is asked for is taken once") {
+TEST_CASE("what is asked for is taken once, and no file stays") {
   const TemporaryFolder folder;
-  CHECK_FALSE(is_asked_for_replicas(folder.path()));
-  ask_for_replicas(folder.path(), 3);
-  CHECK(is_asked_for_replicas(folder.path()));
-  CHECK(take_replicas_asked_for(folder.path()) == 3);
-  CHECK_FALSE(is_asked_for_replicas(folder.path()));
-  std::ofstream(folder / "replicas.request") << "many";
-  CHECK_THROWS_WITH(take_replicas_asked_for(folder.path()), ContainsSubstring("no number of replicas"));
+  std::ofstream(folder / "replicas.request") << "7";  // of a job that has ended
+  {
+    ResizeDesk desk(folder.path());
+    desk.open(2);
+    CHECK_FALSE(desk.take());
+    std::ofstream(folder / "replicas.request") << "3";
+    CHECK(desk.take() == 3);
+    CHECK_FALSE(desk.take());
+    std::ofstream(folder / "replicas.request") << "many replicas, more than a number has digits";
+    CHECK_FALSE(desk.take());
+    CHECK(content_of(folder / "replicas.answer") == "the request is no number of replicas");
+    CHECK_FALSE(desk.take());
+  }
+  CHECK(std::filesystem::is_empty(folder.path()));
+  CHECK_THROWS_WITH(resize(folder.path(), 3), ContainsSubstring("no dtrain trains this job on one host"));
 }
 
 TEST_CASE("what cannot go on with fewer hosts says why") {
