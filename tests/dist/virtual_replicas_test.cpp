@@ -171,9 +171,10 @@ TEST_CASE("dtrain resize changes the number of replicas while a job runs, to the
   CHECK(job.events("run_start", "distributed").back().at("replicas") == 3);
   CHECK(result_of(job) == result_of(long_run()));
   CHECK(job.is_gone(0));
-  CHECK_THAT(resize(2).errors, ContainsSubstring("no dtrain trains this job on one host with "
-                                                 "strategy.virtual_replicas now; to go on with another number: "
-                                                 "dtrain run --resume "));
+  CHECK_THAT(resize(2).errors,
+             ContainsSubstring("no dtrain trains this job on one host with "
+                               "strategy.virtual_replicas now; to go on with another number: "
+                               "dtrain run --resume "));
   for (const auto& entry : std::filesystem::directory_iterator(job.run_folder()))
     CHECK_FALSE(entry.path().filename().string().starts_with("replicas."));
 }

@@ -42,8 +42,8 @@ class MetricSums {
   void add_evaluated(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets);
   // Adds sums of the same objective. Afterwards these sums are on the device of `other`.
   void add(const MetricSums& other);
-  // A row for each of these sums, which are those of virtual replicas. Until values() are summed, they can only
-  // be added to rows of as many, and only examples() and loss() are known.
+  // A row for each of these sums, which are those of virtual replicas. Until values() are summed, they can
+  // only be added to rows of as many, and only examples() and loss() are known.
   static MetricSums rows_of(std::vector<MetricSums> rows);
 
   int64_t examples() const;

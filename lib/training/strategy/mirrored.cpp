@@ -87,7 +87,8 @@ class Mirrored : public Strategy {
     const bool has_receipt = receipt_is_due(context.step);
     if (has_receipt)
       looks.push_back(parts_.receipts->begin(
-          context.step, share, {trained_parameters(*parts_.model), *reducer_, *parts_.group, states_.replicas()}));
+          context.step, share,
+          {trained_parameters(*parts_.model), *reducer_, *parts_.group, states_.replicas()}));
     MetricSums sums = interrupts_recorded(context.step) ? make_step(share, looks) : recorded(share, looks);
     if (has_receipt) parts_.receipts->end();
     pacer_.after_step();
