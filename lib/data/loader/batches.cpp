@@ -70,7 +70,8 @@ class ShareLoader::Implementation {
     }
     next_step_ = first_step;
     if (options_.prefetch > 0 && first_step < steps()) {
-      producer_ = std::jthread([this, first_step](std::stop_token stop) { produce(stop, first_step); });
+      producer_ =
+          std::jthread([this, first_step](const std::stop_token& stop) { produce(stop, first_step); });
     }
   }
 

@@ -58,7 +58,7 @@ struct ReceiptsComparison {
   int64_t passed_over = 0;      // of steps of which only one of the two has a receipt
   // Null: none. Else the step; whether its examples differ; the replicas whose own gradients differ; and the
   // parameters whose gradient or weights differ, in the order in which a step computes them.
-  Event difference;
+  Event difference = Event(Event::value_t::null);
 
   // Both of one step. Returns whether they are the same.
   bool add(const Event& one, const Event& other);
