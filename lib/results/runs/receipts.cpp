@@ -135,10 +135,11 @@ bool ReceiptsComparison::add(const Event& one, const Event& other) {
 std::string ReceiptsComparison::text() const {
   std::string lines;
   if (same > 0) lines = fmt::format("steps {} to {}: the same ({})\n", first, last, counted(same, "receipt"));
+  if (differs()) lines += text_of(difference);
   if (passed_over > 0)
     lines += fmt::format("passed over {} of steps of which only one has a receipt\n",
                          counted(passed_over, "receipt"));
-  return differs() ? lines + text_of(difference) : lines;
+  return lines;
 }
 
 Event ReceiptsComparison::document() const {
