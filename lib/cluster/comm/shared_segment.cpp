@@ -18,6 +18,7 @@ namespace dtrain {
 namespace {
 
 constexpr const char* kMapped = "mapped";
+constexpr const char* kGone = "the process that made it has died, or is in another container";
 
 std::string get_text(const StorePtr& store, const std::string& key, std::chrono::milliseconds timeout) {
   store->wait({key}, timeout);
@@ -43,7 +44,7 @@ std::string create(size_t bytes, Descriptor& file) {
 
 std::string open_peer(const std::string& path, size_t bytes, Descriptor& file) {
   file = Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (file.get() < 0) return reason(path.c_str());
+  if (file.get() < 0) return errno == ENOENT ? kGone : reason(path.c_str());
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return reason("fstat");
   if (status.st_size != static_cast<off_t>(bytes)) {
@@ -89,7 +90,7 @@ SharedSegment::SharedSegment(const StorePtr& store, const std::string& name, int
     for (int other = 0; other < size; ++other) {
       const std::string said = get_text(store, fmt::format("{}/{}", name, other), timeout);
       if (said == kMapped) continue;
-      throw Error(ExitCode::kUsage,
+      throw Error(said == kGone ? ExitCode::kPeerLost : ExitCode::kUsage,
                   "rank {} cannot share memory with the others ({}); set strategy.communication: gloo", other,
                   said);
     }

@@ -15,8 +15,8 @@ class SharedSegment {
  public:
   // Collective over `size` ranks of one host and one user, which meet at `store` under `name` (used once).
   // Rank 0 creates the memory, zeroed, and the others map it through /proc/PID/fd. Returns when all have
-  // mapped it. A single rank needs no store. Throws Error(kPeerLost) if a rank does not arrive in time, and
-  // Error(kUsage) if a rank cannot map it (another container or another user).
+  // mapped it. A single rank needs no store. Throws Error(kPeerLost) if a rank does not arrive in time or
+  // rank 0 has died, and Error(kUsage) if a rank cannot map it (another user).
   SharedSegment(const StorePtr& store, const std::string& name, int rank, int size, size_t bytes,
                 std::chrono::milliseconds timeout);
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +20,7 @@
 
 #include "catch.h"
 #include "comm/process_group.h"
+#include "comm/shared_segment.h"
 #include "core/clock.h"
 #include "core/error.h"
 #include "store/store.h"
@@ -236,6 +238,21 @@ TEST_CASE("more ranks than cores sum right") {
   }
   CHECK(take_part(*make_shared_memory_group(host_for_children(port), 0, kSize, kMeeting)) == 0);
   for (Child& child : children) CHECK(child.wait() == 0);
+}
+
+// Else the job would blame the rank that looks for it, with a failure that no restart can mend.
+TEST_CASE("a rank whose peer has died before it shared its memory has lost a peer") {
+  const StorePtr store = c10::make_intrusive<c10d::HashStore>();
+  store->set("memory/location", std::string("/proc/4194999/fd/3"));  // beyond the largest process number
+  store->set("memory/0", std::string("mapped"));
+  try {
+    const SharedSegment segment(store, "memory", /*rank=*/1, /*size=*/2, 4096, kMeeting);
+    FAIL("there is no such process");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kPeerLost);
+    CHECK_THAT(error.what(), ContainsSubstring("rank 1 cannot share memory with the others (the process that "
+                                               "made it has died, or is in another container)"));
+  }
 }
 
 }  // namespace
