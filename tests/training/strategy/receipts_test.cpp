@@ -40,22 +40,13 @@ TEST_CASE("virtual replicas have the same receipts with any number of replicas")
   CHECK(one.receipts.back().at("step") == kStepsMade);  // the last one, too
   CHECK(one.receipts.front().at("replicas").size() == 4);
   CHECK(one.receipts.front().at("weights").begin().key() == "dense.weight");
-  struct Place {
-    std::string kind, communication;
-    int replicas, hosts;
-  };
   for (const Place& place : std::vector<Place>{{"mirrored", "shared_memory", 2, 1},
                                                {"mirrored", "shared_memory", 3, 1},
                                                {"mirrored", "gloo", 3, 1},
                                                {"central_storage", "auto", 4, 1},
                                                {"multi_worker_mirrored", "auto", 4, 2}}) {
     INFO(place.kind << " " << place.communication << " " << place.replicas << " on " << place.hosts);
-    JobSpec there = spec;
-    there.strategy.kind = place.kind;
-    there.strategy.communication = place.communication;
-    for (int host = 0; place.hosts > 1 && host < place.hosts; ++host)
-      there.hosts.push_back("host" + std::to_string(host));
-    const TrainingResult many = trained(there, place.replicas);
+    const TrainingResult many = trained(placed(spec, place), place.replicas);
     CHECK(compared(one, many) == kSame);
     for (size_t i = 0; i < many.receipts.size(); ++i)
       CHECK(many.receipts[i].at("replicas") == one.receipts[i].at("replicas"));

@@ -194,6 +194,14 @@ std::vector<Decision> agree_with_threads(const JobSpec& spec, const Dataset& dat
   return agreed;
 }
 
+JobSpec placed(JobSpec spec, const Place& place) {
+  spec.strategy.kind = place.kind;
+  spec.strategy.communication = place.communication;
+  for (int host = 0; place.hosts > 1 && host < place.hosts; ++host)
+    spec.hosts.push_back("host" + std::to_string(host));
+  return spec;
+}
+
 JobSpec small_spec() {
   JobSpec spec;
   spec.strategy.kind = "mirrored";

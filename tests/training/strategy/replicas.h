@@ -43,6 +43,14 @@ TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, i
 std::vector<Decision> agree_with_threads(const JobSpec& spec, const Dataset& dataset,
                                          const std::vector<Decision>& own);
 
+// How and where replicas train.
+struct Place {
+  std::string kind, communication;
+  int replicas = 1;
+  int hosts = 1;
+};
+JobSpec placed(JobSpec spec, const Place& place);
+
 // A spec for a small synthetic dataset: 8x8 images, 5 classes.
 JobSpec small_spec();
 

@@ -13,12 +13,6 @@ namespace {
 constexpr int kUpdates = 12;
 constexpr int64_t kVirtual = 8;
 
-struct Place {
-  std::string kind, communication;
-  int replicas;
-  int hosts;
-};
-
 bool same_bits(const Variables& a, const Variables& b) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -46,12 +40,8 @@ void require_same_bits(JobSpec spec, const std::vector<PhaseChange>& phases = {}
                                                {"multi_worker_mirrored", "auto", 2, 2},
                                                {"multi_worker_mirrored", "auto", 6, 3}}) {
     INFO(place.kind << " " << place.communication << " " << place.replicas << " on " << place.hosts);
-    JobSpec there = spec;
-    there.strategy.kind = place.kind;
-    there.strategy.communication = place.communication;
-    for (int host = 0; place.hosts > 1 && host < place.hosts; ++host)
-      there.hosts.push_back("host" + std::to_string(host));
-    const auto many = train_with_threads(there, dataset, place.replicas, kUpdates, nullptr, 0, true, phases);
+    const auto many =
+        train_with_threads(placed(spec, place), dataset, place.replicas, kUpdates, nullptr, 0, true, phases);
     CHECK(same_bits(many.variables, one.variables));
     CHECK(same_bits(many.collected.model, one.collected.model));
     CHECK(same_bits(many.collected.training, one.collected.training));
