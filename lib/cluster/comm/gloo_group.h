@@ -25,6 +25,7 @@ class GlooGroup : public ProcessGroup {
   void all_reduce_sum(at::Tensor& tensor) override;
   void broadcast(const std::vector<at::Tensor>& tensors, int root) override;
   void barrier() override;
+  ProcessGroup& inside() override { return alone_; }
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                          const ReducerOptions& options,
                                                          StepClock& clock) override;

@@ -7,7 +7,16 @@
 #include <functional>
 #include <vector>
 
+#include "core/error.h"
+
 namespace dtrain {
+
+// Another host was lost before the gradients of a step were summed up (kPeerLost). Nothing is updated, and
+// the ranks of this host still have each other.
+class StepLost : public Error {
+ public:
+  using Error::Error;
+};
 
 // Consecutive elements of a parameter: the share that one rank updates, or the whole parameter.
 struct ParameterPart {
@@ -67,9 +76,14 @@ class GradientReducer {
   virtual std::vector<at::Tensor> places_for_gradients() const { return {}; }
   // Call after the last backward pass of a virtual replica.
   virtual void end_replica() {}
+  // Numbers that go along with the gradients: a row for each virtual replica, float64 [virtual replicas,
+  // ReducerOptions::row_numbers]. Write those of this rank's before finish(), which brings those of the
+  // others. They hold until share_update().
+  virtual at::Tensor rows() { return {}; }
   // Call after that of the last one. Returns when the gradient of each of this rank's parts is the sum over
   // all ranks and micro-batches. If `summed` is not empty, it is called for every part once, possibly while
-  // the sums of other parts are still in transit. Throws Error(kPeerLost) if a peer is gone.
+  // the sums of other parts are still in transit. Throws Error(kPeerLost) if a peer is gone, with virtual
+  // replicas StepLost if it was on another host.
   virtual void finish(const PartsSummed& summed);
   // Call after the update. On return, all parameters of this rank are up to date. Throws like finish().
   virtual void share_update() {}

@@ -53,6 +53,8 @@ class HierarchicalGroup : public ProcessGroup {
     inside_->barrier();
   }
 
+  ProcessGroup& inside() override { return *inside_; }
+
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                          const ReducerOptions& options,
                                                          StepClock& clock) override {

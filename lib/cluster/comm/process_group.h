@@ -39,6 +39,7 @@ struct ReducerOptions {
   // How many virtual replicas the ranks of the job compute, in order, as evenly as possible
   // (comm/replica_tree.h); 0: each rank is one, and what is said there of sums does not hold.
   int64_t virtual_replicas = 0;
+  int64_t row_numbers = 0;  // of each virtual replica (GradientReducer::rows())
   ReducerHosts hosts = {};  // of virtual replicas; groups set it themselves
 };
 
@@ -62,6 +63,8 @@ class ProcessGroup {
   virtual void broadcast(const std::vector<at::Tensor>& /*tensors*/, int /*root*/) {}
   // Returns when every rank has called it.
   virtual void barrier() {}
+  // The ranks of this host, which may share memory, and among which a reducer divides the elements.
+  virtual ProcessGroup& inside() { return *this; }
 
   // Makes the reducer that sums the gradients of `parameters` (contiguous leaves) over this group, in the
   // fastest way that the group has. The group and the clock must outlive it.

@@ -65,11 +65,6 @@ class TreeSum {
   size_t begin_ = 0, length_ = 0, next_ = 0;
 };
 
-at::Tensor sum_of_node(const at::Tensor& rows, Range node) {
-  if (node.size() == 1) return rows[node.begin].clone();
-  return sum_of_node(rows, first_half(node)).add_(sum_of_node(rows, second_half(node)));
-}
-
 }  // namespace
 
 std::vector<Range> largest_nodes(Range own, int64_t count) {
@@ -86,7 +81,15 @@ void sum_nodes(at::ScalarType type, Range root, const std::vector<NodeSum>& inpu
   throw Error(ExitCode::kBug, std::string("virtual replicas are not summed in ") + c10::toString(type));
 }
 
-at::Tensor sum_of_rows(const at::Tensor& rows) { return sum_of_node(rows, {0, rows.size(0)}); }
+at::Tensor sum_of_rows(const at::Tensor& rows) {
+  const at::Tensor sum = at::empty(rows.sizes().slice(1), rows.options());
+  std::vector<NodeSum> leaves;
+  for (int64_t i = 0; i < rows.size(0); ++i)
+    leaves.push_back({{i, i + 1}, static_cast<const std::byte*>(rows[i].const_data_ptr())});
+  sum_nodes(rows.scalar_type(), {0, rows.size(0)}, leaves, static_cast<std::byte*>(sum.mutable_data_ptr()),
+            static_cast<size_t>(sum.numel()));
+  return sum;
+}
 
 ReplicaAdder::ReplicaAdder(const VirtualReplicas& replicas)
     : nodes_(largest_nodes(replicas.own, replicas.count)), places_(nodes_.size()) {

@@ -35,7 +35,8 @@ struct NodeSum {
 void sum_nodes(at::ScalarType type, Range root, const std::vector<NodeSum>& inputs, std::byte* output,
                size_t count);
 
-// The sum of rows [virtual replicas, ...] along the tree over all of them: a tensor of its own.
+// The sum of rows [virtual replicas, ...], each contiguous, along the tree over all of them: a tensor of its
+// own.
 at::Tensor sum_of_rows(const at::Tensor& rows);
 
 // How one rank adds up its own virtual replicas in little memory: in a place for each of its largest nodes,

@@ -71,11 +71,12 @@ class ReplicaAreas {
   // The area of the first of a rank's nodes.
   size_t first_of(int rank) const { return first_[static_cast<size_t>(rank)]; }
   // What host `host` makes of them.
-  std::vector<Range> roots_of(int host) const {
-    return largest_nodes({replicas_of(host * ranks_).begin, replicas_of((host + 1) * ranks_ - 1).end},
-                         count_);
-  }
+  std::vector<Range> roots_of(int host) const { return largest_nodes(replicas_on(host), count_); }
   const ReducerHosts& hosts() const { return hosts_; }
+  // The virtual replicas of host `host`.
+  Range replicas_on(int host) const {
+    return {replicas_of(host * ranks_).begin, replicas_of((host + 1) * ranks_ - 1).end};
+  }
   Range whole() const { return {0, count_}; }
   const ReplicaAdder& adder() const { return adder_; }
 
@@ -98,7 +99,8 @@ class ReplicaAreas {
 //
 // With virtual replicas, a rank puts the sums of its largest nodes (comm/replica_tree.h) into areas of their
 // own. Slices are made of whole blocks, which LibTorch's loops do not cut further, so that an update has the
-// same bits whoever makes it. Hosts make their roots of the areas, and exchange slices of these.
+// same bits whoever makes it. Hosts make their roots of the areas, and exchange slices of these, and their
+// rows.
 class ShardedReducer : public GradientReducer {
  public:
   ShardedReducer(const std::vector<at::Tensor>& parameters, const ReducerOptions& options,
@@ -116,6 +118,8 @@ class ShardedReducer : public GradientReducer {
         roots_(hosts() > 1 ? virtual_->roots_of(options.hosts.index) : std::vector<Range>()),
         area_bytes_(bytes_of(parameters)),
         host_slice_(whole_lines((area_bytes_ + hosts() - 1) / hosts())),
+        row_numbers_(options.row_numbers),
+        row_bytes_(whole_lines(static_cast<size_t>(row_numbers_) * sizeof(double))),
         segment_(meeting.store, meeting.name, rank_, size_, segment_bytes(), meeting.timeout) {
     for (const at::Tensor& parameter : parameters) {
       const at::ScalarType own = parameter.scalar_type();
@@ -169,6 +173,12 @@ class ShardedReducer : public GradientReducer {
     }
     for (const ReplicaAdder::Addition& addition : step.then)
       add_numbers(type(), place_of(addition.to), place_of(addition.from), area_bytes_);
+  }
+
+  at::Tensor rows() override {
+    if (!virtual_) return {};
+    return at::from_blob(row(0), {virtual_->whole().size(), row_numbers_},
+                         {static_cast<int64_t>(row_bytes_ / sizeof(double)), 1}, at::kDouble);
   }
 
   void finish(const PartsSummed& summed) override {
@@ -228,11 +238,16 @@ class ShardedReducer : public GradientReducer {
   // Of virtual replicas' numbers: of all parameters.
   at::ScalarType type() const { return parameters_.empty() ? at::kFloat : parameters_.front().scalar_type(); }
 
-  // An area for each input; one for the variables; and with several hosts, larger ones for each root of this
-  // host and for the sum over all.
+  // An area for each input; one for the variables; with several hosts, larger ones for each root of this host
+  // and for the sum over all; with virtual replicas, a row for each and a line that tells whether the step is
+  // lost.
   size_t segment_bytes() const {
+    return bytes_of_areas() + (virtual_ ? row_offset(virtual_->whole().end) : 0);
+  }
+  size_t bytes_of_areas() const {
     return area_bytes_ * (inputs() + 1) + (hosts() > 1 ? hosts() * host_slice_ * (roots_.size() + 1) : 0);
   }
+  size_t row_offset(int64_t replica) const { return kCacheLine + row_bytes_ * static_cast<size_t>(replica); }
 
   void lay_out() {
     size_t offset = 0;
@@ -299,6 +314,8 @@ class ShardedReducer : public GradientReducer {
   std::byte* variables() const { return area(inputs()); }
   std::byte* root(size_t index) const { return area(inputs() + 1) + hosts() * host_slice_ * index; }
   std::byte* sum_over_all() const { return root(roots_.size()); }
+  std::byte& lost() const { return segment_.data()[bytes_of_areas()]; }
+  std::byte* row(int64_t replica) const { return segment_.data() + bytes_of_areas() + row_offset(replica); }
 
   // Of the rank's own additions.
   std::byte* place_of(size_t place) const {
@@ -366,28 +383,50 @@ class ShardedReducer : public GradientReducer {
     }
   }
 
-  // Each host sums a slice of all roots, and gathers the slices of the others.
+  // Each host sums a slice of all roots, and gathers the slices of the others. If one is gone, all ranks here
+  // learn of it at the same place.
   void sum_over_hosts() {
     wait_for_peers();  // the roots of this host are complete
-    if (virtual_->hosts().group != nullptr) exchange(*virtual_->hosts().group);
+    std::string failure = "another host was lost";
+    try {
+      if (virtual_->hosts().group != nullptr) exchange(*virtual_->hosts().group);
+    } catch (const Error& error) {
+      failure = error.what();
+      lost() = std::byte{1};
+    }
     wait_for_peers();
+    if (lost() != std::byte{0}) throw StepLost(ExitCode::kPeerLost, failure);
   }
 
+  // To each host goes its slice of this host's roots, then this host's rows.
   void exchange(GlooGroup& group) const {
     const int64_t slice = static_cast<int64_t>(host_slice_), count = virtual_->hosts().count;
+    const auto rows_of = [this](int host) {
+      const Range replicas = virtual_->replicas_on(host);
+      return at::from_blob(row(replicas.begin), {replicas.size() * static_cast<int64_t>(row_bytes_)},
+                           at::kByte);
+    };
+    const at::Tensor own_rows = rows_of(virtual_->hosts().index);
+    const at::Tensor roots = at::from_blob(root(0), {std::ssize(roots_), count, slice}, at::kByte);
+    const at::Tensor sent =
+        at::cat({roots.transpose(0, 1).reshape({count, -1}), own_rows.expand({count, -1})}, 1);
     std::vector<int64_t> received_bytes;
+    for (int host = 0; host < count; ++host)
+      received_bytes.push_back(std::ssize(virtual_->roots_of(host)) * slice + rows_of(host).numel());
+    at::Tensor received =
+        at::empty({std::accumulate(received_bytes.begin(), received_bytes.end(), int64_t{0})}, at::kByte);
+    group.exchange(sent.view(-1), std::vector<int64_t>(hosts(), sent.size(1)), received, received_bytes);
     std::vector<NodeSum> sums;
+    const std::byte* next = data_of(received);
     for (int host = 0; host < count; ++host) {
-      const std::vector<Range> nodes = virtual_->roots_of(host);
-      received_bytes.push_back(std::ssize(nodes) * slice);
-      for (const Range node : nodes) sums.push_back({node, nullptr});
+      for (const Range node : virtual_->roots_of(host)) {
+        sums.push_back({node, next});
+        next += slice;
+      }
+      const at::Tensor rows = rows_of(host);
+      std::memcpy(rows.data_ptr(), next, rows.nbytes());
+      next += rows.nbytes();
     }
-    const at::Tensor here = at::from_blob(root(0), {std::ssize(roots_), count, slice}, at::kByte);
-    at::Tensor received = at::empty({std::ssize(sums), slice}, at::kByte);
-    group.exchange(here.transpose(0, 1).contiguous().view(-1),
-                   std::vector<int64_t>(hosts(), std::ssize(roots_) * slice), received.view(-1),
-                   received_bytes);
-    for (size_t i = 0; i < sums.size(); ++i) sums[i].numbers = data_of(received) + host_slice_ * i;
     const at::Tensor own = at::empty({slice}, at::kByte);
     const auto size = static_cast<int64_t>(at::elementSize(type()));
     run_ranges(slice / size, kNumbersATask, [&](int64_t begin, int64_t end) {
@@ -421,6 +460,8 @@ class ShardedReducer : public GradientReducer {
   std::vector<Piece> pieces_;
   size_t area_bytes_ = 0;
   size_t host_slice_ = 0;  // bytes
+  int64_t row_numbers_;
+  size_t row_bytes_;
   SharedSegment segment_;  // segment_bytes()
   std::vector<at::Tensor>
       own_memory_;      // of several virtual replicas: the adder's places, then their gradients

@@ -258,7 +258,8 @@ class Job {
 
   void advance() {
     const int stops = stop_signals_received() - options_.stop_signals_before;
-    const bool late = steady_seconds() >= deadline_ || (stage_ == Stage::kGathering && nobody_can_say_more());
+    const double end = deadline_ + (is_saving() ? options_.stop_seconds : 0);
+    const bool late = steady_seconds() >= end || (stage_ == Stage::kGathering && nobody_can_say_more());
     const bool asked_to_stop = interruption_ && interruption_->code == ExitCode::kStopped;
     if ((stage_ == Stage::kRunning || asked_to_stop) && stops > 0) stop_signal_ = last_stop_signal();
     if (undisturbed() && (stops > 0 || (stage_ == Stage::kGathering && late))) {
@@ -266,6 +267,14 @@ class Job {
     } else if (stage_ == Stage::kTerminating && (stops > 1 || late)) {
       enter(Stage::kKilling, 0);
     }
+  }
+
+  // Whether a replica is saving what is left after a loss.
+  bool is_saving() const {
+    for (size_t i = 0; i < replicas_.size(); ++i) {
+      if (replicas_[i].process && board_.get(static_cast<int>(i)).activity == Activity::kSaving) return true;
+    }
+    return false;
   }
 
   void pass_on_requests() {

@@ -75,9 +75,8 @@ at::Tensor generator_state(at::Device device) {
   return generator.get_state();
 }
 
-void set_generator_state(const Replica& replica, at::Device device, size_t number, const at::Tensor& state) {
+void set_generator_state(at::Device device, const at::Tensor& state) {
   try {
-    if (device.is_cpu() && replica.states != nullptr) return replica.states->set_generator(number, state);
     at::Generator generator = at::globalContext().defaultGenerator(device);
     const std::lock_guard lock(generator.mutex());
     generator.set_state(state);
@@ -181,32 +180,21 @@ void restore_loss_scale(const Replica& replica, Saved& saved) {
   replica.loss_scale->restore({numbers, numbers + 3});
 }
 
-void restore_buffers(ReplicaStates& states, const Replica& replica, Saved& saved) {
-  const VirtualReplicas& replicas = states.replicas();
-  std::vector<at::Tensor> all;
+void restore_buffers(const Replica& replica, Saved& saved) {
+  std::vector<at::Tensor> own;
   for (auto& [name, buffer] : moving_buffers(replica.model)) {
-    all.push_back(saved.rows(kReplicaBuffer + name, buffer, replicas.count));
-    if (!all.back().defined()) return;
+    const at::Tensor rows = saved.rows(kReplicaBuffer + name, buffer, replica.group.size());
+    if (!rows.defined()) return;
+    own.push_back(rows[replica.group.rank()]);
   }
-  if (all.empty()) return;
-  for (size_t number = 0; number < states.count(); ++number) {
-    std::vector<at::Tensor> own;
-    for (const at::Tensor& rows : all)
-      own.push_back(rows[replicas.own.begin + static_cast<int64_t>(number)].clone());
-    states.set_buffers(number, own);
-  }
-  states.set_alike(false);
+  if (!own.empty()) replica.statistics->set_own(own);
 }
 
 void restore_generators(const Replica& replica, Saved& saved) {
   for (const at::Device device : drawing_devices(replica)) {
     const at::Tensor rows = saved.rows(generator_name(device), generator_state(device));
-    if (!rows.defined()) continue;
-    const bool each = replica.states != nullptr && device.is_cpu();
-    const int64_t first = each ? replica.states->replicas().own.begin : replica.group.rank();
-    const int64_t count = each ? static_cast<int64_t>(replica.states->count()) : 1;
-    for (int64_t i = 0; i < count && first + i < rows.size(0); ++i)
-      set_generator_state(replica, device, static_cast<size_t>(i), rows[first + i].clone());
+    if (rows.defined() && replica.group.rank() < rows.size(0))
+      set_generator_state(device, rows[replica.group.rank()].clone());
   }
 }
 
@@ -226,26 +214,20 @@ CollectedVariables collect(const Replica& replica, const std::function<void()>& 
   CollectedVariables all;
   all.model = collect_model(replica);
   collect_optimizer(replica, all.training);
-  ReplicaStates* const states = replica.states;
   for (const at::Device device : drawing_devices(replica)) {
-    const bool each = states != nullptr && device.is_cpu();
-    all.training.emplace_back(generator_name(device),
-                              each ? gather_rows(replica.group, states->replicas(), states->generators())
-                                   : gather_rows(replica.group, generator_state(device)));
+    if (!replica.keeps_generators) break;
+    all.training.emplace_back(generator_name(device), gather_rows(replica.group, generator_state(device)));
   }
-  if (states == nullptr || states->are_alike()) return all;
+  if (replica.statistics == nullptr || replica.statistics->are_alike()) return all;
   std::map<std::string, at::Tensor> copies(all.model.begin(), all.model.end());
   Variables means;
-  const std::vector<at::Tensor> buffers = states->buffers();
-  auto own = buffers.begin();
   for (const auto& [name, buffer] : moving_buffers(replica.model)) {
-    const at::Tensor& rows = *own++;
-    all.training.emplace_back(kReplicaBuffer + name, gather_rows(replica.group, states->replicas(), rows));
-    if (!buffer.is_floating_point()) {  // a count: the first one's is saved
-      copies.at(name).copy_(all.training.back().second[0]);
-      continue;
+    all.training.emplace_back(kReplicaBuffer + name, gather_rows(replica.group, buffer));
+    if (buffer.is_floating_point()) {
+      means.emplace_back(name, replica.statistics->mean_of(buffer));
+    } else {
+      copies.at(name).copy_(all.training.back().second[0]);  // a count: the first one's is saved
     }
-    means.emplace_back(name, states->sum(replica.group, rows).div_(states->replicas().count));
   }
   wait_for_device();
   for (const auto& [name, mean] : means) copies.at(name).copy_(mean);
@@ -263,12 +245,12 @@ void restore(const Replica& replica, const CollectedVariables& variables) {
   std::vector<at::Tensor> all;
   for (const auto& [name, tensor] : named_variables(replica.model)) all.push_back(tensor.detach());
   replica.group.broadcast(all, kRoot);
-  if (replica.states != nullptr) replica.states->begin();
+  if (replica.statistics != nullptr) replica.statistics->begin();
   if (!training) return;
   restore_optimizer(replica, saved);
   restore_loss_scale(replica, saved);
-  if (replica.states != nullptr) restore_buffers(*replica.states, replica, saved);
-  restore_generators(replica, saved);
+  if (replica.statistics != nullptr) restore_buffers(replica, saved);
+  if (replica.keeps_generators) restore_generators(replica, saved);
   replica.group.barrier();  // from here on, variables shared by replicas are written
 }
 

@@ -49,11 +49,12 @@ struct Replica {
   Model& model;
   ProcessGroup& group;
   GradientReducer& reducer;
-  Optimizer& optimizer;             // its parameters are the values of the reducer's parts
-  at::Device device = at::kCPU;     // where the variables are
-  LossScale* loss_scale = nullptr;  // may be null
-  ReplicaStates* states = nullptr;  // null: every replica has the same buffers
-  CopyMemory* copies = nullptr;     // where collect() puts its copies; null: in new memory
+  Optimizer& optimizer;                    // its parameters are the values of the reducer's parts
+  at::Device device = at::kCPU;            // where the variables are
+  LossScale* loss_scale = nullptr;         // may be null
+  ReplicaStatistics* statistics = nullptr;  // null: every replica has the same buffers
+  bool keeps_generators = true;            // false: each step begins with a seed of its own
+  CopyMemory* copies = nullptr;            // where collect() puts its copies; null: in new memory
 };
 
 // Before the name of a buffer that each replica has its own values of.
@@ -63,10 +64,9 @@ inline const std::string kReplicaBuffer = "replicas.buffer.";
 // and `training` keeps each replica's own buffers.
 //
 // `training` contains "optimizer.MEMORY.PARAMETER" for each memory of the optimizer (for example "average")
-// and each trained parameter; "optimizer.steps"; "loss_scale" if there is one; and with one row per replica,
-// or per virtual replica,
+// and each trained parameter; "optimizer.steps"; "loss_scale" if there is one; and with one row per replica
 // "replicas.generator" (the state of LibTorch's CPU generator), on GPUs also "replicas.cuda_generator", and
-// "replicas.buffer.BUFFER".
+// "replicas.buffer.BUFFER". Of virtual replicas there are no rows, and nothing is asked of other hosts.
 // `wait_for_device` bounds the wait for what replicas on GPUs add up.
 CollectedVariables collect(
     const Replica& replica, const std::function<void()>& wait_for_device = [] {});

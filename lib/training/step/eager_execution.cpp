@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "compiled/compiled_program.h"
-#include "models/parts_model.h"
 #include "objective/objective.h"
 #include "step/step_execution.h"
 #include "store/store.h"
@@ -103,34 +102,32 @@ class EagerExecution : public StepExecution {
 MetricSums StepExecution::gradients(const Share& share, const PartsSummed& summed) {
   parts_.clock.enter(StepTime::kCompute);
   const double scale = parts_.loss_scale ? parts_.loss_scale->value() : 1;
-  std::vector<MetricSums> sums;
+  MetricSums sums;
+  const at::Tensor rows = parts_.reducer.rows();
   for (size_t i = 0; i < share.parts; ++i) {
-    if (parts_.states != nullptr) parts_.states->use(i);
+    if (parts_.states != nullptr) parts_.states->begin_replica(i);
     parts_.reducer.zero_gradients();
-    sums.push_back(pass(share.part(i), scale / static_cast<double>(share.global_examples)));
+    sums = pass(share.part(i), scale / static_cast<double>(share.global_examples));
+    if (parts_.states != nullptr) parts_.states->end_replica(i, sums.values(), rows);
     if (parts_.receipts != nullptr) parts_.receipts->add_replica(i);
     parts_.reducer.end_replica();
   }
   parts_.clock.enter(StepTime::kCommunicate);
   parts_.reducer.finish(summed);
-  return sums_of_share(std::move(sums));
+  if (parts_.states == nullptr) return sums;
+  MetricSums of_all;
+  of_all.add_sums(parts_.objective.info(), parts_.states->end_step(rows));
+  return of_all;
 }
 
 MetricSums StepExecution::evaluate(const Share& share) {
   const at::NoGradGuard no_grad;
-  std::optional<KeptGenerator> kept;  // else the one that happens to be in use would have drawn
-  if (parts_.states != nullptr) kept.emplace();
   std::vector<MetricSums> sums;
-  for (size_t i = 0; i < share.parts; ++i) sums.push_back(evaluate_part(share.part(i)));
-  return sums_of_share(std::move(sums));
-}
-
-MetricSums StepExecution::sums_of_share(std::vector<MetricSums> parts) const {
-  if (parts_.states == nullptr) return std::move(parts.front());
-  for (MetricSums& part : parts) {
-    if (!part.values().defined()) part.add(MetricSums(parts_.objective.info(), parts_.model.outputs()));
+  for (size_t i = 0; i < share.parts; ++i) {
+    sums.push_back(evaluate_part(share.part(i)));
+    if (parts_.states != nullptr) sums.back().add({parts_.objective.info(), parts_.model.outputs()});
   }
-  return MetricSums::rows_of(std::move(parts));
+  return parts_.states == nullptr ? std::move(sums.front()) : MetricSums::rows_of(std::move(sums));
 }
 
 MetricSums StepExecution::evaluate_part(std::span<const MicroBatch> micro_batches) {

@@ -1,7 +1,6 @@
-// What a replica keeps for each of the virtual replicas that it computes, and what all of them have together.
+// What replicas have besides variables: moving statistics (batch_norm), and what they draw (dropout).
 #pragma once
 
-#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
@@ -18,54 +17,64 @@ at::Tensor gather_rows(ProcessGroup& group, const VirtualReplicas& replicas, con
 // The same with a row for each rank: `own`.
 at::Tensor gather_rows(ProcessGroup& group, const at::Tensor& own);
 
-// Each virtual replica has moving statistics of its own (batch_norm), and draws its own random numbers
-// (dropout). Those of one are in use: in the model, and in LibTorch's generator of the processor.
-class ReplicaStates {
+// The moving statistics of replicas that are not virtual: each has its own, unless all see the same examples.
+class ReplicaStatistics {
  public:
-  // `are_virtual`: strategy.virtual_replicas is set; else the one of this rank is the rank itself, whose
-  // generator is seeded already. `seed`: the job's.
-  ReplicaStates(Model& model, const VirtualReplicas& replicas, bool are_virtual, uint64_t seed);
+  ReplicaStatistics(Model& model, ProcessGroup& group) : model_(model), group_(group) {}
 
-  const VirtualReplicas& replicas() const { return replicas_; }
-  bool are_virtual() const { return are_virtual_; }
-  size_t count() const { return states_.size(); }  // of this rank
-  // Call when the model's buffers were set, or others of them move: all get these.
+  // Call when the model's buffers were set, or others of them move: all replicas have these.
   void begin();
-  // From now on, the virtual replica with this number among the own ones is in use.
-  void use(size_t number);
   // The model gets buffers that all agree on: the mean of theirs, as in tf.distribute. Of counts there is
-  // none: each replica keeps its own, and virtual ones agree on those of the first. Evaluations use them;
-  // training continues with those of each, so that an evaluation changes nothing. Collective.
-  void agree(ProcessGroup& group);
-  // The model gets those of the one in use again.
-  void take_back() { use(used_); }
+  // none: each replica keeps its own. Evaluations use them; training continues with those of each, so that an
+  // evaluation changes nothing. Collective.
+  void agree();
+  // The model gets this replica's own again.
+  void take_back();
   // Whether the buffers of all are the same.
   bool are_alike() const { return alike_; }
   void set_alike(bool alike) { alike_ = alike; }
-
-  // The sums of `rows`, which has one for each of this rank, over all virtual replicas. Collective.
-  at::Tensor sum(ProcessGroup& group, const at::Tensor& rows) const;
-
-  // For checkpoints: a row for each of this rank. The model has the buffers of the one in use (take_back()).
-  at::Tensor generators() const;
-  std::vector<at::Tensor> buffers() const;  // in the order of Model::moving_buffers()
-  // Throws c10::Error if it is no state of a generator.
-  void set_generator(size_t number, const at::Tensor& state);
-  void set_buffers(size_t number, const std::vector<at::Tensor>& buffers);
+  // The mean of one of them. Collective.
+  at::Tensor mean_of(const at::Tensor& buffer) const;
+  // Of this replica, in the order of Model::moving_buffers(). The model has them (take_back()).
+  void set_own(const std::vector<at::Tensor>& buffers);
 
  private:
-  struct State {
-    at::Generator generator;
-    std::vector<at::Tensor> buffers;
-  };
+  Model& model_;
+  ProcessGroup& group_;
+  std::vector<at::Tensor> own_;  // while the model has the mean
+  bool alike_ = true;
+};
 
+// What the virtual replicas of this rank have in a step (strategy.virtual_replicas). What one draws is a
+// function of the step. Its moving statistics are those of all before the step; what it changes is averaged
+// with what the others change. So nothing that only one rank has lasts longer than a step.
+class VirtualReplicaStates {
+ public:
+  // `sums`: how many numbers the sums of metrics are. `seed`: the job's.
+  VirtualReplicaStates(Model& model, const VirtualReplicas& replicas, int64_t sums, uint64_t seed)
+      : model_(model), replicas_(replicas), sums_(sums), seed_(seed) {}
+
+  const VirtualReplicas& replicas() const { return replicas_; }
+  // Of a row in GradientReducer::rows(): the sums of metrics, and the changes of moving statistics.
+  int64_t row_numbers() const;
+
+  void begin_step(int64_t step);
+  // `number`: among this rank's.
+  void begin_replica(size_t number);
+  // Writes a row of `rows`. `sums`: of metrics; undefined if there are none.
+  void end_replica(size_t number, const at::Tensor& sums, const at::Tensor& rows);
+  // The model gets the moving statistics after the step. Returns the sums of metrics over all.
+  at::Tensor end_step(const at::Tensor& rows);
+  // The step is not made: the model gets the moving statistics before it.
+  void take_back();
+
+ private:
   Model& model_;
   VirtualReplicas replicas_;
-  bool are_virtual_;
-  std::vector<State> states_;  // that of the one in use is what it was when it was last put away
-  size_t used_ = 0;
-  bool alike_ = true;
-  bool has_mean_ = false;  // in the model's buffers
+  int64_t sums_;
+  uint64_t seed_;
+  int64_t step_ = 0;
+  std::vector<at::Tensor> before_;  // the moving statistics before the step
 };
 
 }  // namespace dtrain

@@ -30,8 +30,8 @@ struct StepParts {
   LossScale* loss_scale = nullptr;  // may be null
   bool on_processor = true;         // the variables are not in the memory of a device
   EvaluateSpec evaluate = {};
-  ReplicaStates* states = nullptr;  // of virtual replicas (strategy.virtual_replicas), else null
-  Receipts* receipts = nullptr;     // may be null
+  VirtualReplicaStates* states = nullptr;  // strategy.virtual_replicas, else null
+  Receipts* receipts = nullptr;            // may be null
 };
 
 class StepExecution {
@@ -43,10 +43,11 @@ class StepExecution {
   // The part of a step before the update: forward, backward, gradients combined over the replicas. Every
   // example's training loss is divided by share.global_examples and multiplied by the loss scale. A share may
   // be empty. Reports to `summed`, unless it is empty, which gradients are ready (GradientReducer::finish).
-  // Collective. Returns the sums of the share; of virtual replicas, a row for each.
+  // Collective. Returns the sums of the share; with virtual replicas those of all shares.
   MetricSums gradients(const Share& share, const PartsSummed& summed);
 
-  // Forward pass in evaluation mode without gradients. Returns such sums with the evaluation loss.
+  // Forward pass in evaluation mode without gradients. Returns the sums of the share, with the evaluation
+  // loss; with virtual replicas, a row for each of its parts.
   MetricSums evaluate(const Share& share);
 
  protected:
@@ -59,9 +60,6 @@ class StepExecution {
   virtual at::Tensor evaluated(const at::Tensor& inputs) = 0;
 
   StepParts parts_;
-
- private:
-  MetricSums sums_of_share(std::vector<MetricSums> parts) const;
 };
 
 // Computes steps on `parts`: by the plug-in's step that train.loss names, or else compiled if the variables

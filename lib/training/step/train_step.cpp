@@ -20,11 +20,9 @@ at::Tensor norm_of_blocks(const GradientReducer& reducer, ProcessGroup& group) {
   at::Tensor squares = at::zeros({reducer.blocks()}, at::kDouble);
   const bool shared = reducer.shards() > 1;
   auto* const of_blocks = squares.mutable_data_ptr<double>();
-  for (const ParameterPart& part : reducer.parts()) {
-    if (!shared || group.rank() < reducer.shards())  // hosts have the same
-      of_blocks[part.block] = std::pow(at::norm(part.values.grad(), 2, at::kDouble).item<double>(), 2);
-  }
-  if (shared) group.all_reduce_sum(squares);
+  for (const ParameterPart& part : reducer.parts())
+    of_blocks[part.block] = std::pow(at::norm(part.values.grad(), 2, at::kDouble).item<double>(), 2);
+  if (shared) group.inside().all_reduce_sum(squares);
   double sum = 0;
   for (int64_t i = 0; i < reducer.blocks(); ++i) sum += of_blocks[i];
   return at::full({1}, std::sqrt(sum), at::kDouble);
@@ -96,7 +94,7 @@ at::Tensor gradient_norm(const GradientReducer& reducer, ProcessGroup& group) {
   at::Tensor squares = at::zeros({1}, at::kDouble);
   if (!gradients.empty())
     squares = at::stack(at::_foreach_norm(gradients, 2, at::kDouble)).square_().sum().view({1});
-  if (reducer.shards() > 1) group.all_reduce_sum(squares);
+  if (reducer.shards() > 1) group.inside().all_reduce_sum(squares);
   return squares.sqrt_();
 }
 

@@ -45,7 +45,12 @@ class Mirrored : public Strategy {
         objective_(make_objective(parts_.train)),
         keeps_copies_(parts_.collects_often && parts_.group->rank() == 0),
         device_(parts_.accelerator ? parts_.accelerator->device() : at::Device(at::kCPU)),
-        states_(*parts_.model, replicas_of(parts_), parts_.reducer.virtual_replicas > 0, parts_.seed),
+        statistics_(*parts_.model, *parts_.group),
+        states_(parts_.reducer.virtual_replicas > 0
+                    ? std::optional<VirtualReplicaStates>(
+                          std::in_place, *parts_.model, replicas_of(parts_),
+                          objective_->info().sum_count(parts_.model->outputs()), parts_.seed)
+                    : std::nullopt),
         records_(parts_.record_steps && !parts_.loss_scale && parts_.accelerator != nullptr),
         recorder_(records_ ? parts_.accelerator : nullptr),
         pacer_(device_, parts_.timeout) {
@@ -58,7 +63,7 @@ class Mirrored : public Strategy {
     std::vector<at::Tensor> all;
     for (const auto& [name, tensor] : named_variables(*parts_.model)) all.push_back(tensor.detach());
     parts_.group->broadcast(all, /*root=*/0);
-    states_.begin();
+    statistics_.begin();
     begin_optimizer();
     return 0;
   }
@@ -66,12 +71,12 @@ class Mirrored : public Strategy {
   bool begin_phase(int64_t /*number*/, const TrainedLayers& layers) override {
     pacer_.wait_for_all();
     show_average(false);
-    states_.agree(*parts_.group);
+    statistics_.agree();
     parts_.group->barrier();  // no replica reads memory any more that this one is about to leave
     recorder_.forget();
     recorded_gradients_.clear();
     parts_.model->train_layers(layers);
-    states_.begin();
+    statistics_.begin();
     prepare_steps();
     begin_optimizer();
     return true;
@@ -79,8 +84,9 @@ class Mirrored : public Strategy {
 
   MetricSums train_step(const Share& share, const StepContext& context) override {
     show_average(false);
-    states_.take_back();
-    states_.set_alike(parts_.train.sync_batch_norm || states_.replicas().count == 1);
+    statistics_.take_back();
+    statistics_.set_alike(states_ || parts_.train.sync_batch_norm || parts_.group->size() == 1);
+    if (states_) states_->begin_step(context.step);
     optimizer_->begin_step(context.learning_rate);
     parts_.clock->enter(StepTime::kCompute);
     std::vector<GradientLook> looks = looks_at(context.step, parts_.observers);
@@ -88,7 +94,7 @@ class Mirrored : public Strategy {
     if (has_receipt)
       looks.push_back(parts_.receipts->begin(
           context.step, share,
-          {trained_parameters(*parts_.model), *reducer_, *parts_.group, states_.replicas()}));
+          {trained_parameters(*parts_.model), *reducer_, *parts_.group, replicas_of(parts_)}));
     MetricSums sums = interrupts_recorded(context.step) ? make_step(share, looks) : recorded(share, looks);
     if (has_receipt) parts_.receipts->end();
     pacer_.after_step();
@@ -98,7 +104,7 @@ class Mirrored : public Strategy {
   }
 
   MetricSums evaluate(const Share& share) override {
-    states_.agree(*parts_.group);
+    statistics_.agree();
     show_average(true);
     return execution_->evaluate(share);
   }
@@ -106,10 +112,10 @@ class Mirrored : public Strategy {
   MetricSums sum_over_replicas(MetricSums sums) override {
     show_average(false);
     MetricSums none(objective_->info(), parts_.model->outputs(), device_);
-    if (states_.are_virtual()) {
-      if (!sums.values().defined())
-        sums = MetricSums::rows_of(std::vector<MetricSums>(states_.count(), none));
-      sums.values() = states_.sum(*parts_.group, sums.values());
+    if (states_ && !sums.values().defined()) return none;
+    if (states_ && sums.values().dim() == 1) return sums;  // of steps: already those of all
+    if (states_) {
+      sums.values() = sum_of_rows(gather_rows(*parts_.group, states_->replicas(), sums.values()));
     } else {
       sums.add(none);  // this replica may have had no batches
       parts_.group->all_reduce_sum(sums.values());
@@ -143,7 +149,7 @@ class Mirrored : public Strategy {
   }
 
   CollectedVariables collect_variables() override {
-    states_.take_back();
+    statistics_.take_back();
     show_average(true);
     pacer_.wait_for_all();
     CollectedVariables all = collect(replica(), [this] { pacer_.wait_for_all(); });
@@ -179,6 +185,7 @@ class Mirrored : public Strategy {
     optimizer_.reset();
     execution_.reset();
     reducer_.reset();
+    if (states_) parts_.reducer.row_numbers = states_->row_numbers();
     reducer_ = parts_.group->make_gradient_reducer(tensors_of(trained_parameters(*parts_.model)),
                                                    parts_.reducer, *parts_.clock);
     execution_ = make_step_execution(step_parts());
@@ -201,12 +208,18 @@ class Mirrored : public Strategy {
             .loss_scale = parts_.loss_scale.get(),
             .on_processor = parts_.accelerator == nullptr,
             .evaluate = parts_.evaluate,
-            .states = states_.are_virtual() ? &states_ : nullptr,
+            .states = states_ ? &*states_ : nullptr,
             .receipts = parts_.receipts.get()};
   }
 
   MetricSums make_step(const Share& share, const std::vector<GradientLook>& looks) {
-    return dtrain::train_step(step_parts(), *execution_, *optimizer_, looks, share);
+    try {
+      return dtrain::train_step(step_parts(), *execution_, *optimizer_, looks, share);
+    } catch (const StepLost&) {
+      optimizer_->set_steps(optimizer_->steps() - 1);
+      states_->take_back();
+      throw;
+    }
   }
 
   bool receipt_is_due(int64_t step) const { return parts_.receipts && parts_.receipts->are_due(step); }
@@ -235,8 +248,15 @@ class Mirrored : public Strategy {
   }
 
   Replica replica() {
-    return {*parts_.model, *parts_.group,           *reducer_, *optimizer_,
-            device_,       parts_.loss_scale.get(), &states_,  keeps_copies_ ? &copies_ : nullptr};
+    return {.model = *parts_.model,
+            .group = *parts_.group,
+            .reducer = *reducer_,
+            .optimizer = *optimizer_,
+            .device = device_,
+            .loss_scale = parts_.loss_scale.get(),
+            .statistics = &statistics_,
+            .keeps_generators = !states_,
+            .copies = keeps_copies_ ? &copies_ : nullptr};
   }
 
   void make_optimizer_of_parts() {
@@ -259,7 +279,7 @@ class Mirrored : public Strategy {
   // Swaps the model's weights between the trained ones and, if `shown`, their average. Collective.
   void show_average(bool shown) {
     if (average_ == nullptr || shown == shows_average_) return;
-    parts_.group->barrier();  // until no replica reads variables or the last update, which may be shared
+    parts_.group->inside().barrier();  // until no replica reads variables or the last update
     average_->exchange();
     reducer_->share_update();
     shows_average_ = shown;
@@ -270,7 +290,8 @@ class Mirrored : public Strategy {
   bool keeps_copies_;
   CopyMemory copies_;
   at::Device device_;
-  ReplicaStates states_;
+  ReplicaStatistics statistics_;
+  std::optional<VirtualReplicaStates> states_;  // strategy.virtual_replicas
   bool records_;
   StepRecorder recorder_;
   std::vector<at::Tensor> recorded_gradients_;  // of parts, in the recording's memory

@@ -94,12 +94,8 @@ void Trainer::resume(const Resumption& from) {
   learning_rate_ = LearningRateSchedule(phase_->learning_rate);
   learning_rate_.restore(state.schedule);
   if (state.position > 0) epoch_sums_ = restored_sums(state.pass_sums);  // a complete pass was reported
-  // They are summed over the replicas already, and there is no row for each virtual one.
-  if (run_.virtual_replicas > 0) {
-    window_before_ = restored_sums(state.window_sums);
-  } else if (leads_) {
-    window_ = restored_sums(state.window_sums);
-  }
+  // They are summed over the replicas already, as each virtual replica's are in every step.
+  if (leads_ || run_.virtual_replicas > 0) window_ = restored_sums(state.window_sums);
   callbacks_.restore(state.callbacks);
   const std::string arithmetic = arithmetic_of(job_, run_, *phase_);
   if (leads_ && !state.arithmetic.empty() && state.arithmetic != arithmetic)
@@ -175,7 +171,7 @@ void Trainer::train_epoch(int64_t epoch) {
 
     activity_.doing(Activity::kComputing);
     learning_rate = learning_rate_at(step_);
-    const MetricSums sums = strategy_.train_step(*share, {step_ + 1, learning_rate});
+    const MetricSums sums = make_step(*share, {step_ + 1, learning_rate}, epoch);
     window_.add(sums);
     ++step_;
     if (step_ == 1 && leads_ && !strategy_.defers_steps()) reporter_.on_first_step(sums);
@@ -189,6 +185,15 @@ void Trainer::train_epoch(int64_t epoch) {
   end_window(epoch, learning_rate);
   reporter_.on_epoch(epoch + 1, step_ - first_step, steady_seconds() - epoch_start, learning_rate,
                      epoch_sums_);
+}
+
+MetricSums Trainer::make_step(const Share& share, const StepContext& context, int64_t epoch) {
+  try {
+    return strategy_.train_step(share, context);
+  } catch (const StepLost&) {
+    save_without_others(epoch);
+    throw;
+  }
 }
 
 // The end of an epoch is saved with its evaluation, not before.
@@ -289,6 +294,25 @@ void Trainer::save(int64_t epoch) {
   reporter_.leave_out_traffic();
 }
 
+// Other hosts need not be asked for anything: they have the same variables, and what they had of the lost
+// step is not needed.
+void Trainer::save_without_others(int64_t epoch) {
+  if (!checkpoints_.are_saved() || step_ == 0) return;
+  try {
+    activity_.doing(Activity::kSaving);
+    const double start = steady_seconds();
+    const MetricSums window = finite_window();
+    CollectedVariables variables = strategy_.collect_variables();
+    if (!leads_ || !variables.suspicion.empty()) return;
+    checkpoints_.await_previous(step_);
+    checkpoints_.save({std::move(variables.model), std::move(variables.training), state(epoch, window)},
+                      start);
+    checkpoints_.finish();
+  } catch (const Error& error) {
+    spdlog::warn("what was left after step {} could not be saved: {}", step_, error.what());
+  }
+}
+
 MetricSums Trainer::open_window() {
   MetricSums own;
   own.add(window_);
@@ -309,7 +333,6 @@ void Trainer::finish_steps() {
 
 MetricSums Trainer::sums_of_all(MetricSums own) {
   MetricSums sums = strategy_.sum_over_replicas(std::move(own));
-  sums.add(window_before_);
   if (strategy_.defers_steps()) reporter_.on_steps_made(clock_.lap());
   return sums;
 }
@@ -352,7 +375,7 @@ void Trainer::end_window(int64_t epoch, double learning_rate) {
   clock_.enter(StepTime::kCommunicate);
   const MetricSums window = sums_of_all(std::move(window_));
   clock_.enter(StepTime::kUpdate);
-  window_ = window_before_ = MetricSums();
+  window_ = MetricSums();
   if (window.examples() == 0) return;  // the epoch ended with a window; every replica sees the same sum
   epoch_sums_.add(window);
   reporter_.on_window(epoch + 1, step_, learning_rate, window);

@@ -120,6 +120,7 @@ class Trainer {
   // Moves to step `step` of this replica, counted as in `from`.
   void go_to(int64_t step, const TrainingState& from);
   void train_epoch(int64_t epoch);
+  MetricSums make_step(const Share& share, const StepContext& context, int64_t epoch);
   // Between two steps of an epoch, and after an epoch with its evaluation: acts on what was decided.
   void after_step(int64_t epoch);
   void after_epoch(int64_t epoch);
@@ -132,8 +133,9 @@ class Trainer {
   void refuse_save_requests();
   void save(int64_t epoch);
   [[noreturn]] void leave();
-  // `own` of all replicas, and what the window had before a resume. Collective. Steps that were deferred are
-  // made when it returns, and timed.
+  // Saves what is left of a step that another host's loss has ended, as far as this host can.
+  void save_without_others(int64_t epoch);
+  // `own` of all replicas. Collective. Steps that were deferred are made when it returns, and timed.
   MetricSums sums_of_all(MetricSums own);
   // The sums over all replicas of the current window, which stays open. Collective.
   MetricSums open_window();
@@ -180,8 +182,7 @@ class Trainer {
   bool warned_ = false;        // about what the last check of the variables found
   bool ended_ = false;         // before the end of the plan
   int save_requests_met_ = 0;
-  MetricSums window_;         // of this replica
-  MetricSums window_before_;  // of all virtual replicas: what a checkpoint had of this window
+  MetricSums window_;  // of this replica
   MetricSums epoch_sums_;
   std::map<std::string, double> evaluation_;  // with the current weights; empty: none
 };

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <atomic>
 #include <mutex>
 
 #include "catch.h"
@@ -10,6 +11,8 @@
 
 namespace dtrain {
 namespace {
+
+constexpr int64_t kRowNumbers = 5;
 
 // Each of its sums is rounded.
 at::Tensor numbers_of(int64_t replica, int64_t count, at::ScalarType type) {
@@ -106,6 +109,7 @@ std::vector<at::Tensor> train(const std::string& communication, int ranks, int h
         ReducerOptions options;
         options.placement = placement;
         options.virtual_replicas = replicas;
+        options.row_numbers = kRowNumbers;
         const auto reducer = group.make_gradient_reducer(parameters, options, clock);
         const Range own = share_of({0, replicas}, group.rank(), ranks);
         const std::vector<at::Tensor> places = reducer->places_for_gradients();
@@ -119,9 +123,13 @@ std::vector<at::Tensor> train(const std::string& communication, int ranks, int h
               places[i].copy_(gradient);
               reducer->put_gradient(i, step == 0 ? places[i] : gradient);  // in place, and elsewhere
             }
+            reducer->rows()[replica].copy_(numbers_of(replica + 100 * step, kRowNumbers, at::kDouble));
             reducer->end_replica();
           }
           reducer->finish({});
+          const at::Tensor rows = rows_of(replicas + 100 * step, kRowNumbers, at::kDouble);
+          if (!at::equal(reducer->rows(), rows.narrow(0, 100 * step, replicas)))
+            throw std::runtime_error("rows did not arrive");
           const at::NoGradGuard no_grad;
           for (const ParameterPart& part : reducer->parts()) at::Tensor(part.values).sub_(part.values.grad());
           reducer->share_update();
@@ -166,6 +174,36 @@ TEST_CASE("any number of ranks trains the same weights, in shared memory, over g
   require_same(train("auto", 4, 2, replicas, type, Placement::kCopies));
   require_same(train("auto", 6, 2, replicas, type, Placement::kCopies));
   require_same(train("auto", 6, 3, replicas, type, Placement::kCopies));
+}
+
+TEST_CASE("all ranks of a host learn that a step is lost with another host, and still have each other") {
+  std::atomic<int> lost = 0;
+  with_ranks(
+      "auto", 4,
+      [&](ProcessGroup& group) {
+        const std::vector<at::Tensor> parameters = {at::ones({20}).requires_grad_()};
+        StepClock clock;
+        const auto reducer = group.make_gradient_reducer(parameters, {.virtual_replicas = 4}, clock);
+        if (group.rank() >= 2) return;  // their sockets close
+        reducer->zero_gradients();
+        reducer->prepare(true);
+        reducer->put_gradient(0, at::ones({20}));
+        reducer->end_replica();
+        try {
+          reducer->finish({});
+          return;
+        } catch (const StepLost&) {
+        }
+        std::vector<at::Tensor> own, whole;
+        for (const ParameterPart& part : reducer->parts()) own.push_back(part.values.detach() + group.rank());
+        if (group.rank() == 0) whole.push_back(at::zeros({20}));
+        reducer->gather_parts(own, whole);
+        group.inside().barrier();
+        if (!at::equal(parameters[0].detach(), at::ones({20}))) return;
+        ++lost;
+      },
+      std::chrono::seconds(20), 2);
+  CHECK(lost == 2);
 }
 
 }  // namespace
