@@ -84,8 +84,9 @@ void sum_nodes(at::ScalarType type, Range root, const std::vector<NodeSum>& inpu
 at::Tensor sum_of_rows(const at::Tensor& rows) {
   const at::Tensor sum = at::empty(rows.sizes().slice(1), rows.options());
   std::vector<NodeSum> leaves;
-  for (int64_t i = 0; i < rows.size(0); ++i)
-    leaves.push_back({{i, i + 1}, static_cast<const std::byte*>(rows[i].const_data_ptr())});
+  const auto* row = static_cast<const std::byte*>(rows.const_data_ptr());
+  for (int64_t i = 0; i < rows.size(0); ++i, row += static_cast<size_t>(rows.stride(0)) * rows.element_size())
+    leaves.push_back({{i, i + 1}, row});
   sum_nodes(rows.scalar_type(), {0, rows.size(0)}, leaves, static_cast<std::byte*>(sum.mutable_data_ptr()),
             static_cast<size_t>(sum.numel()));
   return sum;

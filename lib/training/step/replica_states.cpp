@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "core/random.h"
@@ -73,15 +74,17 @@ void ReplicaStatistics::set_own(const std::vector<at::Tensor>& buffers) {
   alike_ = false;
 }
 
-int64_t VirtualReplicaStates::row_numbers() const {
+int64_t VirtualReplicaStates::begin(const Model& model) {
+  buffers_ = tensors_of(moving_buffers(model));
   int64_t numbers = sums_;
-  for (const auto& [name, buffer] : moving_buffers(model_)) numbers += buffer.numel();
+  for (const at::Tensor& buffer : buffers_) numbers += buffer.numel();
   return numbers;
 }
 
 void VirtualReplicaStates::begin_step(int64_t step) {
   step_ = step;
-  before_ = copies_of_buffers(model_);
+  before_.clear();
+  for (const at::Tensor& buffer : buffers_) before_.push_back(buffer.clone());
 }
 
 void VirtualReplicaStates::begin_replica(size_t number) {
@@ -95,15 +98,18 @@ void VirtualReplicaStates::begin_replica(size_t number) {
 
 void VirtualReplicaStates::end_replica(size_t number, const at::Tensor& sums, const at::Tensor& rows) {
   const at::NoGradGuard no_grad;
-  const at::Tensor row = rows[replicas_.own.begin + static_cast<int64_t>(number)];
-  at::Tensor own_sums = row.narrow(0, 0, sums_);
-  sums.defined() ? own_sums.copy_(sums) : own_sums.zero_();
+  const int64_t index = replicas_.own.begin + static_cast<int64_t>(number);
+  double* const own_sums = rows.mutable_data_ptr<double>() + index * rows.stride(0);
+  if (sums.defined()) {
+    std::copy_n(sums.const_data_ptr<double>(), sums_, own_sums);
+  } else {
+    std::fill_n(own_sums, sums_, 0.0);
+  }
   int64_t next = sums_;
-  const Variables buffers = moving_buffers(model_);
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    const at::Tensor& buffer = buffers[i].second;
-    row.narrow(0, next, buffer.numel()).copy_(buffer.reshape(-1)).sub_(before_[i].reshape(-1));
-    next += buffer.numel();
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    at::Tensor change = rows[index].narrow(0, next, buffers_[i].numel());
+    change.copy_(buffers_[i].reshape(-1)).sub_(before_[i].reshape(-1));
+    next += change.numel();
   }
 }
 
@@ -111,9 +117,8 @@ at::Tensor VirtualReplicaStates::end_step(const at::Tensor& rows) {
   const at::NoGradGuard no_grad;
   const at::Tensor sum = sum_of_rows(rows);
   int64_t next = sums_;
-  const Variables buffers = moving_buffers(model_);
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    at::Tensor buffer = buffers[i].second;
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    const at::Tensor& buffer = buffers_[i];
     // The first one's counts are those of all.
     at::Tensor change = buffer.is_floating_point() ? sum.narrow(0, next, buffer.numel()).div(replicas_.count)
                                                    : rows[0].narrow(0, next, buffer.numel()).clone();
@@ -123,6 +128,9 @@ at::Tensor VirtualReplicaStates::end_step(const at::Tensor& rows) {
   return sum.narrow(0, 0, sums_);
 }
 
-void VirtualReplicaStates::take_back() { load_buffers(model_, before_); }
+void VirtualReplicaStates::take_back() {
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(before_[i]);
+}
 
 }  // namespace dtrain

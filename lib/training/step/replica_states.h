@@ -51,17 +51,18 @@ class ReplicaStatistics {
 class VirtualReplicaStates {
  public:
   // `sums`: how many numbers the sums of metrics are. `seed`: the job's.
-  VirtualReplicaStates(Model& model, const VirtualReplicas& replicas, int64_t sums, uint64_t seed)
-      : model_(model), replicas_(replicas), sums_(sums), seed_(seed) {}
+  VirtualReplicaStates(const VirtualReplicas& replicas, int64_t sums, uint64_t seed)
+      : replicas_(replicas), sums_(sums), seed_(seed) {}
 
   const VirtualReplicas& replicas() const { return replicas_; }
-  // Of a row in GradientReducer::rows(): the sums of metrics, and the changes of moving statistics.
-  int64_t row_numbers() const;
+  // Call when the model's buffers are others, or others of them move. Returns how many numbers there are in a
+  // row (GradientReducer::rows()): the sums of metrics, then the changes of moving statistics.
+  int64_t begin(const Model& model);
 
   void begin_step(int64_t step);
   // `number`: among this rank's.
   void begin_replica(size_t number);
-  // Writes a row of `rows`. `sums`: of metrics; undefined if there are none.
+  // Writes a row of `rows`. `sums`: of metrics, float64; undefined if there are none.
   void end_replica(size_t number, const at::Tensor& sums, const at::Tensor& rows);
   // The model gets the moving statistics after the step. Returns the sums of metrics over all.
   at::Tensor end_step(const at::Tensor& rows);
@@ -69,12 +70,12 @@ class VirtualReplicaStates {
   void take_back();
 
  private:
-  Model& model_;
   VirtualReplicas replicas_;
   int64_t sums_;
   uint64_t seed_;
   int64_t step_ = 0;
-  std::vector<at::Tensor> before_;  // the moving statistics before the step
+  std::vector<at::Tensor> buffers_;  // the model's moving statistics
+  std::vector<at::Tensor> before_;   // their values before the step
 };
 
 }  // namespace dtrain

@@ -48,7 +48,7 @@ class Mirrored : public Strategy {
         statistics_(*parts_.model, *parts_.group),
         states_(parts_.reducer.virtual_replicas > 0
                     ? std::optional<VirtualReplicaStates>(
-                          std::in_place, *parts_.model, replicas_of(parts_),
+                          std::in_place, replicas_of(parts_),
                           objective_->info().sum_count(parts_.model->outputs()), parts_.seed)
                     : std::nullopt),
         records_(parts_.record_steps && !parts_.loss_scale && parts_.accelerator != nullptr),
@@ -185,7 +185,7 @@ class Mirrored : public Strategy {
     optimizer_.reset();
     execution_.reset();
     reducer_.reset();
-    if (states_) parts_.reducer.row_numbers = states_->row_numbers();
+    if (states_) parts_.reducer.row_numbers = states_->begin(*parts_.model);
     reducer_ = parts_.group->make_gradient_reducer(tensors_of(trained_parameters(*parts_.model)),
                                                    parts_.reducer, *parts_.clock);
     execution_ = make_step_execution(step_parts());
