@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "catch.h"
+#include "checkpoint/retention.h"
 #include "hosts.h"
 #include "resumable.h"
 
@@ -157,7 +158,8 @@ TEST_CASE("a job that is stopped goes on with another number of replicas, to the
 
 TEST_CASE("dtrain resize changes the number of replicas while a job runs, to the same bytes") {
   const Job job(long_spec());
-  Program program(job.run(replicas(2)));
+  const Arguments endless = Job::set({"train.epochs=100000"});
+  Program program(job.run(replicas(2) + endless));
   wait_for_checkpoint(job, 100);
   const auto resize = [&](int count) {
     return run_program({"resize", job.run_folder().string(), "--replicas", std::to_string(count)});
@@ -166,11 +168,16 @@ TEST_CASE("dtrain resize changes the number of replicas while a job runs, to the
   require_done(more);
   CHECK(more.output == job.run_folder().string() + " goes on with 3 replicas (before: 2)\n");
   CHECK_THAT(resize(9).errors, ContainsSubstring("strategy.virtual_replicas: 8"));
-  require_done(program.wait());
+  program.send(SIGTERM);
+  CHECK(program.wait().exit_code == 75);
   CHECK(job.event("restart", "distributed").at("error") == "dtrain resize: 3 replicas instead of 2");
   CHECK(job.events("run_start", "distributed").back().at("replicas") == 3);
-  CHECK(result_of(job) == result_of(long_run()));
   CHECK(job.is_gone(0));
+  const Job alone(long_spec());
+  const int64_t steps = list_checkpoints(checkpoints_of(job)).back().step;
+  require_done(
+      run_program(alone.run(replicas(1) + endless + Job::set({fmt::format("train.max_steps={}", steps)}))));
+  CHECK(result_of(job) == result_of(alone));
   CHECK_THAT(resize(2).errors,
              ContainsSubstring("no dtrain trains this job on one host with "
                                "strategy.virtual_replicas now; to go on with another number: "
@@ -187,6 +194,34 @@ TEST_CASE("a killed replica is replaced, to the bytes of one replica") {
   require_done(program.wait());
   CHECK(job.events("restart", "distributed").size() == 1);
   CHECK(result_of(job) == result_of(long_run()));
+}
+
+// A death between the sum and the end of the update costs the steps since the newest checkpoint, but such a
+// step is nearly all computing.
+TEST_CASE("a replica that dies while it computes costs no step before, whatever checkpoints are due") {
+  const std::string spec =
+      std::string(kRest) +
+      "data: {dataset: synthetic, train_examples: 400, test_examples: 50, shape: [1, 28, 28], classes: 4}\n"
+      "model: {kind: cnn, filters: [32, 64], hidden: [], dropout: 0.3}\n"
+      "train: {epochs: 4, step: eager, ema: {decay: 0.9}, optimizer: {kind: adam}}\n"
+      "restarts: {max: 3, backoff_seconds: 0}\n";
+  const Job job(spec);
+  Program program(job.run(replicas(3)));
+  for (size_t restarts = 0; restarts < 3; ++restarts) {
+    REQUIRE(eventually(60, [&] {  // trains since the last restart
+      const std::vector<Event> events = job.events();
+      return job.events("restart", "distributed").size() == restarts && !events.empty() &&
+             events.back().at("event") == "step";
+    }));
+    ::kill(job.wait_for_replica(2).process, SIGKILL);
+  }
+  require_done(program.wait());
+  int64_t kept = 0;
+  for (const Event& restart : job.events("restart", "distributed")) kept += restart.at("step") > 0 ? 1 : 0;
+  CHECK(kept >= 1);
+  const Job alone(spec);
+  require_done(run_program(alone.run(replicas(1))));
+  check_same(job, alone);
 }
 
 TEST_CASE("a job goes on without a lost host from the step that was lost, to the same bytes") {

@@ -12,7 +12,7 @@ GradientReducer::GradientReducer(std::vector<at::Tensor> parameters) : parameter
 }
 
 // Every rank has all parts, and each is a whole parameter.
-void GradientReducer::gather_parts(const std::vector<at::Tensor>& of_parts,
+void GradientReducer::gather_parts(size_t /*memory*/, const std::vector<at::Tensor>& of_parts,
                                    const std::vector<at::Tensor>& whole) {
   for (size_t i = 0; i < whole.size(); ++i) whole[i].copy_(of_parts[i]);
 }

@@ -11,8 +11,8 @@
 
 namespace dtrain {
 
-// Another host was lost before the gradients of a step were summed up (kPeerLost). Nothing is updated, and
-// the ranks of this host still have each other.
+// A peer was lost before the gradients of a step were summed up (kPeerLost). Nothing is updated. Unless
+// GradientReducer::is_alone(), the ranks of this host still have each other.
 class StepLost : public Error {
  public:
   using Error::Error;
@@ -57,10 +57,17 @@ class GradientReducer {
   // Into how many blocks the elements are cut, whoever has them, so that sums over them can have the same
   // bits: each part is then one block. 0: parts are no blocks.
   virtual int64_t blocks() const { return 0; }
+  // What an optimizer keeps for each of this rank's parts: vectors of tensors of their sizes. With virtual
+  // replicas, they get memory that the ranks of the host share, so that gather_parts() finds that of a rank
+  // that has died, too. Collective. The reducer must outlive the tensors.
+  virtual void share_memories(const std::vector<std::vector<at::Tensor>>& /*of_parts*/) {}
   // Call between two steps: copies a tensor for each of the ranks' parts, of its size and type, into whole
-  // tensors on rank 0. `whole`: one for each parameter, in its layout, on the host; on other ranks none.
-  // Throws like finish().
-  virtual void gather_parts(const std::vector<at::Tensor>& of_parts, const std::vector<at::Tensor>& whole);
+  // tensors on rank 0. `memory`: its number in share_memories(). `whole`: one for each parameter, in its
+  // layout, on the host; on other ranks none. Throws like finish().
+  virtual void gather_parts(size_t memory, const std::vector<at::Tensor>& of_parts,
+                            const std::vector<at::Tensor>& whole);
+  // After StepLost: whether a rank of this host has died, so that this one can ask no other.
+  virtual bool is_alone() const { return false; }
   // Whether sums begin during the backward pass, so that end_replica() finds nothing of this rank's own.
   virtual bool sums_early() const { return false; }
   // Drops all gradients, so that autograd keeps the next one that it computes and does not add it to zeros.
@@ -82,8 +89,8 @@ class GradientReducer {
   virtual at::Tensor rows() { return {}; }
   // Call after that of the last one. Returns when the gradient of each of this rank's parts is the sum over
   // all ranks and micro-batches. If `summed` is not empty, it is called for every part once, possibly while
-  // the sums of other parts are still in transit. Throws Error(kPeerLost) if a peer is gone, with virtual
-  // replicas StepLost if it was on another host.
+  // the sums of other parts are still in transit. Throws Error(kPeerLost) if a peer is gone: with virtual
+  // replicas StepLost, unless it may still take part in the step.
   virtual void finish(const PartsSummed& summed);
   // Call after the update. On return, all parameters of this rank are up to date. Throws like finish().
   virtual void share_update() {}

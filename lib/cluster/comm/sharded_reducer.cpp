@@ -2,12 +2,14 @@
 
 #include <ATen/ATen.h>
 
+#include <atomic>
 #include <cstring>
 #include <numeric>
 #include <optional>
 #include <utility>
 
 #include "comm/gloo_group.h"
+#include "comm/replica_areas.h"
 #include "comm/replica_tree.h"
 #include "comm/shared_segment.h"
 #include "comm/slice_sum.h"
@@ -51,46 +53,6 @@ void add_numbers(at::ScalarType type, std::byte* to, const std::byte* from, size
 
 std::byte* data_of(const at::Tensor& tensor) { return static_cast<std::byte*>(tensor.data_ptr()); }
 
-// What virtual replicas make of the areas: which ranks have which of them, and where their sums lie.
-class ReplicaAreas {
- public:
-  ReplicaAreas(const ReducerOptions& options, const ReducerMeeting& meeting)
-      : count_(options.virtual_replicas),
-        hosts_(options.hosts),
-        ranks_(meeting.size),
-        adder_(VirtualReplicas{count_, replicas_of(hosts_.index * ranks_ + meeting.rank)}) {
-    for (int rank = 0; rank < ranks_; ++rank) {
-      first_.push_back(inputs_.size());
-      for (const Range node : largest_nodes(replicas_of(hosts_.index * ranks_ + rank), count_))
-        inputs_.push_back(node);
-    }
-  }
-
-  // The nodes of the tree that the ranks of this host have, in order: each is an area.
-  const std::vector<Range>& inputs() const { return inputs_; }
-  // The area of the first of a rank's nodes.
-  size_t first_of(int rank) const { return first_[static_cast<size_t>(rank)]; }
-  // What host `host` makes of them.
-  std::vector<Range> roots_of(int host) const { return largest_nodes(replicas_on(host), count_); }
-  const ReducerHosts& hosts() const { return hosts_; }
-  // The virtual replicas of host `host`.
-  Range replicas_on(int host) const {
-    return {replicas_of(host * ranks_).begin, replicas_of((host + 1) * ranks_ - 1).end};
-  }
-  Range whole() const { return {0, count_}; }
-  const ReplicaAdder& adder() const { return adder_; }
-
- private:
-  Range replicas_of(int rank) const { return share_of({0, count_}, rank, hosts_.count * ranks_); }
-
-  int64_t count_;
-  ReducerHosts hosts_;
-  int ranks_;  // of a host
-  ReplicaAdder adder_;
-  std::vector<Range> inputs_;
-  std::vector<size_t> first_;
-};
-
 // All parameters, laid out one after the other, are cut into one slice for each rank. After backward, each
 // rank puts its gradients for the others' slices into shared memory, adds the others' gradients for its own
 // slice, and updates that slice. Then every rank reads the slices that the others updated. This moves two
@@ -108,13 +70,15 @@ class ShardedReducer : public GradientReducer {
                  StepClock& clock)
       : GradientReducer(parameters),
         placement_(meeting.size > 1 ? options.placement : Placement::kCopies),
+        meeting_(meeting),
         rank_(meeting.rank),
         size_(meeting.size),
         barrier_(barrier),
         on_wait_(std::move(on_wait)),
         clock_(clock),
-        virtual_(options.virtual_replicas > 0 ? std::optional<ReplicaAreas>(std::in_place, options, meeting)
-                                              : std::nullopt),
+        virtual_(options.virtual_replicas > 0
+                     ? std::optional<ReplicaAreas>(std::in_place, options, rank_, size_)
+                     : std::nullopt),
         roots_(hosts() > 1 ? virtual_->roots_of(options.hosts.index) : std::vector<Range>()),
         area_bytes_(bytes_of(parameters)),
         host_slice_(whole_lines((area_bytes_ + hosts() - 1) / hosts())),
@@ -202,21 +166,42 @@ class ShardedReducer : public GradientReducer {
     }
   }
 
-  // Through the areas of gradients, which nobody needs between two steps.
-  void gather_parts(const std::vector<at::Tensor>& of_parts, const std::vector<at::Tensor>& whole) override {
+  void share_memories(const std::vector<std::vector<at::Tensor>>& of_parts) override {
+    if (!virtual_ || size_ == 1 || of_parts.empty()) return;
+    memories_.emplace(meeting_.store, meeting_.name + "-memories", rank_, size_,
+                      area_bytes_ * of_parts.size(), meeting_.timeout);
+    std::byte* area = memories_->data();
+    for (const std::vector<at::Tensor>& memory : of_parts) {
+      auto own = memory.begin();
+      for (const Piece& piece : pieces_) {
+        if (piece.owner != rank_) continue;
+        at::Tensor tensor = *own++;
+        const at::Tensor place = at::from_blob(area + piece.offset, tensor.sizes(), tensor.options());
+        tensor.set_data(place.copy_(tensor));
+      }
+      area += area_bytes_;
+    }
+  }
+
+  // Those that are not shared go through the areas of gradients, which nobody needs between two steps.
+  void gather_parts(size_t memory, const std::vector<at::Tensor>& of_parts,
+                    const std::vector<at::Tensor>& whole) override {
     auto own = of_parts.begin();
     for (const Piece& piece : pieces_) {
-      if (piece.owner == rank_) std::memcpy(gradients(rank_) + piece.offset, data_of(*own++), piece.bytes);
+      if (piece.owner == rank_ && !memories_)
+        std::memcpy(gradients(rank_) + piece.offset, data_of(*own++), piece.bytes);
     }
     on_wait_();
-    meet();
+    if (!alone_) meet();
     for (const Piece& piece : pieces_) {
       if (whole.empty()) break;
-      std::memcpy(data_of(whole[piece.parameter]) + piece.within, gradients(piece.owner) + piece.offset,
-                  piece.bytes);
+      const std::byte* area = memories_ ? memories_->data() + area_bytes_ * memory : gradients(piece.owner);
+      std::memcpy(data_of(whole[piece.parameter]) + piece.within, area + piece.offset, piece.bytes);
     }
-    meet();
+    if (!alone_) meet();
   }
+
+  bool is_alone() const override { return alone_; }
 
   int shards() const override { return size_; }
   int64_t blocks() const override { return virtual_ ? std::ssize(pieces_) : 0; }
@@ -231,6 +216,9 @@ class ShardedReducer : public GradientReducer {
     size_t bytes;
   };
 
+  // What becomes of a step: a rank of this host is lost, or another host, or it is made.
+  enum Outcome : uint64_t { kHereLost = 1, kOthersLost = 2, kMade = 4 };
+
   static constexpr size_t kBlock = 8192;  // numbers
 
   size_t hosts() const { return virtual_ ? static_cast<size_t>(virtual_->hosts().count) : 1; }
@@ -239,8 +227,7 @@ class ShardedReducer : public GradientReducer {
   at::ScalarType type() const { return parameters_.empty() ? at::kFloat : parameters_.front().scalar_type(); }
 
   // An area for each input; one for the variables; with several hosts, larger ones for each root of this host
-  // and for the sum over all; with virtual replicas, a row for each and a line that tells whether the step is
-  // lost.
+  // and for the sum over all; with virtual replicas, a row for each, and the line of decision().
   size_t segment_bytes() const {
     return bytes_of_areas() + (virtual_ ? row_offset(virtual_->whole().end) : 0);
   }
@@ -314,7 +301,9 @@ class ShardedReducer : public GradientReducer {
   std::byte* variables() const { return area(inputs()); }
   std::byte* root(size_t index) const { return area(inputs() + 1) + hosts() * host_slice_ * index; }
   std::byte* sum_over_all() const { return root(roots_.size()); }
-  std::byte& lost() const { return segment_.data()[bytes_of_areas()]; }
+  std::atomic<uint64_t>& decision() const {
+    return *reinterpret_cast<std::atomic<uint64_t>*>(segment_.data() + bytes_of_areas());
+  }
   std::byte* row(int64_t replica) const { return segment_.data() + bytes_of_areas() + row_offset(replica); }
 
   // Of the rank's own additions.
@@ -352,12 +341,42 @@ class ShardedReducer : public GradientReducer {
   void sum_replicas() {
     replica_ = 0;
     on_wait_();
-    wait_for_peers();  // the others' sums are there, and all have finished the last step
+    wait_for_all();  // the others' sums are there, and all have finished the last step
     run_blocks(std::ssize(pieces_), [this](int64_t piece) {
       if (pieces_[static_cast<size_t>(piece)].owner == rank_)
         sum_virtual(pieces_[static_cast<size_t>(piece)]);
     });
-    if (hosts() > 1) sum_over_hosts();
+    std::string failure = "another host was lost";
+    if (hosts() > 1) {
+      wait_for_all();  // the roots of this host are complete
+      sum_over_hosts(failure);
+    }
+    wait_for_all();  // none has died while it waited for the others
+    act_on(decide(kMade), failure);
+    ++steps_;
+  }
+
+  void wait_for_all() {
+    try {
+      wait_for_peers();
+    } catch (const Error& error) {
+      act_on(decide(kHereLost), error.what());
+      throw;  // the others make the step
+    }
+  }
+
+  // Before the update, the ranks of the host agree on what becomes of the step: on what the first one says.
+  // So one that dies before its update leaves the others with the variables before the step.
+  Outcome decide(Outcome own) {
+    uint64_t decided = kMade * steps_;
+    const bool is_first = decision().compare_exchange_strong(decided, decided + own);
+    return is_first ? own : static_cast<Outcome>(decided - kMade * steps_);
+  }
+
+  void act_on(Outcome outcome, const std::string& why) {
+    if (outcome == kMade) return;
+    alone_ = outcome == kHereLost;
+    throw StepLost(ExitCode::kPeerLost, why);
   }
 
   // Sums in the order of the ranks, so that the same gradients always give the same bits.
@@ -383,19 +402,14 @@ class ShardedReducer : public GradientReducer {
     }
   }
 
-  // Each host sums a slice of all roots, and gathers the slices of the others. If one is gone, all ranks here
-  // learn of it at the same place.
-  void sum_over_hosts() {
-    wait_for_peers();  // the roots of this host are complete
-    std::string failure = "another host was lost";
+  // Each host sums a slice of all roots, and gathers the slices of the others.
+  void sum_over_hosts(std::string& failure) {
     try {
       if (virtual_->hosts().group != nullptr) exchange(*virtual_->hosts().group);
     } catch (const Error& error) {
       failure = error.what();
-      lost() = std::byte{1};
+      decide(kOthersLost);
     }
-    wait_for_peers();
-    if (lost() != std::byte{0}) throw StepLost(ExitCode::kPeerLost, failure);
   }
 
   // To each host goes its slice of this host's roots, then this host's rows.
@@ -450,6 +464,7 @@ class ShardedReducer : public GradientReducer {
   }
 
   Placement placement_;
+  ReducerMeeting meeting_;
   int rank_;
   int size_;
   SharedBarrier* barrier_;  // null if the rank is alone
@@ -462,7 +477,10 @@ class ShardedReducer : public GradientReducer {
   size_t host_slice_ = 0;  // bytes
   int64_t row_numbers_;
   size_t row_bytes_;
-  SharedSegment segment_;  // segment_bytes()
+  SharedSegment segment_;                  // segment_bytes()
+  std::optional<SharedSegment> memories_;  // of optimizers: an area for each
+  uint64_t steps_ = 0;  // made; decision() is kMade times that, plus the outcome of the next one
+  bool alone_ = false;
   std::vector<at::Tensor>
       own_memory_;      // of several virtual replicas: the adder's places, then their gradients
   size_t replica_ = 0;  // the next to end in this step

@@ -41,6 +41,7 @@ Variables collect_model(const Replica& replica) {
 
 // Rank 0 alone gets what the optimizer remembers.
 void collect_optimizer(const Replica& replica, Variables& all) {
+  size_t number = 0;
   for (const OptimizerMemory& memory : replica.optimizer.memory()) {
     std::vector<at::Tensor> whole;
     for (const auto& [name, parameter] : trained_parameters(replica.model)) {
@@ -49,7 +50,7 @@ void collect_optimizer(const Replica& replica, Variables& all) {
       whole.push_back(place_for(replica, saved, parameter));
       all.emplace_back(saved, whole.back());
     }
-    replica.reducer.gather_parts(memory.tensors, whole);
+    replica.reducer.gather_parts(number++, memory.tensors, whole);
   }
   all.emplace_back(kSteps, at::scalar_tensor(replica.optimizer.steps(), at::kLong));
   if (replica.loss_scale != nullptr)  // the same on all replicas

@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <map>
 
 #include "models/variables.h"
 #include "optim/optimizer.h"
@@ -149,6 +150,7 @@ class Mirrored : public Strategy {
   }
 
   CollectedVariables collect_variables() override {
+    if (reducer_->is_alone()) return collect_alone();
     statistics_.take_back();
     show_average(true);
     pacer_.wait_for_all();
@@ -259,6 +261,18 @@ class Mirrored : public Strategy {
             .copies = keeps_copies_ ? &copies_ : nullptr};
   }
 
+  // After StepLost. The averages of the weights, which others have in part, are not swapped in.
+  CollectedVariables collect_alone() {
+    CollectedVariables all = collect(replica());
+    std::map<std::string, at::Tensor*> saved;
+    for (auto& [name, tensor] : all.training) saved[name] = &tensor;
+    for (auto& [name, tensor] : all.model) {
+      const auto average = saved.find(memory_name(WeightAverage::kMemory, name));
+      if (average != saved.end()) std::swap(tensor, *average->second);
+    }
+    return all;
+  }
+
   void make_optimizer_of_parts() {
     std::vector<at::Tensor> values;
     Variables whole;
@@ -269,6 +283,9 @@ class Mirrored : public Strategy {
     }
     TrainingOptimizer made = make_training_optimizer(parts_.train, values, whole);
     average_ = made.average;
+    std::vector<std::vector<at::Tensor>> memories;
+    for (const OptimizerMemory& memory : made.optimizer->memory()) memories.push_back(memory.tensors);
+    reducer_->share_memories(memories);
     optimizer_ = std::make_unique<WatchedOptimizer>(
         std::move(made.optimizer), values,
         GrowthBound(optimizer_groups(parts_.train), parts_.train.clip_norm));

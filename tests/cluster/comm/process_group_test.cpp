@@ -244,7 +244,7 @@ TEST_CASE("what the ranks have for their parts is whole on rank 0, and the steps
       std::vector<at::Tensor> whole;
       for (const at::Tensor& parameter : parameters)
         if (group.rank() == 0) whole.push_back(at::empty(parameter.sizes()));
-      reducer->gather_parts(of_parts, whole);
+      reducer->gather_parts(0, of_parts, whole);
       for (const at::Tensor& tensor : whole) {
         const at::Tensor wanted = at::arange(tensor.numel(), at::kFloat).view_as(tensor).mul_(step);
         all_right = all_right && at::equal(tensor, wanted);

@@ -197,7 +197,7 @@ TEST_CASE("all ranks of a host learn that a step is lost with another host, and 
         std::vector<at::Tensor> own, whole;
         for (const ParameterPart& part : reducer->parts()) own.push_back(part.values.detach() + group.rank());
         if (group.rank() == 0) whole.push_back(at::zeros({20}));
-        reducer->gather_parts(own, whole);
+        reducer->gather_parts(0, own, whole);
         group.inside().barrier();
         if (!at::equal(parameters[0].detach(), at::ones({20}))) return;
         ++lost;
