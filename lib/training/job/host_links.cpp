@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "job/host_lines.h"
 #include "job/other_replicas.h"
 #include "job/restarts.h"
+#include "job/supervise_run.h"
 #include "launch/identity.h"
 
 namespace dtrain {
@@ -101,6 +103,17 @@ Member own_member(const JobPlan& job, const HostPlace& place, const JobHosts& ho
   return member_of(job, ranks_on(job, place, place.index), hosts.own_name(), address, hosts.meeting);
 }
 
+// The hosts with these numbers, as one of them sees them.
+HostPlace part_of(const HostPlace& all, const std::vector<int>& numbers) {
+  HostPlace part = all;
+  part.hosts.clear();
+  for (const int number : numbers) {
+    if (number == all.index) part.index = static_cast<int>(part.hosts.size());
+    part.hosts.push_back(all.hosts.at(static_cast<size_t>(number)));
+  }
+  return part;
+}
+
 // How long a host may be silent.
 double patience(const JobPlan& job) { return job.spec.strategy.timeout_seconds; }
 
@@ -108,37 +121,70 @@ double patience(const JobPlan& job) { return job.spec.strategy.timeout_seconds; 
 
 LeadingHost::LeadingHost(const JobPlan& job, const JobHosts& hosts,
                          const std::function<std::string()>& make_folder)
-    : job_(job),
+    : whole_(job),
       hosts_(hosts),
+      address_(leader_address(job.spec, hosts.place.hosts.front(), has_others_elsewhere(hosts.place))),
+      options_(rendezvous_options(job.spec, hosts.meeting)),
+      own_(own_member(job, hosts.place, hosts, address_)),
+      job_(job),
       place_(hosts.place),
-      numbers_(place_.hosts.size()),
-      address_(leader_address(job.spec, place_.hosts.front(), has_others_elsewhere(place_))) {
+      numbers_(place_.hosts.size()) {
   std::iota(numbers_.begin(), numbers_.end(), 0);
-  meet(rendezvous_options(job_.spec, hosts_.meeting), {}, make_folder);
+  const auto welcome_all = [&](const std::vector<Member>& all) {
+    folder_ = make_folder();
+    members_ = addresses_of(all);
+    return welcome();
+  };
+  const auto expected_at = [&](int64_t rank) { return host_of_rank(job_, place_, rank); };
+  for (MemberLink& link : open_rendezvous(address_, place_.port, hosts_.meeting)
+                              .gather(own_, options_, expected_at, welcome_all)) {
+    const int number = number_of(link.member);
+    others_.push_back({std::move(link), number});
+  }
+  go_on_with(numbers_);
 }
 
-// Nobody listens there in between: only who waits for others lets them in.
-void LeadingHost::meet(const RendezvousOptions& options, const std::optional<std::vector<Member>>& present,
-                       const std::function<std::string()>& make_folder) {
-  const auto welcome = [&](const std::vector<Member>& all) {
-    members_ = addresses_of(all);
-    json text = {{"address", address_}, {"members", members_}};
-    if (!folder_.empty()) text["again"] = true;
-    if (folder_.empty()) folder_ = make_folder();
-    text["folder"] = folder_;
+json LeadingHost::welcome() const {
+  return {{"address", address_}, {"members", members_}, {"folder", folder_}};
+}
+
+int LeadingHost::number_of(const Member& member) const {
+  return host_index_of_rank(whole_, hosts_.place, member.first_rank);
+}
+
+// Otherwise nobody listens there: only who expects others lets them in.
+void LeadingHost::open_door() {
+  if (door_) return;
+  try {
+    door_.emplace(open_rendezvous(address_, place_.port, hosts_.meeting));
+  } catch (const Error& error) {
+    hosts_.meeting.notice(fmt::format("no host can come back: {}", error.what()));
+  }
+}
+
+void LeadingHost::let_in(bool waits) {
+  if (!door_) return;
+  std::vector<Member> present;
+  for (const auto* hosts : {&others_, &newcomers_}) {
+    for (const OtherHost& host : *hosts) present.push_back(host.member.member);
+  }
+  const auto welcome_back = [&](const Member& member) {
+    if (ranks_of(member) != ranks_on(whole_, hosts_.place, number_of(member)))
+      throw Error(ExitCode::kUsage, "{} claims {}, which are not those of one host", member.described(),
+                  rank_range(member.first_rank, member.replicas));
+    json text = welcome();
+    text["again"] = true;
     return text;
   };
-  take_in(open_rendezvous(address_, place_.port, hosts_.meeting)
-              .gather(
-                  own_member(job_, place_, hosts_, address_), options,
-                  [&](int64_t rank) { return host_of_rank(job_, place_, rank); }, welcome, present));
+  for (MemberLink& link : door_->look(own_, options_, present, waits, welcome_back)) {
+    const int number = number_of(link.member);
+    newcomers_.push_back({std::move(link), number});
+  }
 }
 
-void LeadingHost::take_in(std::vector<MemberLink> links) {
-  for (MemberLink& link : links) {
-    const int host = host_index_of_rank(job_, place_, link.member.first_rank);
-    others_.push_back({std::move(link), numbers_[static_cast<size_t>(host)]});
-  }
+void LeadingHost::take_newcomers() {
+  std::move(newcomers_.begin(), newcomers_.end(), std::back_inserter(others_));
+  newcomers_.clear();
 }
 
 void LeadingHost::tell_all(const std::string& line) {
@@ -163,73 +209,113 @@ std::optional<SuperviseResult> LeadingHost::stopped() {
   for (OtherHost& host : others_) {
     take_lines(host);
     host.gone = host.gone || host.member.link.closed();
-    if (host.end && host.end->code == ExitCode::kStopped) return host.end;
+    // Replicas that were told to stop are no news.
+    if (host.end && host.end->code == ExitCode::kStopped && host.end->evidence == Evidence::kFailedItself)
+      return host.end;
   }
   return std::nullopt;
 }
 
 void LeadingHost::announce_restart() {
-  stopped();  // who is gone meanwhile
+  drop_lost();
   tell_all(line_of({{"again", true}}));
+}
+
+void LeadingHost::drop_lost() {
+  stopped();  // who is gone meanwhile
   others_.erase(
       std::remove_if(others_.begin(), others_.end(), [](const OtherHost& host) { return host.gone; }),
       others_.end());
 }
 
-void LeadingHost::meet_again(int stop_signals_before) {
-  const auto require_not_stopped = [this] {
-    if (const auto stop = stopped()) throw Error(ExitCode::kStopped, stop->message);
-  };
-  require_not_stopped();
-  if (others_.size() + 1 == numbers_.size()) return;
-  hosts_.meeting.notice(fmt::format("waiting up to {} for the hosts that are gone; start dtrain there again",
-                                    human_duration(job_.spec.network.rendezvous_timeout_seconds)));
-  RendezvousOptions options = rendezvous_options(job_.spec, hosts_.meeting);
-  options.stop_signals_before = stop_signals_before;
-  std::vector<Member> present;
-  for (const OtherHost& host : others_) present.push_back(host.member.member);
-  try {
-    if (numbers_.size() < hosts_.place.hosts.size())  // who comes back now comes with the plan of before
-      throw Error(ExitCode::kPeerLost, "another host was lost after the job went on with fewer");
-    meet(options, present, {});
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::kPeerLost) throw;
-    go_on_with_those_here(error);
-  }
-  require_not_stopped();
-}
-
-void LeadingHost::go_on_with_those_here(const Error& why) {
-  HostPlace left = place_;
-  left.hosts = {hosts_.place.hosts.front()};
+std::vector<int> LeadingHost::numbers_here() const {
   std::vector<int> numbers = {0};
   for (const OtherHost& host : others_) numbers.push_back(host.number);
   std::sort(numbers.begin(), numbers.end());
-  for (size_t i = 1; i < numbers.size(); ++i)
-    left.hosts.push_back(hosts_.place.hosts[static_cast<size_t>(numbers[i])]);
-  JobPlan fewer;
-  try {
-    fewer = with_fewer_hosts(job_, left.hosts, place_.hosts.size());
-  } catch (const Error& refusal) {
-    throw Error(ExitCode::kPeerLost, "{}\n{}", why.what(), refusal.what());
+  return numbers;
+}
+
+// "rank 1 (host b)"
+std::string LeadingHost::missing() const {
+  const std::vector<int> here = numbers_here();
+  std::vector<std::string> missing;
+  for (int number = 0; number < static_cast<int>(hosts_.place.hosts.size()); ++number) {
+    if (std::binary_search(here.begin(), here.end(), number)) continue;
+    const Range ranks = ranks_on(whole_, hosts_.place, number);
+    missing.push_back(fmt::format("{} ({})", rank_range(ranks.begin, ranks.size()),
+                                  host_of_rank(whole_, hosts_.place, ranks.begin)));
   }
-  const RunPlan& run = fewer.distributed_run();
-  const BatchPlan& batch = run.batch;
-  hosts_.meeting.notice(
-      fmt::format("going on with {} on {}; the global batch stays {}: {} x {} x {} micro-batch{}",
-                  counted(run.replicas, "replica"), join(left.hosts), batch.global, batch.per_replica,
-                  counted(batch.parts, run.virtual_replicas > 0 ? "virtual replica" : "replica"),
-                  batch.accumulate_steps, batch.accumulate_steps == 1 ? "" : "es"));
-  job_ = std::move(fewer);
-  place_ = std::move(left);
-  numbers_ = std::move(numbers);
-  std::vector<Member> all = {own_member(job_, place_, hosts_, address_)};
+  return join(missing);
+}
+
+std::string LeadingHost::meet_again(int stop_signals_before) {
+  const std::vector<int> before = numbers_;
+  const size_t all = hosts_.place.hosts.size();
+  const bool changes = hosts_may_change(whole_);
+  // Where hosts may not change, one that was left behind stays away.
+  const double seconds = changes || before.size() == all ? options_.timeout_seconds : 0;
+  const double deadline = steady_seconds() + seconds;
+  WaitingNotice notice(options_);
+  for (bool waits = false;; waits = true) {
+    take_newcomers();
+    if (const auto stop = stopped()) throw Error(ExitCode::kStopped, stop->message);
+    drop_lost();
+    const bool late = steady_seconds() >= deadline;
+    const std::vector<int> here = numbers_here();
+    try {
+      if (changes || late || here.size() >= before.size()) {
+        go_on_with(here);
+        break;
+      }
+    } catch (const Error& refusal) {
+      if (late)
+        throw Error(ExitCode::kPeerLost, "after {} still missing: {}\n{}", human_duration(seconds), missing(),
+                    refusal.what());
+    }
+    if (stop_signals_received() > stop_signals_before)
+      throw Error(ExitCode::kStopped, "stopped while waiting for the other hosts");
+    if (!waits) {
+      hosts_.meeting.notice(fmt::format(
+          "waiting up to {} for the hosts that are gone; start dtrain there again", human_duration(seconds)));
+      open_door();
+    }
+    notice.look_at_clock([&] { return missing(); });
+    door_ ? let_in(/*waits=*/true) : wait_for_lines();
+  }
+  if (!changes || numbers_.size() == all) {
+    door_.reset();
+  } else {
+    open_door();
+  }
+  std::vector<std::string> back;
+  for (const int number : numbers_) {
+    if (!std::binary_search(before.begin(), before.end(), number))
+      back.push_back(hosts_.place.hosts[static_cast<size_t>(number)]);
+  }
+  if (back.empty()) return "a host came back, and is gone again";
+  return back.size() == 1 ? fmt::format("host {} has come back", back.front())
+                          : fmt::format("hosts {} have come back", join(back));
+}
+
+void LeadingHost::go_on_with(const std::vector<int>& numbers) {
+  if (numbers != numbers_) {
+    HostPlace place = part_of(hosts_.place, numbers);
+    job_ = with_fewer_hosts(whole_, place.hosts, hosts_.place.hosts.size());
+    place_ = std::move(place);
+    numbers_ = numbers;
+    const RunPlan& run = job_.distributed_run();
+    const BatchPlan& batch = run.batch;
+    hosts_.meeting.notice(
+        fmt::format("going on with {} on {}; the global batch stays {}: {} x {} x {} micro-batch{}",
+                    counted(run.replicas, "replica"), join(place_.hosts), batch.global, batch.per_replica,
+                    counted(batch.parts, run.virtual_replicas > 0 ? "virtual replica" : "replica"),
+                    batch.accumulate_steps, batch.accumulate_steps == 1 ? "" : "es"));
+  }
+  std::vector<Member> all = {own_};
   for (OtherHost& host : others_) {
     const auto index = std::find(numbers_.begin(), numbers_.end(), host.number) - numbers_.begin();
-    Member& member = host.member.member;
-    member.first_rank = ranks_on(job_, place_, index).begin;
-    member.world_size = job_.distributed_run().processes();
-    all.push_back(member);
+    host.ranks = ranks_on(job_, place_, index);
+    all.push_back(host.member.member);
   }
   members_ = addresses_of(all);
 }
@@ -248,18 +334,17 @@ void LeadingHost::take_lines(OtherHost& host) {
 // A host with nothing but workers that the others can do without just costs these.
 void LeadingHost::take_end_of_link(OtherHost& host, const std::string& reason, Evidence evidence) {
   const Member& member = host.member.member;
-  const Range ranks = ranks_of(member);
   host.gone = true;
-  if (!are_expendable(job_, ranks)) {
+  if (!are_expendable(job_, host.ranks)) {
     host.end =
-        lost(ranks.begin, fmt::format("{} with {} {}", member.described(), names_on(job_, ranks), reason),
-             evidence);
+        lost(host.ranks.begin,
+             fmt::format("{} with {} {}", member.described(), names_on(job_, host.ranks), reason), evidence);
     return;
   }
   host.end = SuperviseResult();
   LostReplica worker;
   worker.reason = member.described() + " " + reason;
-  for (int64_t rank = ranks.begin; rank < ranks.end; ++rank) {
+  for (int64_t rank = host.ranks.begin; rank < host.ranks.end; ++rank) {
     worker.rank = static_cast<int>(rank);
     losses_.push_back({worker, steady_seconds()});
   }
@@ -276,6 +361,15 @@ void LeadingHost::tell_losses(double age) {
 }
 
 std::optional<SuperviseResult> LeadingHost::interrupted() {
+  if (const auto failure = failure_elsewhere()) return failure;
+  let_in(/*waits=*/false);
+  if (newcomers_.empty()) return std::nullopt;
+  SuperviseResult stop;
+  stop.code = ExitCode::kStopped;
+  return stop;
+}
+
+std::optional<SuperviseResult> LeadingHost::failure_elsewhere() {
   std::optional<SuperviseResult> failure;
   for (OtherHost& host : others_) {
     take_lines(host);
@@ -303,7 +397,7 @@ SuperviseResult LeadingHost::gather(const SuperviseResult& own) {
   const int stops = stop_signals_received();
   double deadline = steady_seconds() + patience(job_);
   bool ending = false;
-  std::optional<SuperviseResult> failure = interrupted();
+  std::optional<SuperviseResult> failure = failure_elsewhere();
   while (!all_ended() && steady_seconds() < deadline && stop_signals_received() == stops) {
     if (!ending && (failure || own.code != ExitCode::kDone)) {
       ending = true;
@@ -311,7 +405,7 @@ SuperviseResult LeadingHost::gather(const SuperviseResult& own) {
       tell_all(line_of({{"stop", true}}));
     }
     wait_for_lines();
-    failure = interrupted();
+    failure = failure_elsewhere();
   }
   for (OtherHost& host : others_) {  // everybody else lost a peer, and nothing was heard from this one
     if (host.end || stop_signals_received() > stops) continue;
@@ -329,11 +423,15 @@ SuperviseResult LeadingHost::gather(const SuperviseResult& own) {
   return is_own || !failure ? own : *failure;
 }
 
-void LeadingHost::dismiss(const SuperviseResult& result) { tell_all(line_of({{"over", result}})); }
+void LeadingHost::dismiss(const SuperviseResult& result) {
+  take_newcomers();
+  tell_all(line_of({{"over", result}}));
+}
 
 FollowingHost::FollowingHost(const JobPlan& job, const JobHosts& hosts)
-    : job_(job),
+    : whole_(job),
       hosts_(hosts),
+      job_(job),
       place_(hosts.place),
       own_address_(job.spec.network.interface ? address_of_interface(*job.spec.network.interface) : ""),
       joined_(join_rendezvous(place_.hosts.front(), place_.port,
@@ -359,7 +457,8 @@ void FollowingHost::take_line(const std::string& text) {
   try {
     members_ = line.at("members").get<std::vector<std::string>>();
     restart_ = line.at("restart").get<int64_t>();
-    go_on_with(line.at("hosts").get<std::vector<int>>());
+    place_ = part_of(hosts_.place, line.at("hosts").get<std::vector<int>>());
+    job_ = with_fewer_hosts(whole_, place_.hosts, hosts_.place.hosts.size());
     start_ = {identities_on_host(job_, place_, leader_address_, line.at("start").get<uint16_t>(),
                                  own_address_, members_),
               *restart_, line.at("resume").get<bool>()};
@@ -367,18 +466,6 @@ void FollowingHost::take_line(const std::string& text) {
     throw Error(ExitCode::kPeerLost,
                 "the first host says what this version of dtrain does not understand: {}", error.what());
   }
-}
-
-void FollowingHost::go_on_with(const std::vector<int>& numbers) {
-  if (numbers.size() >= place_.hosts.size()) return;
-  HostPlace left = hosts_.place;
-  left.hosts.clear();
-  for (const int number : numbers) {
-    if (number == hosts_.place.index) left.index = static_cast<int>(left.hosts.size());
-    left.hosts.push_back(hosts_.place.hosts.at(static_cast<size_t>(number)));
-  }
-  job_ = with_fewer_hosts(job_, left.hosts, place_.hosts.size());
-  place_ = std::move(left);
 }
 
 SuperviseResult FollowingHost::leader_is_gone() const {
@@ -417,7 +504,9 @@ std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own)
   joined_.link.send(line_of(end_line(own, restart_)));
   // After a failure the leader may wait for a third host before it says whether the run begins again.
   const bool waits = own.code == ExitCode::kDone || most_restarts(job_, job_.distributed_run()) > 0;
-  const double seconds = waits ? patience(job_) + kVerdictSeconds : kVerdictSeconds;
+  const double seconds = own.code == ExitCode::kStopped ? kSaveSeconds  // its rank 0 may still be saving
+                         : waits                        ? patience(job_) + kVerdictSeconds
+                                                        : kVerdictSeconds;
   const double deadline = steady_seconds() + seconds;
   while (!over_ && !again_ && !joined_.link.closed() && stop_signals_received() == stops &&
          steady_seconds() < deadline) {
