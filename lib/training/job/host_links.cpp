@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <utility>
 
 #include "core/clock.h"
@@ -42,20 +41,6 @@ SuperviseResult lost(int64_t rank, const std::string& reason, Evidence evidence)
   return result;
 }
 
-Range ranks_on(const JobPlan& job, const HostPlace& place, int64_t host) {
-  return job.distributed_run().ranks_on(host, std::ssize(place.hosts));
-}
-
-int host_index_of_rank(const JobPlan& job, const HostPlace& place, int64_t rank) {
-  int host = 0;
-  while (rank >= ranks_on(job, place, host).end) ++host;
-  return host;
-}
-
-std::string host_of_rank(const JobPlan& job, const HostPlace& place, int64_t rank) {
-  return "host " + place.hosts[static_cast<size_t>(host_index_of_rank(job, place, rank))];
-}
-
 std::string names_on(const JobPlan& job, const Range& ranks) {
   const RunPlan& run = job.distributed_run();
   return names_of_ranks(ranks.begin, ranks.size(), run.replicas, run.servers);
@@ -67,51 +52,16 @@ bool are_expendable(const JobPlan& job, const Range& ranks) {
   return run.is_asynchronous() && ranks.begin > 0 && ranks.end <= run.replicas;
 }
 
-Range ranks_of(const Member& member) { return {member.first_rank, member.first_rank + member.replicas}; }
-
 // Whether some other host is not this very machine, as in a trial of several on one.
 bool has_others_elsewhere(const HostPlace& place) {
   return !std::all_of(place.hosts.begin(), place.hosts.end(),
                       [](const std::string& host) { return host == "localhost" || is_loopback(host); });
 }
 
-// The replicas of host `place.index` in the distributed run, which meet at a store at `leader`:`port`.
-std::vector<Identity> identities_on_host(const JobPlan& job, const HostPlace& place,
-                                         const std::string& leader, uint16_t port,
-                                         const std::string& own_address,
-                                         const std::vector<std::string>& members) {
-  const Range ranks = ranks_on(job, place, place.index);
-  std::vector<Identity> identities(static_cast<size_t>(ranks.size()));
-  for (Identity& identity : identities) {
-    identity.local_rank = static_cast<int>(&identity - identities.data());
-    identity.rank = static_cast<int>(ranks.begin) + identity.local_rank;
-    identity.local_world_size = static_cast<int>(ranks.size());
-    identity.world_size = static_cast<int>(job.distributed_run().processes());
-    identity.host = place.index;
-    identity.hosts = static_cast<int>(place.hosts.size());
-    identity.master_address = leader;
-    identity.master_port = port;
-    identity.own_address = own_address;
-    identity.members = members;
-  }
-  return identities;
-}
-
-// What this host, one of `place`, says of itself.
-Member own_member(const JobPlan& job, const HostPlace& place, const JobHosts& hosts,
-                  const std::string& address) {
-  return member_of(job, ranks_on(job, place, place.index), hosts.own_name(), address, hosts.meeting);
-}
-
-// The hosts with these numbers, as one of them sees them.
-HostPlace part_of(const HostPlace& all, const std::vector<int>& numbers) {
-  HostPlace part = all;
-  part.hosts.clear();
-  for (const int number : numbers) {
-    if (number == all.index) part.index = static_cast<int>(part.hosts.size());
-    part.hosts.push_back(all.hosts.at(static_cast<size_t>(number)));
-  }
-  return part;
+std::vector<int> without(const std::vector<int>& numbers, const std::vector<int>& others) {
+  std::vector<int> left;
+  std::set_difference(numbers.begin(), numbers.end(), others.begin(), others.end(), std::back_inserter(left));
+  return left;
 }
 
 // How long a host may be silent.
@@ -121,42 +71,35 @@ double patience(const JobPlan& job) { return job.spec.strategy.timeout_seconds; 
 
 LeadingHost::LeadingHost(const JobPlan& job, const JobHosts& hosts,
                          const std::function<std::string()>& make_folder)
-    : whole_(job),
-      hosts_(hosts),
+    : hosts_(hosts),
+      whole_(job, hosts),
+      here_(job, hosts),
       address_(leader_address(job.spec, hosts.place.hosts.front(), has_others_elsewhere(hosts.place))),
       options_(rendezvous_options(job.spec, hosts.meeting)),
-      own_(own_member(job, hosts.place, hosts, address_)),
-      job_(job),
-      place_(hosts.place),
-      numbers_(place_.hosts.size()) {
-  std::iota(numbers_.begin(), numbers_.end(), 0);
-  const auto welcome_all = [&](const std::vector<Member>& all) {
+      own_(whole_.own_member(address_)) {
+  const auto welcome = [&](const std::vector<Member>& all) {
+    for (const Member& member : all) whole_.number_of(member);
     folder_ = make_folder();
-    members_ = addresses_of(all);
-    return welcome();
+    return json{{"address", address_}, {"folder", folder_}};
   };
-  const auto expected_at = [&](int64_t rank) { return host_of_rank(job_, place_, rank); };
-  for (MemberLink& link : open_rendezvous(address_, place_.port, hosts_.meeting)
-                              .gather(own_, options_, expected_at, welcome_all)) {
-    const int number = number_of(link.member);
-    others_.push_back({std::move(link), number});
+  const auto expected_at = [&](int64_t rank) { return "host " + whole_.name(whole_.number_of_rank(rank)); };
+  take(others_, open_rendezvous(address_, hosts.place.port, hosts.meeting)
+                    .gather(own_, options_, expected_at, welcome));
+  go_on_with(whole_.numbers());
+}
+
+void LeadingHost::take(std::vector<OtherHost>& hosts, std::vector<MemberLink> links) {
+  for (MemberLink& link : links) {
+    const int number = whole_.number_of(link.member);
+    hosts.push_back({std::move(link), number});
   }
-  go_on_with(numbers_);
-}
-
-json LeadingHost::welcome() const {
-  return {{"address", address_}, {"members", members_}, {"folder", folder_}};
-}
-
-int LeadingHost::number_of(const Member& member) const {
-  return host_index_of_rank(whole_, hosts_.place, member.first_rank);
 }
 
 // Otherwise nobody listens there: only who expects others lets them in.
 void LeadingHost::open_door() {
   if (door_) return;
   try {
-    door_.emplace(open_rendezvous(address_, place_.port, hosts_.meeting));
+    door_.emplace(open_rendezvous(address_, hosts_.place.port, hosts_.meeting));
   } catch (const Error& error) {
     hosts_.meeting.notice(fmt::format("no host can come back: {}", error.what()));
   }
@@ -168,18 +111,11 @@ void LeadingHost::let_in(bool waits) {
   for (const auto* hosts : {&others_, &newcomers_}) {
     for (const OtherHost& host : *hosts) present.push_back(host.member.member);
   }
-  const auto welcome_back = [&](const Member& member) {
-    if (ranks_of(member) != ranks_on(whole_, hosts_.place, number_of(member)))
-      throw Error(ExitCode::kUsage, "{} claims {}, which are not those of one host", member.described(),
-                  rank_range(member.first_rank, member.replicas));
-    json text = welcome();
-    text["again"] = true;
-    return text;
+  const auto welcome = [&](const Member& member) {
+    whole_.number_of(member);
+    return json{{"address", address_}, {"folder", folder_}, {"again", true}};
   };
-  for (MemberLink& link : door_->look(own_, options_, present, waits, welcome_back)) {
-    const int number = number_of(link.member);
-    newcomers_.push_back({std::move(link), number});
-  }
+  take(newcomers_, door_->look(own_, options_, present, waits, welcome));
 }
 
 void LeadingHost::take_newcomers() {
@@ -195,14 +131,14 @@ std::vector<Identity> LeadingHost::start(int64_t restart, bool resume) {
   for (OtherHost& host : others_) host.end.reset();
   losses_.clear();
   restart_ = restart;
-  store_ = host_store(address_, 0, rendezvous_timeout(job_.spec));
+  store_ = host_store(address_, 0, rendezvous_timeout(job().spec));
   store_.admit(members_);
   tell_all(line_of({{"start", store_.port},
                     {"restart", restart},
                     {"resume", resume},
                     {"members", members_},
-                    {"hosts", numbers_}}));
-  return identities_on_host(job_, place_, address_, store_.port, address_, members_);
+                    {"hosts", here_.numbers()}}));
+  return here_.identities(address_, store_.port, address_, members_);
 }
 
 std::optional<SuperviseResult> LeadingHost::stopped() {
@@ -237,23 +173,20 @@ std::vector<int> LeadingHost::numbers_here() const {
 
 // "rank 1 (host b)"
 std::string LeadingHost::missing() const {
-  const std::vector<int> here = numbers_here();
   std::vector<std::string> missing;
-  for (int number = 0; number < static_cast<int>(hosts_.place.hosts.size()); ++number) {
-    if (std::binary_search(here.begin(), here.end(), number)) continue;
-    const Range ranks = ranks_on(whole_, hosts_.place, number);
-    missing.push_back(fmt::format("{} ({})", rank_range(ranks.begin, ranks.size()),
-                                  host_of_rank(whole_, hosts_.place, ranks.begin)));
+  for (const int number : without(whole_.numbers(), numbers_here())) {
+    const Range ranks = whole_.ranks_on(number);
+    missing.push_back(
+        fmt::format("{} (host {})", rank_range(ranks.begin, ranks.size()), whole_.name(number)));
   }
   return join(missing);
 }
 
 std::string LeadingHost::meet_again(int stop_signals_before) {
-  const std::vector<int> before = numbers_;
-  const size_t all = hosts_.place.hosts.size();
-  const bool changes = hosts_may_change(whole_);
+  const std::vector<int> before = here_.numbers();
+  const bool changes = hosts_may_change(whole_.job());
   // Where hosts may not change, one that was left behind stays away.
-  const double seconds = changes || before.size() == all ? options_.timeout_seconds : 0;
+  const double seconds = changes || before == whole_.numbers() ? options_.timeout_seconds : 0;
   const double deadline = steady_seconds() + seconds;
   WaitingNotice notice(options_);
   for (bool waits = false;; waits = true) {
@@ -268,9 +201,7 @@ std::string LeadingHost::meet_again(int stop_signals_before) {
         break;
       }
     } catch (const Error& refusal) {
-      if (late)
-        throw Error(ExitCode::kPeerLost, "after {} still missing: {}\n{}", human_duration(seconds), missing(),
-                    refusal.what());
+      if (late) throw Error(ExitCode::kPeerLost, "still missing: {}\n{}", missing(), refusal.what());
     }
     if (stop_signals_received() > stop_signals_before)
       throw Error(ExitCode::kStopped, "stopped while waiting for the other hosts");
@@ -282,41 +213,27 @@ std::string LeadingHost::meet_again(int stop_signals_before) {
     notice.look_at_clock([&] { return missing(); });
     door_ ? let_in(/*waits=*/true) : wait_for_lines();
   }
-  if (!changes || numbers_.size() == all) {
-    door_.reset();
-  } else {
-    open_door();
-  }
-  std::vector<std::string> back;
-  for (const int number : numbers_) {
-    if (!std::binary_search(before.begin(), before.end(), number))
-      back.push_back(hosts_.place.hosts[static_cast<size_t>(number)]);
-  }
+  const bool expects = changes && here_.numbers() != whole_.numbers();
+  expects ? open_door() : door_.reset();
+  const std::vector<std::string> back = whole_.names(without(here_.numbers(), before));
   if (back.empty()) return "a host came back, and is gone again";
   return back.size() == 1 ? fmt::format("host {} has come back", back.front())
                           : fmt::format("hosts {} have come back", join(back));
 }
 
 void LeadingHost::go_on_with(const std::vector<int>& numbers) {
-  if (numbers != numbers_) {
-    HostPlace place = part_of(hosts_.place, numbers);
-    job_ = with_fewer_hosts(whole_, place.hosts, hosts_.place.hosts.size());
-    place_ = std::move(place);
-    numbers_ = numbers;
-    const RunPlan& run = job_.distributed_run();
+  if (numbers != here_.numbers()) {
+    here_.become(numbers);
+    const RunPlan& run = job().distributed_run();
     const BatchPlan& batch = run.batch;
-    hosts_.meeting.notice(
-        fmt::format("going on with {} on {}; the global batch stays {}: {} x {} x {} micro-batch{}",
-                    counted(run.replicas, "replica"), join(place_.hosts), batch.global, batch.per_replica,
-                    counted(batch.parts, run.virtual_replicas > 0 ? "virtual replica" : "replica"),
-                    batch.accumulate_steps, batch.accumulate_steps == 1 ? "" : "es"));
+    hosts_.meeting.notice(fmt::format(
+        "going on with {} on {}; the global batch stays {}: {} x {} x {} micro-batch{}",
+        counted(run.replicas, "replica"), join(here_.names(numbers)), batch.global, batch.per_replica,
+        counted(batch.parts, run.virtual_replicas > 0 ? "virtual replica" : "replica"),
+        batch.accumulate_steps, batch.accumulate_steps == 1 ? "" : "es"));
   }
   std::vector<Member> all = {own_};
-  for (OtherHost& host : others_) {
-    const auto index = std::find(numbers_.begin(), numbers_.end(), host.number) - numbers_.begin();
-    host.ranks = ranks_on(job_, place_, index);
-    all.push_back(host.member.member);
-  }
+  for (const OtherHost& host : others_) all.push_back(host.member.member);
   members_ = addresses_of(all);
 }
 
@@ -334,17 +251,18 @@ void LeadingHost::take_lines(OtherHost& host) {
 // A host with nothing but workers that the others can do without just costs these.
 void LeadingHost::take_end_of_link(OtherHost& host, const std::string& reason, Evidence evidence) {
   const Member& member = host.member.member;
+  const Range ranks = here_.ranks_on(host.number);
   host.gone = true;
-  if (!are_expendable(job_, host.ranks)) {
+  if (!are_expendable(job(), ranks)) {
     host.end =
-        lost(host.ranks.begin,
-             fmt::format("{} with {} {}", member.described(), names_on(job_, host.ranks), reason), evidence);
+        lost(ranks.begin, fmt::format("{} with {} {}", member.described(), names_on(job(), ranks), reason),
+             evidence);
     return;
   }
   host.end = SuperviseResult();
   LostReplica worker;
   worker.reason = member.described() + " " + reason;
-  for (int64_t rank = host.ranks.begin; rank < host.ranks.end; ++rank) {
+  for (int64_t rank = ranks.begin; rank < ranks.end; ++rank) {
     worker.rank = static_cast<int>(rank);
     losses_.push_back({worker, steady_seconds()});
   }
@@ -395,7 +313,7 @@ bool LeadingHost::all_ended() const {
 
 SuperviseResult LeadingHost::gather(const SuperviseResult& own) {
   const int stops = stop_signals_received();
-  double deadline = steady_seconds() + patience(job_);
+  double deadline = steady_seconds() + patience(job());
   bool ending = false;
   std::optional<SuperviseResult> failure = failure_elsewhere();
   while (!all_ended() && steady_seconds() < deadline && stop_signals_received() == stops) {
@@ -429,18 +347,14 @@ void LeadingHost::dismiss(const SuperviseResult& result) {
 }
 
 FollowingHost::FollowingHost(const JobPlan& job, const JobHosts& hosts)
-    : whole_(job),
-      hosts_(hosts),
-      job_(job),
-      place_(hosts.place),
+    : hosts_(hosts),
+      here_(job, hosts),
       own_address_(job.spec.network.interface ? address_of_interface(*job.spec.network.interface) : ""),
-      joined_(join_rendezvous(place_.hosts.front(), place_.port,
-                              own_member(job_, place_, hosts, own_address_),
+      joined_(join_rendezvous(here_.name(0), hosts.place.port, here_.own_member(own_address_),
                               rendezvous_options(job.spec, hosts.meeting))) {
   if (own_address_.empty()) own_address_ = joined_.own_address;
   const json welcome = json::parse(joined_.welcome);
   leader_address_ = welcome.at("address").get<std::string>();
-  members_ = welcome.at("members").get<std::vector<std::string>>();
   folder_ = welcome.at("folder").get<std::string>();
   comes_back_ = welcome.contains("again");
   // It becomes part of a path.
@@ -455,12 +369,10 @@ void FollowingHost::take_line(const std::string& text) {
   if (!over_) over_ = result_from(line, "over");
   if (!line.contains("start")) return;
   try {
-    members_ = line.at("members").get<std::vector<std::string>>();
     restart_ = line.at("restart").get<int64_t>();
-    place_ = part_of(hosts_.place, line.at("hosts").get<std::vector<int>>());
-    job_ = with_fewer_hosts(whole_, place_.hosts, hosts_.place.hosts.size());
-    start_ = {identities_on_host(job_, place_, leader_address_, line.at("start").get<uint16_t>(),
-                                 own_address_, members_),
+    here_.become(line.at("hosts").get<std::vector<int>>());
+    start_ = {here_.identities(leader_address_, line.at("start").get<uint16_t>(), own_address_,
+                               line.at("members").get<std::vector<std::string>>()),
               *restart_, line.at("resume").get<bool>()};
   } catch (const json::exception& error) {
     throw Error(ExitCode::kPeerLost,
@@ -473,7 +385,7 @@ SuperviseResult FollowingHost::leader_is_gone() const {
       0,
       fmt::format("host {}, which leads, with {} is gone: its dtrain was killed, or the connection to "
                   "it broke",
-                  place_.hosts.front(), names_on(job_, ranks_on(job_, place_, 0))),
+                  here_.name(0), names_on(job(), here_.ranks_on(0))),
       Evidence::kFailedItself);
 }
 
@@ -494,7 +406,7 @@ std::optional<SuperviseResult> FollowingHost::interrupted() {
   for (const std::string& line : joined_.link.receive()) take_line(line);
   if (!over_ && joined_.link.closed()) over_ = leader_is_gone();
   if (over_ || !stopped_) return over_;
-  return lost(-1, fmt::format("host {} ended the job", place_.hosts.front()), Evidence::kBlamesPeers);
+  return lost(-1, fmt::format("host {} ended the job", here_.name(0)), Evidence::kBlamesPeers);
 }
 
 void FollowingHost::tell_loss(const LostReplica& lost) { joined_.link.send(line_of({{"lost", lost}})); }
@@ -503,9 +415,9 @@ std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own)
   const int stops = stop_signals_received();
   joined_.link.send(line_of(end_line(own, restart_)));
   // After a failure the leader may wait for a third host before it says whether the run begins again.
-  const bool waits = own.code == ExitCode::kDone || most_restarts(job_, job_.distributed_run()) > 0;
-  const double seconds = own.code == ExitCode::kStopped ? kSaveSeconds  // its rank 0 may still be saving
-                         : waits                        ? patience(job_) + kVerdictSeconds
+  const bool waits = own.code == ExitCode::kDone || most_restarts(job(), job().distributed_run()) > 0;
+  const double seconds = own.evidence == Evidence::kToldToStop ? kSaveSeconds  // rank 0 may still be saving
+                         : waits                        ? patience(job()) + kVerdictSeconds
                                                         : kVerdictSeconds;
   const double deadline = steady_seconds() + seconds;
   while (!over_ && !again_ && !joined_.link.closed() && stop_signals_received() == stops &&

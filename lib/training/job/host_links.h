@@ -8,22 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "launch/place.h"
+#include "job/present_hosts.h"
 #include "plan/job_plan.h"
 #include "processes/supervisor.h"
 #include "rendezvous/rendezvous.h"
 #include "store/store.h"
-#include "train/meeting.h"
 
 namespace dtrain {
-
-// The hosts of a job that has a supervisor on each of them.
-struct JobHosts {
-  HostPlace place;
-  MeetingOptions meeting;
-
-  const std::string& own_name() const { return place.hosts[static_cast<size_t>(place.index)]; }
-};
 
 // The leader's end of its links to the other hosts.
 class LeadingHost {
@@ -33,8 +24,8 @@ class LeadingHost {
   LeadingHost(const JobPlan& job, const JobHosts& hosts, const std::function<std::string()>& make_folder);
 
   const std::string& own_name() const { return hosts_.own_name(); }
-  // The job on the hosts that are here (with_fewer_hosts()).
-  const JobPlan& job() const { return job_; }
+  // The job on the hosts that are here.
+  const JobPlan& job() const { return here_.job(); }
   // Whether hosts have come back, for which interrupted() stops the replicas in order to restart with them.
   bool grows() const { return !newcomers_.empty(); }
 
@@ -67,7 +58,6 @@ class LeadingHost {
   struct OtherHost {
     MemberLink member;  // as it came: one of all hosts
     int number = 0;     // among these
-    Range ranks = {};   // on the hosts that are here
     std::optional<SuperviseResult> end = {};
     bool gone = false;
   };
@@ -82,8 +72,7 @@ class LeadingHost {
   void wait_for_lines() const;
   bool all_ended() const;
   void tell_all(const std::string& line);
-  nlohmann::json welcome() const;
-  int number_of(const Member& member) const;
+  void take(std::vector<OtherHost>& hosts, std::vector<MemberLink> links);
   void open_door();
   void let_in(bool waits);
   void take_newcomers();
@@ -92,14 +81,12 @@ class LeadingHost {
   std::string missing() const;
   void go_on_with(const std::vector<int>& numbers);
 
-  const JobPlan& whole_;  // the job on all its hosts
   const JobHosts& hosts_;
+  const PresentHosts whole_;  // all of them
+  PresentHosts here_;
   const std::string address_;
   const RendezvousOptions options_;
   const Member own_;
-  JobPlan job_;
-  HostPlace place_;           // of the hosts that are here
-  std::vector<int> numbers_;  // theirs
   std::string folder_;
   std::vector<std::string> members_;
   std::vector<OtherHost> others_;
@@ -128,7 +115,7 @@ class FollowingHost {
   // Whether the job continued while this host was gone, so that its folder may exist already.
   bool comes_back() const { return comes_back_; }
   // The job on the hosts that are here, as in LeadingHost.
-  const JobPlan& job() const { return job_; }
+  const JobPlan& job() const { return here_.job(); }
   // Waits until the leader starts the run, however long it trains the baseline first. nullopt if the job has
   // ended, or at a stop signal later than the first `stop_signals_before`.
   std::optional<HostStart> wait_for_start(int stop_signals_before);
@@ -144,15 +131,12 @@ class FollowingHost {
   void take_line(const std::string& line);
   SuperviseResult leader_is_gone() const;
 
-  const JobPlan& whole_;  // the job on all its hosts
   const JobHosts& hosts_;
-  JobPlan job_;
-  HostPlace place_;  // of those that are here
+  PresentHosts here_;
   std::string own_address_;
   Joined joined_;
   std::string folder_;
   std::string leader_address_;
-  std::vector<std::string> members_;
   bool comes_back_ = false;
   std::optional<HostStart> start_;
   std::optional<int64_t> restart_;  // of what was started last
