@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/error.h"
 #include "core/text.h"
 #include "launch/identity.h"
 #include "rendezvous/crypto.h"

@@ -417,8 +417,8 @@ std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own)
   // After a failure the leader may wait for a third host before it says whether the run begins again.
   const bool waits = own.code == ExitCode::kDone || most_restarts(job(), job().distributed_run()) > 0;
   const double seconds = own.evidence == Evidence::kToldToStop ? kSaveSeconds  // rank 0 may still be saving
-                         : waits                        ? patience(job()) + kVerdictSeconds
-                                                        : kVerdictSeconds;
+                         : waits                               ? patience(job()) + kVerdictSeconds
+                                                               : kVerdictSeconds;
   const double deadline = steady_seconds() + seconds;
   while (!over_ && !again_ && !joined_.link.closed() && stop_signals_received() == stops &&
          steady_seconds() < deadline) {
