@@ -34,6 +34,7 @@ class Hosts {
     return *programs_.back();
   }
 
+  const std::string& port() const { return port_; }
   // That was started last on a host.
   Program& program(int index) { return *last_.at(index); }
   Finished wait(int index, double seconds = 60) { return program(index).wait(seconds); }

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/error.h"
 #include "core/text.h"
 #include "launch/identity.h"
 #include "rendezvous/crypto.h"
@@ -23,25 +24,23 @@ constexpr double kRefusalSeconds = 5;  // for the others to connect and receive 
 constexpr size_t kMostUnproven = 64;   // unauthenticated connections at the same time
 constexpr size_t kMostShown = 16;
 
-// A connection whose other end has not identified itself yet.
-struct Candidate {
-  Descriptor socket;
-  std::string nonce;
-  std::string input;
-  double deadline;
-  bool proven = false;
-};
-
 nlohmann::json refusal(ExitCode code, const std::string& message) {
   return {{"refused", message}, {"code", static_cast<int>(code)}};
 }
 
-class Gathering {
+}  // namespace
+
+class Rendezvous::Gathering {
  public:
-  Gathering(const Listening& listener, const Member& own, const RendezvousOptions& options,
-            const std::optional<std::vector<Member>>& present)
-      : listener_(listener), options_(options), members_({own}), again_(present.has_value()) {
-    if (present) members_.insert(members_.end(), present->begin(), present->end());
+  // `welcome`: of those who come later; nullptr at the first gathering.
+  Gathering(Rendezvous& rendezvous, const Member& own, const RendezvousOptions& options,
+            const MemberWelcome* welcome = nullptr, const std::vector<Member>& present = {})
+      : listener_(rendezvous.listening_),
+        candidates_(rendezvous.candidates_),
+        options_(options),
+        members_({own}),
+        welcome_(welcome) {
+    members_.insert(members_.end(), present.begin(), present.end());
   }
 
   // Returns when every rank has a member. Throws what rendezvous.h says.
@@ -50,15 +49,26 @@ class Gathering {
     WaitingNotice notice(options_);
     while (!complete() || !problems_.empty()) {
       wait();
-      accept_candidates();
-      candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
-                                       [this](Candidate& candidate) { return advance(candidate); }),
-                        candidates_.end());
+      look();
       if (stop_signals_received() > options_.stop_signals_before)
         refuse(ExitCode::kStopped, "stopped while waiting for the other hosts");
       look_at_clock(expected_at);
       notice.look_at_clock([&] { return missing(expected_at); });
     }
+  }
+
+  void wait() const {
+    std::vector<pollfd> watched = {{listener_.socket.get(), POLLIN, 0}};
+    for (const Candidate& candidate : candidates_) watched.push_back({candidate.socket.get(), POLLIN, 0});
+    ::poll(watched.data(), watched.size(), kLinkLookMilliseconds);
+  }
+
+  // Admits who has come. Does not block.
+  void look() {
+    accept_candidates();
+    candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
+                                     [this](Candidate& candidate) { return advance(candidate); }),
+                      candidates_.end());
   }
 
   void tell_all(const nlohmann::json& line) {
@@ -76,12 +86,6 @@ class Gathering {
   std::vector<MemberLink> take_links() { return std::move(links_); }
 
  private:
-  void wait() const {
-    std::vector<pollfd> watched = {{listener_.socket.get(), POLLIN, 0}};
-    for (const Candidate& candidate : candidates_) watched.push_back({candidate.socket.get(), POLLIN, 0});
-    ::poll(watched.data(), watched.size(), kLinkLookMilliseconds);
-  }
-
   void accept_candidates() {
     while (true) {
       Descriptor socket(::accept4(listener_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -146,14 +150,23 @@ class Gathering {
     member->addresses.push_back(peer_address(candidate.socket.get()));
     const std::string problem = contradiction(members_, *member);
     Link link(std::move(candidate.socket), options_.silence_seconds);
-    if (!problem.empty() && again_) {  // too late to end the whole job because of one member
-      options_.notice("turned away: " + problem);
-      link.send(line_of(refusal(ExitCode::kUsage, problem)));
-      return;
-    }
+    if (welcome_ != nullptr && !greet(*member, problem, link)) return;
     if (!problem.empty()) problems_.push_back(problem);
     members_.push_back(*member);
     links_.push_back({*member, std::move(link)});
+  }
+
+  // For one that comes later: it is too late to end the whole job because of it. Returns whether it may stay.
+  bool greet(const Member& member, const std::string& problem, Link& link) const {
+    try {
+      if (!problem.empty()) throw Error(ExitCode::kUsage, problem);
+      link.send(line_of({{"welcome", (*welcome_)(member)}}));
+      return true;
+    } catch (const Error& error) {
+      options_.notice(fmt::format("turned away: {}", error.what()));
+      link.send(line_of(refusal(error.code(), error.what())));
+      return false;
+    }
   }
 
   std::vector<bool> ranks_present() const {
@@ -217,16 +230,14 @@ class Gathering {
   }
 
   const Listening& listener_;
+  std::vector<Candidate>& candidates_;
   const RendezvousOptions& options_;
-  std::vector<Member> members_;    // the leader first
-  bool again_;                     // they have met before
+  std::vector<Member> members_;  // the leader first
+  const MemberWelcome* welcome_;
   std::vector<MemberLink> links_;  // to the members that joined
-  std::vector<Candidate> candidates_;
   std::vector<std::string> problems_;
   double deadline_ = 0;
 };
-
-}  // namespace
 
 void WaitingNotice::look_at_clock(const std::function<std::string()>& what) {
   const double now = steady_seconds();
@@ -238,15 +249,23 @@ void WaitingNotice::look_at_clock(const std::function<std::string()>& what) {
 Rendezvous::Rendezvous(const std::string& address, uint16_t port) : listening_(listen_at(address, port)) {}
 
 std::vector<MemberLink> Rendezvous::gather(const Member& own, const RendezvousOptions& options,
-                                           const ExpectedAt& expected_at, const Welcome& welcome,
-                                           const std::optional<std::vector<Member>>& present) {
-  Gathering gathering(listening_, own, options, present);
+                                           const ExpectedAt& expected_at, const Welcome& welcome) {
+  Gathering gathering(*this, own, options);
   gathering.run(expected_at);
   try {
     gathering.tell_all({{"welcome", welcome(gathering.members())}});
   } catch (const Error& error) {
     gathering.refuse(error.code(), error.what());
   }
+  return gathering.take_links();
+}
+
+std::vector<MemberLink> Rendezvous::look(const Member& own, const RendezvousOptions& options,
+                                         const std::vector<Member>& present, bool waits,
+                                         const MemberWelcome& welcome) {
+  Gathering gathering(*this, own, options, &welcome, present);
+  if (waits) gathering.wait();
+  gathering.look();
   return gathering.take_links();
 }
 

@@ -49,6 +49,8 @@ using ExpectedAt = std::function<std::string(int64_t rank)>;
 // Makes the welcome that is sent to all members once they are all present. The argument is the members, the
 // leader first. If it throws an Error, all members get that as a refusal instead.
 using Welcome = std::function<nlohmann::json(const std::vector<Member>&)>;
+// The same for one that comes later.
+using MemberWelcome = std::function<nlohmann::json(const Member&)>;
 
 struct MemberLink {
   Member member;
@@ -70,15 +72,28 @@ class Rendezvous {
   // the message); kStopped at a stop signal. Strangers, and members with another token, are turned away and
   // do not affect the others.
   //
-  // `present` are the members of an earlier gathering that are still there, perhaps none; nullopt means that
-  // this is the first gathering. Only the other members are waited for, welcomed or refused, and returned. In
-  // a later gathering, a member that contradicts the others is turned away, and does not end it.
   std::vector<MemberLink> gather(const Member& own, const RendezvousOptions& options,
-                                 const ExpectedAt& expected_at, const Welcome& welcome,
-                                 const std::optional<std::vector<Member>>& present = {});
+                                 const ExpectedAt& expected_at, const Welcome& welcome);
+
+  // After a gathering, whose members `present` are still there: welcomes and returns those that have come
+  // since the last look. Waits for at most kLinkLookMilliseconds if `waits`, else not at all. A member that
+  // contradicts the others, or for which `welcome` throws an Error, is turned away.
+  std::vector<MemberLink> look(const Member& own, const RendezvousOptions& options,
+                               const std::vector<Member>& present, bool waits, const MemberWelcome& welcome);
 
  private:
+  // A connection whose other end has not identified itself yet.
+  struct Candidate {
+    Descriptor socket;
+    std::string nonce;
+    std::string input;
+    double deadline;
+    bool proven = false;
+  };
+  class Gathering;
+
   Listening listening_;
+  std::vector<Candidate> candidates_;
 };
 
 struct Joined {

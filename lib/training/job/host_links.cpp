@@ -4,8 +4,8 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <utility>
 
 #include "core/clock.h"
@@ -15,6 +15,7 @@
 #include "job/host_lines.h"
 #include "job/other_replicas.h"
 #include "job/restarts.h"
+#include "job/supervise_run.h"
 #include "launch/identity.h"
 
 namespace dtrain {
@@ -40,20 +41,6 @@ SuperviseResult lost(int64_t rank, const std::string& reason, Evidence evidence)
   return result;
 }
 
-Range ranks_on(const JobPlan& job, const HostPlace& place, int64_t host) {
-  return job.distributed_run().ranks_on(host, std::ssize(place.hosts));
-}
-
-int host_index_of_rank(const JobPlan& job, const HostPlace& place, int64_t rank) {
-  int host = 0;
-  while (rank >= ranks_on(job, place, host).end) ++host;
-  return host;
-}
-
-std::string host_of_rank(const JobPlan& job, const HostPlace& place, int64_t rank) {
-  return "host " + place.hosts[static_cast<size_t>(host_index_of_rank(job, place, rank))];
-}
-
 std::string names_on(const JobPlan& job, const Range& ranks) {
   const RunPlan& run = job.distributed_run();
   return names_of_ranks(ranks.begin, ranks.size(), run.replicas, run.servers);
@@ -65,40 +52,16 @@ bool are_expendable(const JobPlan& job, const Range& ranks) {
   return run.is_asynchronous() && ranks.begin > 0 && ranks.end <= run.replicas;
 }
 
-Range ranks_of(const Member& member) { return {member.first_rank, member.first_rank + member.replicas}; }
-
 // Whether some other host is not this very machine, as in a trial of several on one.
 bool has_others_elsewhere(const HostPlace& place) {
   return !std::all_of(place.hosts.begin(), place.hosts.end(),
                       [](const std::string& host) { return host == "localhost" || is_loopback(host); });
 }
 
-// The replicas of host `place.index` in the distributed run, which meet at a store at `leader`:`port`.
-std::vector<Identity> identities_on_host(const JobPlan& job, const HostPlace& place,
-                                         const std::string& leader, uint16_t port,
-                                         const std::string& own_address,
-                                         const std::vector<std::string>& members) {
-  const Range ranks = ranks_on(job, place, place.index);
-  std::vector<Identity> identities(static_cast<size_t>(ranks.size()));
-  for (Identity& identity : identities) {
-    identity.local_rank = static_cast<int>(&identity - identities.data());
-    identity.rank = static_cast<int>(ranks.begin) + identity.local_rank;
-    identity.local_world_size = static_cast<int>(ranks.size());
-    identity.world_size = static_cast<int>(job.distributed_run().processes());
-    identity.host = place.index;
-    identity.hosts = static_cast<int>(place.hosts.size());
-    identity.master_address = leader;
-    identity.master_port = port;
-    identity.own_address = own_address;
-    identity.members = members;
-  }
-  return identities;
-}
-
-// What this host, one of `place`, says of itself.
-Member own_member(const JobPlan& job, const HostPlace& place, const JobHosts& hosts,
-                  const std::string& address) {
-  return member_of(job, ranks_on(job, place, place.index), hosts.own_name(), address, hosts.meeting);
+std::vector<int> without(const std::vector<int>& numbers, const std::vector<int>& others) {
+  std::vector<int> left;
+  std::set_difference(numbers.begin(), numbers.end(), others.begin(), others.end(), std::back_inserter(left));
+  return left;
 }
 
 // How long a host may be silent.
@@ -108,37 +71,56 @@ double patience(const JobPlan& job) { return job.spec.strategy.timeout_seconds; 
 
 LeadingHost::LeadingHost(const JobPlan& job, const JobHosts& hosts,
                          const std::function<std::string()>& make_folder)
-    : job_(job),
-      hosts_(hosts),
-      place_(hosts.place),
-      numbers_(place_.hosts.size()),
-      address_(leader_address(job.spec, place_.hosts.front(), has_others_elsewhere(place_))) {
-  std::iota(numbers_.begin(), numbers_.end(), 0);
-  meet(rendezvous_options(job_.spec, hosts_.meeting), {}, make_folder);
-}
-
-// Nobody listens there in between: only who waits for others lets them in.
-void LeadingHost::meet(const RendezvousOptions& options, const std::optional<std::vector<Member>>& present,
-                       const std::function<std::string()>& make_folder) {
+    : hosts_(hosts),
+      whole_(job, hosts),
+      here_(job, hosts),
+      address_(leader_address(job.spec, hosts.place.hosts.front(), has_others_elsewhere(hosts.place))),
+      options_(rendezvous_options(job.spec, hosts.meeting)),
+      own_(whole_.own_member(address_)) {
   const auto welcome = [&](const std::vector<Member>& all) {
-    members_ = addresses_of(all);
-    json text = {{"address", address_}, {"members", members_}};
-    if (!folder_.empty()) text["again"] = true;
-    if (folder_.empty()) folder_ = make_folder();
-    text["folder"] = folder_;
-    return text;
+    for (const Member& member : all) whole_.number_of(member);
+    folder_ = make_folder();
+    return json{{"address", address_}, {"folder", folder_}};
   };
-  take_in(open_rendezvous(address_, place_.port, hosts_.meeting)
-              .gather(
-                  own_member(job_, place_, hosts_, address_), options,
-                  [&](int64_t rank) { return host_of_rank(job_, place_, rank); }, welcome, present));
+  const auto expected_at = [&](int64_t rank) { return "host " + whole_.name(whole_.number_of_rank(rank)); };
+  take(others_, open_rendezvous(address_, hosts.place.port, hosts.meeting)
+                    .gather(own_, options_, expected_at, welcome));
+  go_on_with(whole_.numbers());
 }
 
-void LeadingHost::take_in(std::vector<MemberLink> links) {
+void LeadingHost::take(std::vector<OtherHost>& hosts, std::vector<MemberLink> links) {
   for (MemberLink& link : links) {
-    const int host = host_index_of_rank(job_, place_, link.member.first_rank);
-    others_.push_back({std::move(link), numbers_[static_cast<size_t>(host)]});
+    const int number = whole_.number_of(link.member);
+    hosts.push_back({std::move(link), number});
   }
+}
+
+// Otherwise nobody listens there: only who expects others lets them in.
+void LeadingHost::open_door() {
+  if (door_) return;
+  try {
+    door_.emplace(open_rendezvous(address_, hosts_.place.port, hosts_.meeting));
+  } catch (const Error& error) {
+    hosts_.meeting.notice(fmt::format("no host can come back: {}", error.what()));
+  }
+}
+
+void LeadingHost::let_in(bool waits) {
+  if (!door_) return;
+  std::vector<Member> present;
+  for (const auto* hosts : {&others_, &newcomers_}) {
+    for (const OtherHost& host : *hosts) present.push_back(host.member.member);
+  }
+  const auto welcome = [&](const Member& member) {
+    whole_.number_of(member);
+    return json{{"address", address_}, {"folder", folder_}, {"again", true}};
+  };
+  take(newcomers_, door_->look(own_, options_, present, waits, welcome));
+}
+
+void LeadingHost::take_newcomers() {
+  std::move(newcomers_.begin(), newcomers_.end(), std::back_inserter(others_));
+  newcomers_.clear();
 }
 
 void LeadingHost::tell_all(const std::string& line) {
@@ -149,88 +131,109 @@ std::vector<Identity> LeadingHost::start(int64_t restart, bool resume) {
   for (OtherHost& host : others_) host.end.reset();
   losses_.clear();
   restart_ = restart;
-  store_ = host_store(address_, 0, rendezvous_timeout(job_.spec));
+  store_ = host_store(address_, 0, rendezvous_timeout(job().spec));
   store_.admit(members_);
   tell_all(line_of({{"start", store_.port},
                     {"restart", restart},
                     {"resume", resume},
                     {"members", members_},
-                    {"hosts", numbers_}}));
-  return identities_on_host(job_, place_, address_, store_.port, address_, members_);
+                    {"hosts", here_.numbers()}}));
+  return here_.identities(address_, store_.port, address_, members_);
 }
 
 std::optional<SuperviseResult> LeadingHost::stopped() {
   for (OtherHost& host : others_) {
     take_lines(host);
     host.gone = host.gone || host.member.link.closed();
-    if (host.end && host.end->code == ExitCode::kStopped) return host.end;
+    // Replicas that were told to stop are no news.
+    if (host.end && host.end->code == ExitCode::kStopped && host.end->evidence == Evidence::kFailedItself)
+      return host.end;
   }
   return std::nullopt;
 }
 
 void LeadingHost::announce_restart() {
-  stopped();  // who is gone meanwhile
+  drop_lost();
   tell_all(line_of({{"again", true}}));
+}
+
+void LeadingHost::drop_lost() {
+  stopped();  // who is gone meanwhile
   others_.erase(
       std::remove_if(others_.begin(), others_.end(), [](const OtherHost& host) { return host.gone; }),
       others_.end());
 }
 
-void LeadingHost::meet_again(int stop_signals_before) {
-  const auto require_not_stopped = [this] {
-    if (const auto stop = stopped()) throw Error(ExitCode::kStopped, stop->message);
-  };
-  require_not_stopped();
-  if (others_.size() + 1 == numbers_.size()) return;
-  hosts_.meeting.notice(fmt::format("waiting up to {} for the hosts that are gone; start dtrain there again",
-                                    human_duration(job_.spec.network.rendezvous_timeout_seconds)));
-  RendezvousOptions options = rendezvous_options(job_.spec, hosts_.meeting);
-  options.stop_signals_before = stop_signals_before;
-  std::vector<Member> present;
-  for (const OtherHost& host : others_) present.push_back(host.member.member);
-  try {
-    if (numbers_.size() < hosts_.place.hosts.size())  // who comes back now comes with the plan of before
-      throw Error(ExitCode::kPeerLost, "another host was lost after the job went on with fewer");
-    meet(options, present, {});
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::kPeerLost) throw;
-    go_on_with_those_here(error);
-  }
-  require_not_stopped();
-}
-
-void LeadingHost::go_on_with_those_here(const Error& why) {
-  HostPlace left = place_;
-  left.hosts = {hosts_.place.hosts.front()};
+std::vector<int> LeadingHost::numbers_here() const {
   std::vector<int> numbers = {0};
   for (const OtherHost& host : others_) numbers.push_back(host.number);
   std::sort(numbers.begin(), numbers.end());
-  for (size_t i = 1; i < numbers.size(); ++i)
-    left.hosts.push_back(hosts_.place.hosts[static_cast<size_t>(numbers[i])]);
-  JobPlan fewer;
-  try {
-    fewer = with_fewer_hosts(job_, left.hosts, place_.hosts.size());
-  } catch (const Error& refusal) {
-    throw Error(ExitCode::kPeerLost, "{}\n{}", why.what(), refusal.what());
+  return numbers;
+}
+
+// "rank 1 (host b)"
+std::string LeadingHost::missing() const {
+  std::vector<std::string> missing;
+  for (const int number : without(whole_.numbers(), numbers_here())) {
+    const Range ranks = whole_.ranks_on(number);
+    missing.push_back(
+        fmt::format("{} (host {})", rank_range(ranks.begin, ranks.size()), whole_.name(number)));
   }
-  const RunPlan& run = fewer.distributed_run();
-  const BatchPlan& batch = run.batch;
-  hosts_.meeting.notice(
-      fmt::format("going on with {} on {}; the global batch stays {}: {} x {} x {} micro-batch{}",
-                  counted(run.replicas, "replica"), join(left.hosts), batch.global, batch.per_replica,
-                  counted(batch.parts, run.virtual_replicas > 0 ? "virtual replica" : "replica"),
-                  batch.accumulate_steps, batch.accumulate_steps == 1 ? "" : "es"));
-  job_ = std::move(fewer);
-  place_ = std::move(left);
-  numbers_ = std::move(numbers);
-  std::vector<Member> all = {own_member(job_, place_, hosts_, address_)};
-  for (OtherHost& host : others_) {
-    const auto index = std::find(numbers_.begin(), numbers_.end(), host.number) - numbers_.begin();
-    Member& member = host.member.member;
-    member.first_rank = ranks_on(job_, place_, index).begin;
-    member.world_size = job_.distributed_run().processes();
-    all.push_back(member);
+  return join(missing);
+}
+
+std::string LeadingHost::meet_again(int stop_signals_before) {
+  const std::vector<int> before = here_.numbers();
+  const bool changes = hosts_may_change(whole_.job());
+  // Where hosts may not change, one that was left behind stays away.
+  const double seconds = changes || before == whole_.numbers() ? options_.timeout_seconds : 0;
+  const double deadline = steady_seconds() + seconds;
+  WaitingNotice notice(options_);
+  for (bool waits = false;; waits = true) {
+    take_newcomers();
+    if (const auto stop = stopped()) throw Error(ExitCode::kStopped, stop->message);
+    drop_lost();
+    const bool late = steady_seconds() >= deadline;
+    const std::vector<int> here = numbers_here();
+    try {
+      if (changes || late || here.size() >= before.size()) {
+        go_on_with(here);
+        break;
+      }
+    } catch (const Error& refusal) {
+      if (late) throw Error(ExitCode::kPeerLost, "still missing: {}\n{}", missing(), refusal.what());
+    }
+    if (stop_signals_received() > stop_signals_before)
+      throw Error(ExitCode::kStopped, "stopped while waiting for the other hosts");
+    if (!waits) {
+      hosts_.meeting.notice(fmt::format(
+          "waiting up to {} for the hosts that are gone; start dtrain there again", human_duration(seconds)));
+      open_door();
+    }
+    notice.look_at_clock([&] { return missing(); });
+    door_ ? let_in(/*waits=*/true) : wait_for_lines();
   }
+  const bool expects = changes && here_.numbers() != whole_.numbers();
+  expects ? open_door() : door_.reset();
+  const std::vector<std::string> back = whole_.names(without(here_.numbers(), before));
+  if (back.empty()) return "a host came back, and is gone again";
+  return back.size() == 1 ? fmt::format("host {} has come back", back.front())
+                          : fmt::format("hosts {} have come back", join(back));
+}
+
+void LeadingHost::go_on_with(const std::vector<int>& numbers) {
+  if (numbers != here_.numbers()) {
+    here_.become(numbers);
+    const RunPlan& run = job().distributed_run();
+    const BatchPlan& batch = run.batch;
+    hosts_.meeting.notice(fmt::format(
+        "going on with {} on {}; the global batch stays {}: {} x {} x {} micro-batch{}",
+        counted(run.replicas, "replica"), join(here_.names(numbers)), batch.global, batch.per_replica,
+        counted(batch.parts, run.virtual_replicas > 0 ? "virtual replica" : "replica"),
+        batch.accumulate_steps, batch.accumulate_steps == 1 ? "" : "es"));
+  }
+  std::vector<Member> all = {own_};
+  for (const OtherHost& host : others_) all.push_back(host.member.member);
   members_ = addresses_of(all);
 }
 
@@ -248,11 +251,11 @@ void LeadingHost::take_lines(OtherHost& host) {
 // A host with nothing but workers that the others can do without just costs these.
 void LeadingHost::take_end_of_link(OtherHost& host, const std::string& reason, Evidence evidence) {
   const Member& member = host.member.member;
-  const Range ranks = ranks_of(member);
+  const Range ranks = here_.ranks_on(host.number);
   host.gone = true;
-  if (!are_expendable(job_, ranks)) {
+  if (!are_expendable(job(), ranks)) {
     host.end =
-        lost(ranks.begin, fmt::format("{} with {} {}", member.described(), names_on(job_, ranks), reason),
+        lost(ranks.begin, fmt::format("{} with {} {}", member.described(), names_on(job(), ranks), reason),
              evidence);
     return;
   }
@@ -276,6 +279,15 @@ void LeadingHost::tell_losses(double age) {
 }
 
 std::optional<SuperviseResult> LeadingHost::interrupted() {
+  if (const auto failure = failure_elsewhere()) return failure;
+  let_in(/*waits=*/false);
+  if (newcomers_.empty()) return std::nullopt;
+  SuperviseResult stop;
+  stop.code = ExitCode::kStopped;
+  return stop;
+}
+
+std::optional<SuperviseResult> LeadingHost::failure_elsewhere() {
   std::optional<SuperviseResult> failure;
   for (OtherHost& host : others_) {
     take_lines(host);
@@ -301,9 +313,9 @@ bool LeadingHost::all_ended() const {
 
 SuperviseResult LeadingHost::gather(const SuperviseResult& own) {
   const int stops = stop_signals_received();
-  double deadline = steady_seconds() + patience(job_);
+  double deadline = steady_seconds() + patience(job());
   bool ending = false;
-  std::optional<SuperviseResult> failure = interrupted();
+  std::optional<SuperviseResult> failure = failure_elsewhere();
   while (!all_ended() && steady_seconds() < deadline && stop_signals_received() == stops) {
     if (!ending && (failure || own.code != ExitCode::kDone)) {
       ending = true;
@@ -311,7 +323,7 @@ SuperviseResult LeadingHost::gather(const SuperviseResult& own) {
       tell_all(line_of({{"stop", true}}));
     }
     wait_for_lines();
-    failure = interrupted();
+    failure = failure_elsewhere();
   }
   for (OtherHost& host : others_) {  // everybody else lost a peer, and nothing was heard from this one
     if (host.end || stop_signals_received() > stops) continue;
@@ -329,20 +341,20 @@ SuperviseResult LeadingHost::gather(const SuperviseResult& own) {
   return is_own || !failure ? own : *failure;
 }
 
-void LeadingHost::dismiss(const SuperviseResult& result) { tell_all(line_of({{"over", result}})); }
+void LeadingHost::dismiss(const SuperviseResult& result) {
+  take_newcomers();
+  tell_all(line_of({{"over", result}}));
+}
 
 FollowingHost::FollowingHost(const JobPlan& job, const JobHosts& hosts)
-    : job_(job),
-      hosts_(hosts),
-      place_(hosts.place),
+    : hosts_(hosts),
+      here_(job, hosts),
       own_address_(job.spec.network.interface ? address_of_interface(*job.spec.network.interface) : ""),
-      joined_(join_rendezvous(place_.hosts.front(), place_.port,
-                              own_member(job_, place_, hosts, own_address_),
+      joined_(join_rendezvous(here_.name(0), hosts.place.port, here_.own_member(own_address_),
                               rendezvous_options(job.spec, hosts.meeting))) {
   if (own_address_.empty()) own_address_ = joined_.own_address;
   const json welcome = json::parse(joined_.welcome);
   leader_address_ = welcome.at("address").get<std::string>();
-  members_ = welcome.at("members").get<std::vector<std::string>>();
   folder_ = welcome.at("folder").get<std::string>();
   comes_back_ = welcome.contains("again");
   // It becomes part of a path.
@@ -357,11 +369,10 @@ void FollowingHost::take_line(const std::string& text) {
   if (!over_) over_ = result_from(line, "over");
   if (!line.contains("start")) return;
   try {
-    members_ = line.at("members").get<std::vector<std::string>>();
     restart_ = line.at("restart").get<int64_t>();
-    go_on_with(line.at("hosts").get<std::vector<int>>());
-    start_ = {identities_on_host(job_, place_, leader_address_, line.at("start").get<uint16_t>(),
-                                 own_address_, members_),
+    here_.become(line.at("hosts").get<std::vector<int>>());
+    start_ = {here_.identities(leader_address_, line.at("start").get<uint16_t>(), own_address_,
+                               line.at("members").get<std::vector<std::string>>()),
               *restart_, line.at("resume").get<bool>()};
   } catch (const json::exception& error) {
     throw Error(ExitCode::kPeerLost,
@@ -369,24 +380,12 @@ void FollowingHost::take_line(const std::string& text) {
   }
 }
 
-void FollowingHost::go_on_with(const std::vector<int>& numbers) {
-  if (numbers.size() >= place_.hosts.size()) return;
-  HostPlace left = hosts_.place;
-  left.hosts.clear();
-  for (const int number : numbers) {
-    if (number == hosts_.place.index) left.index = static_cast<int>(left.hosts.size());
-    left.hosts.push_back(hosts_.place.hosts.at(static_cast<size_t>(number)));
-  }
-  job_ = with_fewer_hosts(job_, left.hosts, place_.hosts.size());
-  place_ = std::move(left);
-}
-
 SuperviseResult FollowingHost::leader_is_gone() const {
   return lost(
       0,
       fmt::format("host {}, which leads, with {} is gone: its dtrain was killed, or the connection to "
                   "it broke",
-                  place_.hosts.front(), names_on(job_, ranks_on(job_, place_, 0))),
+                  here_.name(0), names_on(job(), here_.ranks_on(0))),
       Evidence::kFailedItself);
 }
 
@@ -407,7 +406,7 @@ std::optional<SuperviseResult> FollowingHost::interrupted() {
   for (const std::string& line : joined_.link.receive()) take_line(line);
   if (!over_ && joined_.link.closed()) over_ = leader_is_gone();
   if (over_ || !stopped_) return over_;
-  return lost(-1, fmt::format("host {} ended the job", place_.hosts.front()), Evidence::kBlamesPeers);
+  return lost(-1, fmt::format("host {} ended the job", here_.name(0)), Evidence::kBlamesPeers);
 }
 
 void FollowingHost::tell_loss(const LostReplica& lost) { joined_.link.send(line_of({{"lost", lost}})); }
@@ -416,8 +415,10 @@ std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own)
   const int stops = stop_signals_received();
   joined_.link.send(line_of(end_line(own, restart_)));
   // After a failure the leader may wait for a third host before it says whether the run begins again.
-  const bool waits = own.code == ExitCode::kDone || most_restarts(job_, job_.distributed_run()) > 0;
-  const double seconds = waits ? patience(job_) + kVerdictSeconds : kVerdictSeconds;
+  const bool waits = own.code == ExitCode::kDone || most_restarts(job(), job().distributed_run()) > 0;
+  const double seconds = own.evidence == Evidence::kToldToStop ? kSaveSeconds  // rank 0 may still be saving
+                         : waits                               ? patience(job()) + kVerdictSeconds
+                                                               : kVerdictSeconds;
   const double deadline = steady_seconds() + seconds;
   while (!over_ && !again_ && !joined_.link.closed() && stop_signals_received() == stops &&
          steady_seconds() < deadline) {

@@ -8,33 +8,26 @@
 #include <string>
 #include <vector>
 
-#include "launch/place.h"
+#include "job/present_hosts.h"
 #include "plan/job_plan.h"
 #include "processes/supervisor.h"
 #include "rendezvous/rendezvous.h"
 #include "store/store.h"
-#include "train/meeting.h"
 
 namespace dtrain {
-
-// The hosts of a job that has a supervisor on each of them.
-struct JobHosts {
-  HostPlace place;
-  MeetingOptions meeting;
-
-  const std::string& own_name() const { return place.hosts[static_cast<size_t>(place.index)]; }
-};
 
 // The leader's end of its links to the other hosts.
 class LeadingHost {
  public:
   // Waits for the other hosts; throws as Rendezvous::gather does. Once all have come, `make_folder` makes the
-  // run's folder and returns its name, which the others use too. `hosts` outlives this.
+  // run's folder and returns its name, which the others use too. `job` and `hosts` outlive this.
   LeadingHost(const JobPlan& job, const JobHosts& hosts, const std::function<std::string()>& make_folder);
 
   const std::string& own_name() const { return hosts_.own_name(); }
-  // The job on the hosts that are left (with_fewer_hosts()).
-  const JobPlan& job() const { return job_; }
+  // The job on the hosts that are here.
+  const JobPlan& job() const { return here_.job(); }
+  // Whether hosts have come back, for which interrupted() stops the replicas in order to restart with them.
+  bool grows() const { return !newcomers_.empty(); }
 
   // Serves the store of the distributed run, tells the others to start, and returns the identities of the
   // replicas on this host. `restart`: how often the run was started before; `resume`: whether it resumes from
@@ -44,15 +37,16 @@ class LeadingHost {
   std::optional<SuperviseResult> stopped();
   // After gather(): tells the others that the run restarts. They then wait for start().
   void announce_restart();
-  // Waits for the hosts that are gone to come back, as long as all wait for each other at the beginning.
-  // If they do not come, the job continues with the hosts that are here, if it allows that. Throws Error:
-  // kPeerLost if neither is possible; kStopped at a stop signal later than the first `stop_signals_before`,
-  // on this host or on another one that is here.
-  void meet_again(int stop_signals_before);
+  // Takes in the hosts that have come back, and returns which, as text for people. If hosts are gone, waits
+  // for them as long as all wait for each other at the beginning, but not if hosts_may_change() and enough
+  // are here. If they do not come, the job continues with the hosts that are here, if it allows that. Throws
+  // Error: kPeerLost if neither is possible; kStopped at a stop signal later than the first
+  // `stop_signals_before`, on this host or on another one that is here.
+  std::string meet_again(int stop_signals_before);
   // `listener` is called when another host has lost a worker that the job can continue without. It is not
   // called if the job fails at about the same time.
   void tell_losses_to(std::function<void(const LostReplica&)> listener) { on_lost_ = std::move(listener); }
-  // What ended another host, if something did; for LocalReplicas::interrupted.
+  // What ended another host, if something did, or a stop if grows(); for LocalReplicas::interrupted.
   std::optional<SuperviseResult> interrupted();
   // Waits for a bounded time until the others have ended too. Returns how the run ended, according to the
   // best evidence.
@@ -62,8 +56,8 @@ class LeadingHost {
 
  private:
   struct OtherHost {
-    MemberLink member;
-    int number = 0;  // among the job's hosts, as they were at the beginning
+    MemberLink member;  // as it came: one of all hosts
+    int number = 0;     // among these
     std::optional<SuperviseResult> end = {};
     bool gone = false;
   };
@@ -71,26 +65,34 @@ class LeadingHost {
     LostReplica replica;
     double noticed;
   };
+  std::optional<SuperviseResult> failure_elsewhere();
   void take_lines(OtherHost& host);
   void take_end_of_link(OtherHost& host, const std::string& reason, Evidence evidence);
   void tell_losses(double age);
   void wait_for_lines() const;
   bool all_ended() const;
   void tell_all(const std::string& line);
-  void meet(const RendezvousOptions& options, const std::optional<std::vector<Member>>& present,
-            const std::function<std::string()>& make_folder);
-  void take_in(std::vector<MemberLink> links);
-  void go_on_with_those_here(const Error& why);
+  void take(std::vector<OtherHost>& hosts, std::vector<MemberLink> links);
+  void open_door();
+  void let_in(bool waits);
+  void take_newcomers();
+  void drop_lost();
+  std::vector<int> numbers_here() const;
+  std::string missing() const;
+  void go_on_with(const std::vector<int>& numbers);
 
-  JobPlan job_;
   const JobHosts& hosts_;
-  HostPlace place_;           // of the hosts that are left
-  std::vector<int> numbers_;  // theirs
-  std::string address_;
+  const PresentHosts whole_;  // all of them
+  PresentHosts here_;
+  const std::string address_;
+  const RendezvousOptions options_;
+  const Member own_;
   std::string folder_;
   std::vector<std::string> members_;
   std::vector<OtherHost> others_;
-  std::vector<Loss> losses_;  // not told yet
+  std::optional<Rendezvous> door_;    // open while hosts may come back
+  std::vector<OtherHost> newcomers_;  // have come through it, and wait for the next start
+  std::vector<Loss> losses_;          // not told yet
   std::function<void(const LostReplica&)> on_lost_ = [](const LostReplica&) {};
   HostedStore store_;
   int64_t restart_ = 0;  // how often the run was started before; reports about an earlier attempt are ignored
@@ -106,14 +108,14 @@ struct HostStart {
 // The other end.
 class FollowingHost {
  public:
-  // Throws as join_rendezvous does. `hosts` outlives this.
+  // Throws as join_rendezvous does. `job` and `hosts` outlive this.
   FollowingHost(const JobPlan& job, const JobHosts& hosts);
 
   const std::string& folder() const { return folder_; }  // the leader's, a plain name
   // Whether the job continued while this host was gone, so that its folder may exist already.
   bool comes_back() const { return comes_back_; }
-  // The job on the hosts that are left, as in LeadingHost.
-  const JobPlan& job() const { return job_; }
+  // The job on the hosts that are here, as in LeadingHost.
+  const JobPlan& job() const { return here_.job(); }
   // Waits until the leader starts the run, however long it trains the baseline first. nullopt if the job has
   // ended, or at a stop signal later than the first `stop_signals_before`.
   std::optional<HostStart> wait_for_start(int stop_signals_before);
@@ -127,18 +129,14 @@ class FollowingHost {
 
  private:
   void take_line(const std::string& line);
-  // The leader continues with these hosts, given by their numbers.
-  void go_on_with(const std::vector<int>& numbers);
   SuperviseResult leader_is_gone() const;
 
-  JobPlan job_;
   const JobHosts& hosts_;
-  HostPlace place_;  // of those that are left
+  PresentHosts here_;
   std::string own_address_;
   Joined joined_;
   std::string folder_;
   std::string leader_address_;
-  std::vector<std::string> members_;
   bool comes_back_ = false;
   std::optional<HostStart> start_;
   std::optional<int64_t> restart_;  // of what was started last

@@ -61,6 +61,7 @@ JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hos
   const auto refuse = [](const std::string& why) {
     throw Error(ExitCode::kUsage, "the job cannot go on without the lost hosts: " + why);
   };
+  if (hosts.size() == hosts_before) return job;
   const RunPlan& run = job.distributed_run();
   const auto count = static_cast<int64_t>(hosts.size());
   const int64_t replicas = run.replicas / static_cast<int64_t>(hosts_before) * count;
@@ -84,6 +85,11 @@ JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hos
   }
   if (!job.spec.hosts.empty()) overrides.set.push_back(fmt::format("hosts=[{}]", join(hosts)));
   return planned_again(job, overrides, {.hosts = count, .by = "the list of hosts left"}, refuse);
+}
+
+bool hosts_may_change(const JobPlan& job) {
+  const RunPlan& run = job.distributed_run();
+  return run.virtual_replicas > 0 && job.spec.restarts.min_replicas && saves_checkpoints(job, run);
 }
 
 JobPlan with_replicas(const JobPlan& job, int64_t replicas) {

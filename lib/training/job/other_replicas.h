@@ -11,11 +11,15 @@
 
 namespace dtrain {
 
-// Plans the job for `hosts`, a part of its own, with as many replicas on each as before. The global batch
-// stays the same: without virtual replicas, each accumulates over more micro-batches, so that none is larger
-// than before. Throws Error(kUsage) if that is impossible, or if fewer replicas than restarts.min_replicas
-// would be left.
+// Plans the job for `hosts`, a part of its own or all, with as many replicas on each as before. The global
+// batch stays the same: without virtual replicas, each accumulates over more micro-batches, so that none is
+// larger than before. Throws Error(kUsage) if that is impossible, or if fewer replicas than
+// restarts.min_replicas would be left.
 JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hosts, size_t hosts_before);
+
+// Whether hosts may leave and join while the job runs: then the others do not wait for one that is lost, and
+// it may come back later.
+bool hosts_may_change(const JobPlan& job);
 
 // Plans the job, which has virtual replicas and one host, for another number of replicas. Throws
 // Error(kUsage) with the reason if it cannot have as many.

@@ -71,18 +71,16 @@ class SupervisingLauncher : public RunLauncher {
     RestartPolicy policy(most_restarts(job_, run), job_.spec.restarts.backoff_seconds);
     while (true) {
       SuperviseResult result = attempt(run);
-      const bool stopped = stop_signals_received() > signals_before_;
-      const bool resizes = result.code == ExitCode::kStopped && next_ && !stopped;
-      if (result.code == ExitCode::kDone || (result.code == ExitCode::kStopped && !resizes)) return result;
+      const bool planned = is_planned(result);
+      if (result.code == ExitCode::kDone || (result.code == ExitCode::kStopped && !planned)) return result;
       output_.look_for_checkpoints();
-      FailedAttempt failed = failed_attempt(result, output_);
-      if (resizes) failed.error = "dtrain resize: " + next_text();
-      if (stopped) return with_advice(result, policy);
-      const std::optional<double> wait = resizes ? 0 : policy.on_failure(failed);
+      const FailedAttempt failed = failed_attempt(result, output_);
+      if (!planned && stop_signals_received() > signals_before_) return with_advice(result, policy);
+      const std::optional<double> wait = planned ? 0 : policy.on_failure(failed);
       if (!wait) return with_advice(result, policy);
       std::optional<SuperviseResult> stop;
       try {
-        stop = restart(failed, *wait);
+        stop = restart(failed, *wait, planned);
       } catch (const Error& error) {
         if (error.code() == ExitCode::kStopped) stop = stop_between();
         if (!stop) {
@@ -103,7 +101,6 @@ class SupervisingLauncher : public RunLauncher {
  private:
   // One attempt, on the hosts that are left. Says what it saved when it was stopped.
   SuperviseResult attempt(const RunPlan& run) {
-    if (next_) resized_ = std::exchange(next_, std::nullopt);
     bool saved = false;      // for a stop signal
     std::string last_words;  // of rank 0, when it failed otherwise
     LocalReplicas replicas = local_replicas(run);
@@ -135,9 +132,8 @@ class SupervisingLauncher : public RunLauncher {
     if (!run.traits().spans_hosts) return supervise_here(run, std::move(replicas));
     others_->tell_losses_to(replicas.watching.on_lost);
     replicas.identities = others_->start(replicas.restart, replicas.resumes);
-    const JobPlan& left = others_->job();
     return others_->gather(
-        supervise_replicas(left, left.distributed_run(), output_.directory(), program_, replicas));
+        supervise_replicas(plan(), plan().distributed_run(), output_.directory(), program_, replicas));
   }
 
   SuperviseResult supervise_here(const RunPlan& run, LocalReplicas replicas) {
@@ -155,7 +151,13 @@ class SupervisingLauncher : public RunLauncher {
     return supervise_replicas(plan, own, output_.directory(), program_, replicas);
   }
 
-  const JobPlan& plan() const { return resized_ ? *resized_ : job_; }
+  const JobPlan& plan() const { return others_ != nullptr ? others_->job() : resized_ ? *resized_ : job_; }
+
+  // Whether the replicas were stopped in order to go on with another number of them, and by nobody else.
+  bool is_planned(const SuperviseResult& result) const {
+    return result.code == ExitCode::kStopped && result.evidence < Evidence::kFailedItself &&
+           (next_ || (others_ != nullptr && others_->grows()));
+  }
 
   // Stops the replicas, which then save a checkpoint, if another number of them is asked for and possible.
   std::optional<SuperviseResult> resize_if_asked() {
@@ -173,18 +175,18 @@ class SupervisingLauncher : public RunLauncher {
     return stop;
   }
 
-  std::string next_text() const {
-    return fmt::format("{} instead of {}", counted(next_->distributed_run().replicas, "replica"),
-                       plan().distributed_run().replicas);
-  }
-
   // Takes the output back to where the run restarts. Returns what stopped the job meanwhile.
-  std::optional<SuperviseResult> restart(const FailedAttempt& failed, double wait_seconds) {
+  std::optional<SuperviseResult> restart(FailedAttempt failed, double wait_seconds, bool planned) {
     ++restart_;
+    const int64_t before = plan().distributed_run().replicas;
     if (others_ != nullptr) others_->announce_restart();
     point_ = restart_point(output_, from_);
     const double end = steady_seconds() + wait_seconds;
-    if (others_ != nullptr) others_->meet_again(signals_before_);
+    const std::string why = others_ != nullptr ? others_->meet_again(signals_before_) : "dtrain resize";
+    if (next_) resized_ = std::exchange(next_, std::nullopt);
+    if (planned)
+      failed.error = fmt::format("{}: {} instead of {}", why,
+                                 counted(plan().distributed_run().replicas, "replica"), before);
     output_.restart(failed, wait_seconds, point_ ? &*point_ : nullptr);
     return wait_until(end);
   }

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <tuple>
 
 #include "catch.h"
 #include "core/clock.h"
@@ -117,29 +118,61 @@ TEST_CASE("who waits says at times for what") {
   CHECK(notices[0] == "waiting for rank 1 (host b) (0 s)");
 }
 
-TEST_CASE("at a later meeting only the others are waited for, and one that contradicts is turned away") {
-  const bool two_hosts = GENERATE(true, false);
-  Rendezvous rendezvous("127.0.0.1", 0);
-  RendezvousOptions all = options(10);
+// The leader of six ranks, a third of which host b has, looks for those of host c.
+class LaterLeader {
+ public:
+  LaterLeader() {
+    all_.notice = [this](const std::string& line) { notices += line; };
+  }
+  Outcome outcome_of_joining(const Member& own, const std::string& token = kToken) {
+    auto joined = join(rendezvous_.port(), own, 10, token);
+    while (joined.wait_for(std::chrono::seconds(0)) == std::future_status::timeout) look(/*waits=*/true);
+    return joined.get();
+  }
+  void look(bool waits) {
+    const auto welcome = [](const Member& one) {
+      if (one.replicas != 2) throw Error(ExitCode::kUsage, "not all of a host");
+      return nlohmann::json(one.host);
+    };
+    for (MemberLink& link :
+         rendezvous_.look(member(0, 2, 6, "a"), all_, {member(2, 2, 6, "b")}, waits, welcome))
+      came.push_back(std::move(link));
+  }
+  uint16_t port() const { return rendezvous_.port(); }
+
   std::string notices;
-  all.notice = [&](const std::string& line) { notices += line; };
-  std::vector<Member> present;
-  if (!two_hosts) present.push_back(member(2, 2, 6, "b"));
-  const int64_t first = two_hosts ? 2 : 4;
-  auto met = std::async(std::launch::async, [&] {
-    return rendezvous.gather(
-        member(0, 2, 6, "a"), all, [](int64_t) { return std::string("host c"); },
-        [](const std::vector<Member>& members) { return nlohmann::json(members.size()); }, present);
-  });
-  Member stranger = member(first, 6 - first, 6, "c");
-  stranger.spec = "name: another\n";
-  const Outcome refused = join(rendezvous.port(), stranger).get();
-  CHECK(refused.code == ExitCode::kUsage);
-  CHECK_THAT(refused.text, ContainsSubstring("has another spec than host a"));
-  const Outcome welcome = join(rendezvous.port(), member(first, 6 - first, 6, "c")).get();
-  CHECK(welcome.text == (two_hosts ? "2" : "3"));
-  CHECK(met.get().size() == 1);
-  CHECK_THAT(notices, ContainsSubstring("turned away: host c"));
+  std::vector<MemberLink> came;
+
+ private:
+  Rendezvous rendezvous_{"127.0.0.1", 0};
+  RendezvousOptions all_ = options(10);
+};
+
+TEST_CASE("who comes later is welcomed, and who contradicts or has no token is turned away") {
+  LaterLeader leader;
+  leader.look(/*waits=*/false);
+  CHECK(leader.came.empty());
+  std::string why;
+  const Descriptor silent = connect_to("127.0.0.1", leader.port(), 5, why);
+  Member other = member(4, 2, 6, "c");
+  other.spec = "name: another\n";
+  const std::vector<std::tuple<Member, std::string, std::string>> strangers = {
+      {other, kToken, "has another spec than host a"},
+      {member(2, 2, 6, "c"), kToken, "but host b (process 102) has ranks 2 to 3"},
+      {member(4, 1, 6, "c"), kToken, "not all of a host"},
+      {member(4, 2, 6, "c"), "another secret of letters", "another job token"},
+  };
+  for (const auto& [stranger, token, text] : strangers) {
+    const Outcome refused = leader.outcome_of_joining(stranger, token);
+    CHECK(refused.code == ExitCode::kUsage);
+    CHECK_THAT(refused.text, ContainsSubstring(text));
+  }
+  CHECK(leader.came.empty());
+  CHECK(leader.outcome_of_joining(member(4, 2, 6, "c")).text == "\"c\"");
+  REQUIRE(leader.came.size() == 1);
+  CHECK(leader.came.front().member.first_rank == 4);
+  CHECK_THAT(leader.notices,
+             ContainsSubstring("turned away: host c") && ContainsSubstring("not all of a host"));
 }
 
 TEST_CASE("members that belong together are welcomed with everybody's addresses") {

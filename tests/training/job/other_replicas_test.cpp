@@ -37,10 +37,11 @@ TEST_CASE("fewer replicas accumulate, so that the global batch and what a replic
   CHECK(run.batch.per_replica == 6);
   CHECK(two.spec.hosts == std::vector<std::string>{"a", "c"});
   CHECK(run.total_steps == job.distributed_run().total_steps);
-  const JobPlan one = with_fewer_hosts(two, {"a"}, 2);
+  const JobPlan one = with_fewer_hosts(job, {"a"}, 3);
   CHECK(one.distributed_run().replicas == 2);
   CHECK(one.distributed_run().batch.global == 48);
-  CHECK(one.distributed_run().batch.per_replica <= 6);
+  CHECK(one.distributed_run().batch.per_replica <= 8);
+  CHECK(with_fewer_hosts(job, {"a", "b", "c"}, 3).distributed_run().replicas == 6);
 }
 
 TEST_CASE("a global batch from the batch of each replica stays, too") {
@@ -62,6 +63,14 @@ TEST_CASE("virtual replicas change hands, and nothing else") {
   CHECK(run.parts_of(0) == Range{0, 2});
   CHECK(before.parts_of(0) == Range{0, 2});
   CHECK(before.parts_of(5) == Range{7, 8});
+}
+
+TEST_CASE("hosts leave and join where that changes no bit, loses no step and is allowed") {
+  CHECK(hosts_may_change(on_hosts(3, {"strategy.virtual_replicas=8", "checkpoint.every_steps=5"})));
+  CHECK_FALSE(hosts_may_change(on_hosts(3, {"checkpoint.every_steps=5"})));
+  CHECK_FALSE(hosts_may_change(on_hosts(3, {"strategy.virtual_replicas=8", "checkpoint.final=false"})));
+  CHECK_FALSE(hosts_may_change(
+      on_hosts(3, {"strategy.virtual_replicas=8", "checkpoint.every_steps=5", "restarts.min_replicas=all"})));
 }
 
 const std::vector<std::string> kVirtual = {"strategy.kind=mirrored", "strategy.virtual_replicas=4",
