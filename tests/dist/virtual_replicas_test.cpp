@@ -205,7 +205,7 @@ TEST_CASE("a replica that dies while it computes costs no step before, whatever 
       std::string(kRest) +
       "data: {dataset: synthetic, train_examples: 400, test_examples: 50, shape: [1, 28, 28], classes: 4}\n"
       "model: {kind: cnn, filters: [32, 64], hidden: [], dropout: 0.3}\n"
-      "train: {epochs: 4, step: eager, ema: {decay: 0.9}, optimizer: {kind: adam}}\n"
+      "train: {epochs: 8, step: eager, ema: {decay: 0.9}, optimizer: {kind: adam}}\n"
       "restarts: {max: 3, backoff_seconds: 0}\n";
   const Job job(spec);
   Program program(job.run(replicas(3)));
@@ -220,7 +220,7 @@ TEST_CASE("a replica that dies while it computes costs no step before, whatever 
   require_done(program.wait());
   int64_t kept = 0;
   for (const Event& restart : job.events("restart", "distributed")) kept += restart.at("step") > 0 ? 1 : 0;
-  CHECK(kept >= 1);
+  CHECK(kept >= 2);
   const Job alone(spec);
   require_done(run_program(alone.run(replicas(1))));
   check_same(job, alone);
@@ -232,7 +232,10 @@ int64_t lose_a_host() {
   Hosts hosts(job, 3);
   const Arguments fewer = Job::set({"restarts.min_replicas=2", "checkpoint.every_steps=100000"});
   for (int host = 2; host >= 0; --host) hosts.start(host, replicas(3) + fewer);
-  job.wait_for_step();
+  REQUIRE(eventually(60, [&] {  // by then the replicas agree only now and then
+    const std::vector<Event> steps = job.events("step", "distributed");
+    return !steps.empty() && steps.back().at("step") > 100;
+  }));
   hosts.program(1).send(SIGKILL);
   const Finished first = hosts.wait(0);
   require_done(first);

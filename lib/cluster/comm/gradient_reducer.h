@@ -11,8 +11,7 @@
 
 namespace dtrain {
 
-// A peer was lost before the gradients of a step were summed up (kPeerLost). Nothing is updated. Unless
-// GradientReducer::is_alone(), the ranks of this host still have each other.
+// A peer was lost before the gradients of a step were summed up (kPeerLost). Nothing is updated.
 class StepLost : public Error {
  public:
   using Error::Error;
@@ -66,8 +65,8 @@ class GradientReducer {
   // layout, on the host; on other ranks none. Throws like finish().
   virtual void gather_parts(size_t memory, const std::vector<at::Tensor>& of_parts,
                             const std::vector<at::Tensor>& whole);
-  // After StepLost: whether a rank of this host has died, so that this one can ask no other.
-  virtual bool is_alone() const { return false; }
+  // Whether StepLost was thrown. gather_parts() then asks no other rank for anything.
+  virtual bool has_lost_step() const { return false; }
   // Whether sums begin during the backward pass, so that end_replica() finds nothing of this rank's own.
   virtual bool sums_early() const { return false; }
   // Drops all gradients, so that autograd keeps the next one that it computes and does not add it to zeros.

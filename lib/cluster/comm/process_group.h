@@ -63,7 +63,7 @@ class ProcessGroup {
   virtual void broadcast(const std::vector<at::Tensor>& /*tensors*/, int /*root*/) {}
   // Returns when every rank has called it.
   virtual void barrier() {}
-  // The ranks of this host, which may share memory, and among which a reducer divides the elements.
+  // The ranks, perhaps this one alone, that share memory and among which a reducer divides the elements.
   virtual ProcessGroup& inside() { return *this; }
 
   // Makes the reducer that sums the gradients of `parameters` (contiguous leaves) over this group, in the

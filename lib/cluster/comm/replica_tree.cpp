@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <memory>
 
 #include "core/error.h"
+#include "parallel/parallel_blocks.h"
 
 namespace dtrain {
 namespace {
@@ -65,6 +67,15 @@ class TreeSum {
   size_t begin_ = 0, length_ = 0, next_ = 0;
 };
 
+template <typename T>
+void add_typed(std::byte* to, const std::byte* from, size_t bytes) {
+  T* const sums = reinterpret_cast<T*>(to);
+  const T* const added = reinterpret_cast<const T*>(from);
+  run_ranges(static_cast<int64_t>(bytes / sizeof(T)), kNumbersATask, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) sums[i] += added[i];
+  });
+}
+
 }  // namespace
 
 std::vector<Range> largest_nodes(Range own, int64_t count) {
@@ -79,6 +90,16 @@ void sum_nodes(at::ScalarType type, Range root, const std::vector<NodeSum>& inpu
   if (type == at::kFloat) return TreeSum<float>(root, inputs).write(output, count);
   if (type == at::kDouble) return TreeSum<double>(root, inputs).write(output, count);
   throw Error(ExitCode::kBug, std::string("virtual replicas are not summed in ") + c10::toString(type));
+}
+
+void add_numbers(at::ScalarType type, std::byte* to, const std::byte* from, size_t bytes) {
+  type == at::kDouble ? add_typed<double>(to, from, bytes) : add_typed<float>(to, from, bytes);
+}
+
+void copy_numbers(std::byte* to, const std::byte* from, size_t bytes) {
+  run_ranges(static_cast<int64_t>(bytes), kNumbersATask * 4, [&](int64_t begin, int64_t end) {
+    std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
+  });
 }
 
 at::Tensor sum_of_rows(const at::Tensor& rows) {

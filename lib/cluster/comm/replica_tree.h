@@ -35,6 +35,10 @@ struct NodeSum {
 void sum_nodes(at::ScalarType type, Range root, const std::vector<NodeSum>& inputs, std::byte* output,
                size_t count);
 
+// Adds numbers of such a type to others, or copies numbers, on all threads of the rank.
+void add_numbers(at::ScalarType type, std::byte* to, const std::byte* from, size_t bytes);
+void copy_numbers(std::byte* to, const std::byte* from, size_t bytes);
+
 // The sum of rows [virtual replicas, ...], each contiguous, along the tree over all of them: a tensor of its
 // own.
 at::Tensor sum_of_rows(const at::Tensor& rows);

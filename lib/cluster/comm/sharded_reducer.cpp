@@ -31,26 +31,6 @@ size_t bytes_of(const std::vector<at::Tensor>& parameters) {
   return bytes;
 }
 
-void copy_numbers(std::byte* to, const std::byte* from, size_t bytes) {
-  run_ranges(static_cast<int64_t>(bytes), kNumbersATask * 4, [&](int64_t begin, int64_t end) {
-    std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
-  });
-}
-
-template <typename T>
-void add_typed(std::byte* to, const std::byte* from, size_t bytes) {
-  T* const sums = reinterpret_cast<T*>(to);
-  const T* const added = reinterpret_cast<const T*>(from);
-  run_ranges(static_cast<int64_t>(bytes / sizeof(T)), kNumbersATask, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) sums[i] += added[i];
-  });
-}
-
-// `type`: float32 or float64.
-void add_numbers(at::ScalarType type, std::byte* to, const std::byte* from, size_t bytes) {
-  type == at::kDouble ? add_typed<double>(to, from, bytes) : add_typed<float>(to, from, bytes);
-}
-
 std::byte* data_of(const at::Tensor& tensor) { return static_cast<std::byte*>(tensor.data_ptr()); }
 
 // All parameters, laid out one after the other, are cut into one slice for each rank. After backward, each
@@ -191,17 +171,17 @@ class ShardedReducer : public GradientReducer {
       if (piece.owner == rank_ && !memories_)
         std::memcpy(gradients(rank_) + piece.offset, data_of(*own++), piece.bytes);
     }
-    on_wait_();
-    if (!alone_) meet();
+    if (!lost_) on_wait_();
+    if (!lost_) meet();
     for (const Piece& piece : pieces_) {
       if (whole.empty()) break;
       const std::byte* area = memories_ ? memories_->data() + area_bytes_ * memory : gradients(piece.owner);
       std::memcpy(data_of(whole[piece.parameter]) + piece.within, area + piece.offset, piece.bytes);
     }
-    if (!alone_) meet();
+    if (!lost_) meet();
   }
 
-  bool is_alone() const override { return alone_; }
+  bool has_lost_step() const override { return lost_; }
 
   int shards() const override { return size_; }
   int64_t blocks() const override { return virtual_ ? std::ssize(pieces_) : 0; }
@@ -215,9 +195,6 @@ class ShardedReducer : public GradientReducer {
     size_t offset;  // their first byte within an area
     size_t bytes;
   };
-
-  // What becomes of a step: a rank of this host is lost, or another host, or it is made.
-  enum Outcome : uint64_t { kHereLost = 1, kOthersLost = 2, kMade = 4 };
 
   static constexpr size_t kBlock = 8192;  // numbers
 
@@ -346,37 +323,39 @@ class ShardedReducer : public GradientReducer {
       if (pieces_[static_cast<size_t>(piece)].owner == rank_)
         sum_virtual(pieces_[static_cast<size_t>(piece)]);
     });
-    std::string failure = "another host was lost";
+    std::string failure;
     if (hosts() > 1) {
       wait_for_all();  // the roots of this host are complete
-      sum_over_hosts(failure);
+      failure = sum_over_hosts();
     }
-    wait_for_all();  // none has died while it waited for the others
-    act_on(decide(kMade), failure);
-    ++steps_;
+    wait_for_all();  // all are alive, and about to update
+    decide(/*made=*/true, failure);
   }
 
   void wait_for_all() {
     try {
       wait_for_peers();
     } catch (const Error& error) {
-      act_on(decide(kHereLost), error.what());
+      decide(/*made=*/false, error.what());
       throw;  // the others make the step
     }
   }
 
-  // Before the update, the ranks of the host agree on what becomes of the step: on what the first one says.
-  // So one that dies before its update leaves the others with the variables before the step.
-  Outcome decide(Outcome own) {
-    uint64_t decided = kMade * steps_;
-    const bool is_first = decision().compare_exchange_strong(decided, decided + own);
-    return is_first ? own : static_cast<Outcome>(decided - kMade * steps_);
+  // Before the update, the ranks of the host decide whether they make the step: as the first one says. So one
+  // that is lost before its update leaves the others with the variables before the step. Throws StepLost.
+  void decide(bool made, const std::string& failure) {
+    vote(made);
+    if (decision().load() == 2 * steps_ + 2) {
+      steps_ += made ? 1 : 0;
+      return;
+    }
+    lost_ = true;
+    throw StepLost(ExitCode::kPeerLost, failure.empty() ? "a peer was lost" : failure);
   }
 
-  void act_on(Outcome outcome, const std::string& why) {
-    if (outcome == kMade) return;
-    alone_ = outcome == kHereLost;
-    throw StepLost(ExitCode::kPeerLost, why);
+  void vote(bool made) {
+    uint64_t undecided = 2 * steps_;
+    decision().compare_exchange_strong(undecided, undecided + (made ? 2 : 1));
   }
 
   // Sums in the order of the ranks, so that the same gradients always give the same bits.
@@ -402,13 +381,16 @@ class ShardedReducer : public GradientReducer {
     }
   }
 
-  // Each host sums a slice of all roots, and gathers the slices of the others.
-  void sum_over_hosts(std::string& failure) {
+  // Each host sums a slice of all roots, and gathers the slices of the others. Returns why that was
+  // impossible.
+  std::string sum_over_hosts() {
     try {
       if (virtual_->hosts().group != nullptr) exchange(*virtual_->hosts().group);
+      return "";
     } catch (const Error& error) {
-      failure = error.what();
-      decide(kOthersLost);
+      if (error.code() != ExitCode::kPeerLost) throw;
+      vote(/*made=*/false);
+      return error.what();
     }
   }
 
@@ -479,8 +461,9 @@ class ShardedReducer : public GradientReducer {
   size_t row_bytes_;
   SharedSegment segment_;                  // segment_bytes()
   std::optional<SharedSegment> memories_;  // of optimizers: an area for each
-  uint64_t steps_ = 0;  // made; decision() is kMade times that, plus the outcome of the next one
-  bool alone_ = false;
+  uint64_t steps_ =
+      0;  // made; decision() is twice that, then 1 more for a lost step, 2 more for the next one made
+  bool lost_ = false;
   std::vector<at::Tensor>
       own_memory_;      // of several virtual replicas: the adder's places, then their gradients
   size_t replica_ = 0;  // the next to end in this step

@@ -258,7 +258,7 @@ class Job {
 
   void advance() {
     const int stops = stop_signals_received() - options_.stop_signals_before;
-    const double end = deadline_ + (is_saving() ? options_.stop_seconds : 0);
+    const double end = deadline_ + (stop_signal_ == 0 && is_saving() ? options_.stop_seconds : 0);
     const bool late = steady_seconds() >= end || (stage_ == Stage::kGathering && nobody_can_say_more());
     const bool asked_to_stop = interruption_ && interruption_->code == ExitCode::kStopped;
     if ((stage_ == Stage::kRunning || asked_to_stop) && stops > 0) stop_signal_ = last_stop_signal();

@@ -71,7 +71,6 @@ class Rendezvous {
   // deadline; kUsage if a member contradicts another (after waiting up to five more seconds, so that all get
   // the message); kStopped at a stop signal. Strangers, and members with another token, are turned away and
   // do not affect the others.
-  //
   std::vector<MemberLink> gather(const Member& own, const RendezvousOptions& options,
                                  const ExpectedAt& expected_at, const Welcome& welcome);
 

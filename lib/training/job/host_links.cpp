@@ -17,6 +17,7 @@
 #include "job/restarts.h"
 #include "job/supervise_run.h"
 #include "launch/identity.h"
+#include "train/run_checkpoints.h"
 
 namespace dtrain {
 namespace {
@@ -109,7 +110,9 @@ void LeadingHost::let_in(bool waits) {
   if (!door_) return;
   std::vector<Member> present;
   for (const auto* hosts : {&others_, &newcomers_}) {
-    for (const OtherHost& host : *hosts) present.push_back(host.member.member);
+    for (const OtherHost& host : *hosts) {
+      if (!host.member.link.closed()) present.push_back(host.member.member);
+    }
   }
   const auto welcome = [&](const Member& member) {
     whole_.number_of(member);
@@ -414,11 +417,10 @@ void FollowingHost::tell_loss(const LostReplica& lost) { joined_.link.send(line_
 std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own) {
   const int stops = stop_signals_received();
   joined_.link.send(line_of(end_line(own, restart_)));
-  // After a failure the leader may wait for a third host before it says whether the run begins again.
+  // The leader may still be saving, or after a failure wait for a third host, before it says what comes next.
   const bool waits = own.code == ExitCode::kDone || most_restarts(job(), job().distributed_run()) > 0;
-  const double seconds = own.evidence == Evidence::kToldToStop ? kSaveSeconds  // rank 0 may still be saving
-                         : waits                               ? patience(job()) + kVerdictSeconds
-                                                               : kVerdictSeconds;
+  const bool saves = waits && saves_checkpoints(job(), job().distributed_run());
+  const double seconds = (saves ? kSaveSeconds : waits ? patience(job()) : 0) + kVerdictSeconds;
   const double deadline = steady_seconds() + seconds;
   while (!over_ && !again_ && !joined_.link.closed() && stop_signals_received() == stops &&
          steady_seconds() < deadline) {

@@ -116,6 +116,13 @@ std::string Sentinel::check() {
          "different numbers of threads, and their updates differ in the last bits";
 }
 
+std::string Sentinel::check_own() {
+  optimizer_.test_seals();
+  if (optimizer_.broken())
+    return "what the last update made of a variable has changed since: memory is corrupt";
+  return suspicion_of(optimizer_.check_growth(), "the largest weight of this replica");
+}
+
 void Sentinel::after_step() {
   if (!optimizer_.is_past_seal()) return;
   optimizer_.test_seals();  // the step has tested the seals of what it changed

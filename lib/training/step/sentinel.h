@@ -37,6 +37,8 @@ class Sentinel {
   // Call between two steps. Collective. If memory is corrupt, throws Error(kDisagree) on every replica, with
   // the same message. Returns a warning for the user, the same on every replica; empty: nothing (new).
   std::string check();
+  // The part of check() that needs no other replica. Returns why this one's variables may be corrupt.
+  std::string check_own();
   // Call after every step; collective after the first step after a check. Throws like check().
   void after_step();
   // Why the variables may be corrupt according to the last check; empty: they are plausible.

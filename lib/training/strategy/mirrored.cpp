@@ -150,7 +150,7 @@ class Mirrored : public Strategy {
   }
 
   CollectedVariables collect_variables() override {
-    if (reducer_->is_alone()) return collect_alone();
+    if (reducer_->has_lost_step()) return collect_alone();
     statistics_.take_back();
     show_average(true);
     pacer_.wait_for_all();
@@ -256,14 +256,15 @@ class Mirrored : public Strategy {
             .optimizer = *optimizer_,
             .device = device_,
             .loss_scale = parts_.loss_scale.get(),
-            .statistics = &statistics_,
+            .statistics = states_ ? nullptr : &statistics_,
             .keeps_generators = !states_,
             .copies = keeps_copies_ ? &copies_ : nullptr};
   }
 
-  // After StepLost. The averages of the weights, which others have in part, are not swapped in.
+  // After StepLost. The averages of the weights, of which others update a part, are not swapped in.
   CollectedVariables collect_alone() {
     CollectedVariables all = collect(replica());
+    if (parts_.check_every) all.suspicion = sentinel_->check_own();
     std::map<std::string, at::Tensor*> saved;
     for (auto& [name, tensor] : all.training) saved[name] = &tensor;
     for (auto& [name, tensor] : all.model) {

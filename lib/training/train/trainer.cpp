@@ -88,6 +88,7 @@ void Trainer::restore_best() {
 void Trainer::resume(const Resumption& from) {
   const TrainingState& state = from.state;
   go_to(strategy_.restore_variables(from.variables, state.step), state);
+  kept_step_ = step_;
   // That of the last step made when it was saved, whose schedule was saved too. A worker of parameter servers
   // may have made other steps of it.
   phase_ = &run_.phase_of(std::max<int64_t>(0, state.step - 1));
@@ -191,7 +192,7 @@ MetricSums Trainer::make_step(const Share& share, const StepContext& context, in
   try {
     return strategy_.train_step(share, context);
   } catch (const StepLost&) {
-    save_without_others(epoch);
+    save_before_lost_step(epoch);
     throw;
   }
 }
@@ -290,26 +291,29 @@ void Trainer::save(int64_t epoch) {
     checkpoint.state.suspicion = variables.suspicion;
     checkpoints_.save(std::move(checkpoint), start);
   }
+  kept_step_ = step_;
   clock_.start();  // step times are without it; the checkpoint's event has what it took
   reporter_.leave_out_traffic();
 }
 
-// Other hosts need not be asked for anything: they have the same variables, and what they had of the lost
-// step is not needed.
-void Trainer::save_without_others(int64_t epoch) {
-  if (!checkpoints_.are_saved() || step_ == 0) return;
+// Nobody is asked for anything: replica 0 has all that a checkpoint needs, and what the lost step computed is
+// not needed. In the first step of a phase, the variables are no longer those of the step before.
+void Trainer::save_before_lost_step(int64_t epoch) {
+  if (!leads_ || !checkpoints_.are_saved()) return;
   try {
     activity_.doing(Activity::kSaving);
     const double start = steady_seconds();
-    const MetricSums window = finite_window();
-    CollectedVariables variables = strategy_.collect_variables();
-    if (!leads_ || !variables.suspicion.empty()) return;
     checkpoints_.await_previous(step_);
+    if (step_ == kept_step_ || step_ == phase_->first_step) return;
+    const MetricSums window = open_window();
+    CollectedVariables variables = strategy_.collect_variables();
+    const bool spoiled = window.examples() > 0 && !std::isfinite(window.loss());
+    if (spoiled || !variables.suspicion.empty()) return;
     checkpoints_.save({std::move(variables.model), std::move(variables.training), state(epoch, window)},
                       start);
     checkpoints_.finish();
   } catch (const Error& error) {
-    spdlog::warn("what was left after step {} could not be saved: {}", step_, error.what());
+    spdlog::warn("the state after step {} could not be saved: {}", step_, error.what());
   }
 }
 

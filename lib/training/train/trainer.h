@@ -133,8 +133,8 @@ class Trainer {
   void refuse_save_requests();
   void save(int64_t epoch);
   [[noreturn]] void leave();
-  // Saves what is left of a step that another host's loss has ended, as far as this host can.
-  void save_without_others(int64_t epoch);
+  // Saves the state before a step that is lost with a peer.
+  void save_before_lost_step(int64_t epoch);
   // `own` of all replicas. Collective. Steps that were deferred are made when it returns, and timed.
   MetricSums sums_of_all(MetricSums own);
   // The sums over all replicas of the current window, which stays open. Collective.
@@ -178,6 +178,7 @@ class Trainer {
   int64_t first_epoch_ = 0;
   int64_t step_ = 0;           // optimizer steps done
   int64_t position_ = 0;       // examples of this pass that were trained on
+  int64_t kept_step_ = -1;     // the step after which the newest checkpoint was saved
   int64_t checked_step_ = -1;  // the step after which the variables were last checked
   bool warned_ = false;        // about what the last check of the variables found
   bool ended_ = false;         // before the end of the plan

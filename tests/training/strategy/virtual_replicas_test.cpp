@@ -91,6 +91,19 @@ TEST_CASE("any number of replicas trains the same bits in phases") {
   require_same_bits(with_batch_norm(), {{0, {.each = head}}, {5, {}}});
 }
 
+TEST_CASE("what replicas that are not virtual have saved, any number goes on with to the same bits") {
+  JobSpec spec = with_batch_norm();
+  const Dataset dataset = load_dataset(spec.data, 1);
+  JobSpec plain = placed(with_batch(spec, 12), {"mirrored", "shared_memory", 2, 1});
+  const TrainingResult half = train_with_threads(plain, dataset, 2, kUpdates / 2);
+  spec.strategy.virtual_replicas = kVirtual;
+  spec = with_batch(spec, 3);
+  const TrainingResult one = train_with_threads(spec, dataset, 1, kUpdates, &half.collected, kUpdates / 2);
+  const TrainingResult two = train_with_threads(spec, dataset, 2, kUpdates, &half.collected, kUpdates / 2);
+  CHECK(same_bits(two.collected.model, one.collected.model));
+  CHECK(same_bits(two.collected.training, one.collected.training));
+}
+
 TEST_CASE("what one number of replicas has saved, another goes on with to the same bits") {
   JobSpec spec = with_batch_norm();
   spec.strategy.virtual_replicas = kVirtual;

@@ -40,6 +40,7 @@ class FakeStrategy : public Strategy {
   int64_t forgotten = 0;                  // examples that the sums of an evaluation lack
   bool stops_at_phase = false;            // another worker has left when a phase is to begin
   int64_t failing_step = 0;               // throws instead
+  bool loses_step = false;                // which leaves the variables of the step before
 
   bool defers = false;          // its steps are made when sums are asked for
   bool tells_all = false;       // `calls` has sums and checks, too
@@ -60,6 +61,7 @@ class FakeStrategy : public Strategy {
     calls.push_back("train");
     const int64_t step = context.step;
     CHECK(step == steps_before + static_cast<int64_t>(steps.size()) + 1);
+    if (step == failing_step && loses_step) throw StepLost(ExitCode::kPeerLost, "a replica is gone");
     if (step == failing_step) throw Error(ExitCode::kPeerLost, "a replica is gone");
     steps.push_back(share.step);
     learning_rates.push_back(context.learning_rate);

@@ -342,6 +342,63 @@ TEST_CASE("a replica that stands elsewhere than the checkpoint goes on from its 
   }
 }
 
+TEST_CASE("the state before a step that is lost is saved, and what trains on from there is the same") {
+  using Case = std::tuple<std::vector<std::string>, int64_t, Numbers>;
+  const auto& [overrides, lost, saved] = GENERATE(values<Case>({{{"checkpoint.final=true"}, 8, {7}},
+                                                                {{"checkpoint.every_steps=4"}, 8, {4, 7}},
+                                                                {{"checkpoint.every_steps=4"}, 9, {4, 8}},
+                                                                {{"checkpoint.final=false"}, 8, {}},
+                                                                {{"checkpoint.final=true"}, 1, {}}}));
+  INFO(overrides.front() << ", lost: " << lost);
+  Training training(overrides);
+  training.strategy.failing_step = lost;
+  training.strategy.loses_step = true;
+  CHECK(training.failure().first == ExitCode::kPeerLost);
+  const auto states = saved_in(training.folder / "checkpoints");
+  CHECK(steps_of(states) == saved);
+  CHECK(training.values<int64_t>("checkpoint", "step") == saved);
+  if (saved.empty() || saved.back() != 7) return;
+  CHECK(states.back().epoch == 1);
+  CHECK(states.back().position == 8);
+  Training whole, rest;
+  whole.run();
+  rest.strategy.steps_before = 7;
+  const Resumption from{states.back(), {}};
+  rest.run(/*evaluates=*/true, &from);
+  const std::vector<double> losses = whole.values<double>("epoch", "loss");
+  CHECK(rest.values<double>("epoch", "loss") == std::vector<double>(losses.begin() + 1, losses.end()));
+}
+
+TEST_CASE("nothing is saved of a step that is lost where the variables are not those of a step before") {
+  Training phases({"checkpoint.final=true"});
+  divide_into_phases(phases.job.runs.back());
+  phases.strategy.failing_step = phases.job.runs.back().phases.back().first_step + 1;
+  phases.strategy.loses_step = true;
+  phases.failure();
+  CHECK(saved_in(phases.folder / "checkpoints").empty());
+  Training suspect({"checkpoint.final=true"});
+  suspect.strategy.failing_step = 4;
+  suspect.strategy.loses_step = true;
+  suspect.strategy.suspect_step = 3;
+  suspect.failure();
+  CHECK(saved_in(suspect.folder / "checkpoints").empty());
+}
+
+TEST_CASE("a checkpoint that training went on from stays as it is when the next step is lost") {
+  Training first({"checkpoint.every_epochs=1", "train.max_steps=5"});
+  first.run();
+  const Checkpoint saved = load_checkpoint(list_checkpoints(first.folder / "checkpoints").back().path);
+  CHECK_FALSE(saved.state.metrics.empty());
+  Training second({"checkpoint.every_epochs=1"});
+  save_checkpoint(second.folder / "checkpoints", saved);
+  second.strategy.steps_before = 5;
+  second.strategy.failing_step = 6;
+  second.strategy.loses_step = true;
+  const Resumption from{saved.state, {saved.model, saved.optimizer}};
+  CHECK_THROWS_AS(second.run(/*evaluates=*/true, &from), StepLost);
+  CHECK(saved_in(second.folder / "checkpoints").back().metrics == saved.state.metrics);
+}
+
 TEST_CASE("weights that are spoiled replace no good checkpoint") {
   Training training({"checkpoint.every_steps=2", "metrics.every_steps=50"});
   training.strategy.spoiled_step = 3;
