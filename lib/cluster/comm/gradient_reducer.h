@@ -88,8 +88,8 @@ class GradientReducer {
   virtual at::Tensor rows() { return {}; }
   // Call after that of the last one. Returns when the gradient of each of this rank's parts is the sum over
   // all ranks and micro-batches. If `summed` is not empty, it is called for every part once, possibly while
-  // the sums of other parts are still in transit. Throws Error(kPeerLost) if a peer is gone: with virtual
-  // replicas StepLost, unless it may still take part in the step.
+  // the sums of other parts are still in transit. Throws Error(kPeerLost) if a peer is gone; with virtual
+  // replicas StepLost, unless the host's other ranks have decided to make the step.
   virtual void finish(const PartsSummed& summed);
   // Call after the update. On return, all parameters of this rank are up to date. Throws like finish().
   virtual void share_update() {}

@@ -461,8 +461,9 @@ class ShardedReducer : public GradientReducer {
   size_t row_bytes_;
   SharedSegment segment_;                  // segment_bytes()
   std::optional<SharedSegment> memories_;  // of optimizers: an area for each
-  uint64_t steps_ =
-      0;  // made; decision() is twice that, then 1 more for a lost step, 2 more for the next one made
+  // Made so far. decision() is twice as much while the next one is undecided, 1 more if it is lost, 2 more if
+  // it is made.
+  uint64_t steps_ = 0;
   bool lost_ = false;
   std::vector<at::Tensor>
       own_memory_;      // of several virtual replicas: the adder's places, then their gradients

@@ -220,8 +220,9 @@ Fields<JobSpec> running_fields() {
           .bounds = between(0, 1e6), .word = "auto"),
       JOB(restarts.backoff_seconds, .doc = "the wait before a restart that follows another without progress; it "
           "doubles for each further one", .unit = "s", .bounds = between(0, 3600)),
-      JOB(restarts.min_replicas, .doc = "continue without lost hosts if at least so many replicas are left: with "
-          "`strategy.virtual_replicas` at once, else when they do not come back; all: wait for them, then end", .bounds = between(1, 65536), .word = "all"),
+      JOB(restarts.min_replicas, .doc = "continue without lost hosts if at least this many replicas are left: with "
+          "`strategy.virtual_replicas` at once, else when the hosts do not come back; all: wait for them, then end",
+          .bounds = between(1, 65536), .word = "all"),
 
       JOB(callbacks.csv, .doc = "write the numbers of every epoch and evaluation to history.csv in the run's folder"),
       JOB(callbacks.tensorboard, .doc = "write TensorBoard's event files to tensorboard/ in the run's folder"),

@@ -419,8 +419,8 @@ std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own)
   joined_.link.send(line_of(end_line(own, restart_)));
   // The leader may still be saving, or after a failure wait for a third host, before it says what comes next.
   const bool waits = own.code == ExitCode::kDone || most_restarts(job(), job().distributed_run()) > 0;
-  const bool saves = waits && saves_checkpoints(job(), job().distributed_run());
-  const double seconds = (saves ? kSaveSeconds : waits ? patience(job()) : 0) + kVerdictSeconds;
+  const double saves = saves_checkpoints(job(), job().distributed_run()) ? kSaveSeconds : 0;
+  const double seconds = std::max(saves, waits ? patience(job()) : 0) + kVerdictSeconds;
   const double deadline = steady_seconds() + seconds;
   while (!over_ && !again_ && !joined_.link.closed() && stop_signals_received() == stops &&
          steady_seconds() < deadline) {

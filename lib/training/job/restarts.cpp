@@ -35,10 +35,8 @@ std::optional<double> RestartPolicy::on_failure(const FailedAttempt& attempt) {
   why_not_.clear();
   if (most_ == 0 || !may_end_otherwise(attempt.code)) return std::nullopt;
   const bool crash_loop = last_ && is_the_same(*last_, attempt);
-  // Another one is progress, be it of an earlier step: a damaged one may have been passed over. That of the
-  // step before the failure was saved because of it.
-  const bool was_due = attempt.checkpoint + 1 != attempt.step;
-  if (last_ && attempt.checkpoint != last_->checkpoint && was_due) in_a_row_ = 0;
+  // Another one is progress, be it of an earlier step: a damaged one may have been passed over.
+  if (last_ && attempt.checkpoint != last_->checkpoint) in_a_row_ = 0;
   last_ = attempt;
   if (crash_loop) {
     why_not_ = "the same error at the same step as before the last restart: not restarted again";

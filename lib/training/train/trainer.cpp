@@ -312,7 +312,7 @@ void Trainer::save_before_lost_step(int64_t epoch) {
     checkpoints_.save({std::move(variables.model), std::move(variables.training), state(epoch, window)},
                       start);
     checkpoints_.finish();
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {  // the peer's loss is what counts
     spdlog::warn("the state after step {} could not be saved: {}", step_, error.what());
   }
 }
