@@ -49,12 +49,12 @@ struct Replica {
   Model& model;
   ProcessGroup& group;
   GradientReducer& reducer;
-  Optimizer& optimizer;                    // its parameters are the values of the reducer's parts
-  at::Device device = at::kCPU;            // where the variables are
-  LossScale* loss_scale = nullptr;         // may be null
+  Optimizer& optimizer;                     // its parameters are the values of the reducer's parts
+  at::Device device = at::kCPU;             // where the variables are
+  LossScale* loss_scale = nullptr;          // may be null
   ReplicaStatistics* statistics = nullptr;  // null: every replica has the same buffers
-  bool keeps_generators = true;            // false: each step begins with a seed of its own
-  CopyMemory* copies = nullptr;            // where collect() puts its copies; null: in new memory
+  bool keeps_generators = true;             // false: each step begins with a seed of its own
+  CopyMemory* copies = nullptr;             // where collect() puts its copies; null: in new memory
 };
 
 // Before the name of a buffer that each replica has its own values of.
