@@ -19,7 +19,7 @@ struct ReceiptParts {
   Variables parameters;
   const GradientReducer& reducer;
   ProcessGroup& group;
-  const VirtualReplicas& replicas;
+  VirtualReplicas replicas;
 };
 
 // A hash does not depend on which rank has what: it is the sum of those of pieces. With
