@@ -10,7 +10,7 @@
 #include "core/text.h"
 #include "job.h"
 #include "job_file/load.h"
-#include "spec/print.h"
+#include "job_file/print.h"
 
 namespace dtrain {
 namespace {

@@ -13,12 +13,12 @@
 #include "diagnostics/layer_speed.h"
 #include "display/rate_plot.h"
 #include "experiments/first_steps.h"
+#include "job_file/print.h"
 #include "metrics/event.h"
 #include "plan/job_plan.h"
 #include "plan/memory_estimate.h"
 #include "plan/planned_step.h"
 #include "plan/warnings.h"
-#include "spec/print.h"
 #include "spec/schedule_kinds.h"
 
 namespace dtrain {

@@ -17,11 +17,11 @@
 #include "core/text.h"
 #include "experiments/child_run.h"
 #include "host/host_memory.h"
+#include "job_file/print.h"
 #include "loader/batch_plan.h"
 #include "metrics/events.h"
 #include "plan/memory_estimate.h"
 #include "plan/own_program.h"
-#include "spec/print.h"
 #include "spec/schedule_kinds.h"
 
 namespace dtrain {

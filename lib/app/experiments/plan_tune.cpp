@@ -8,9 +8,9 @@
 #include "core/text.h"
 #include "experiments/tune.h"
 #include "host/cores.h"
+#include "job_file/print.h"
 #include "plan/own_program.h"
 #include "runs/finished_run.h"
-#include "spec/print.h"
 #include "spec/schedule_kinds.h"
 
 namespace dtrain {

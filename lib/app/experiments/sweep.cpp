@@ -13,9 +13,9 @@
 #include "display/sweep.h"
 #include "host/cores.h"
 #include "job/job.h"
+#include "job_file/print.h"
 #include "metrics/events.h"
 #include "metrics/show.h"
-#include "spec/print.h"
 
 namespace dtrain {
 namespace {

@@ -31,13 +31,9 @@ class GlooGroup : public ProcessGroup {
                                                          StepClock& clock) override;
   Traffic traffic() const override { return traffic_of(sockets_); }
 
-  // Sends to each rank its part of `sent`, which has `sent_bytes` for each, and gets from each
-  // `received_bytes` of `received`; parts are in the order of the ranks. Both are contiguous bytes.
-  // Collective.
   void exchange(const at::Tensor& sent, const std::vector<int64_t>& sent_bytes, at::Tensor received,
-                const std::vector<int64_t>& received_bytes);
-  // `all` gets the bytes of every rank, as many from each. Collective.
-  void gather(const at::Tensor& own, at::Tensor all);
+                const std::vector<int64_t>& received_bytes) override;
+  void gather(const at::Tensor& own, at::Tensor all) override;
 
   const c10::intrusive_ptr<c10d::ProcessGroup>& c10d_group() const { return group_; }
 

@@ -65,6 +65,16 @@ class ProcessGroup {
   virtual void barrier() {}
   // The ranks, perhaps this one alone, that share memory and among which a reducer divides the elements.
   virtual ProcessGroup& inside() { return *this; }
+  // The group of the hosts, one rank of each; null on ranks that do not communicate for their host.
+  virtual ProcessGroup* between() { return this; }
+
+  // Sends to each rank its part of `sent`, which has `sent_bytes` for each, and gets from each
+  // `received_bytes` of `received`; parts are in the order of the ranks. Both are contiguous bytes. Only
+  // groups that between() returns can do this.
+  virtual void exchange(const at::Tensor& sent, const std::vector<int64_t>& sent_bytes, at::Tensor received,
+                        const std::vector<int64_t>& received_bytes);
+  // `all` gets the bytes of every rank, as many from each. Only groups that between() returns can do this.
+  virtual void gather(const at::Tensor& own, at::Tensor all);
 
   // Makes the reducer that sums the gradients of `parameters` (contiguous leaves) over this group, in the
   // fastest way that the group has. The group and the clock must outlive it.
@@ -78,16 +88,15 @@ class ProcessGroup {
 
   // Sets a callback for when this rank is about to wait for others (the status board shows it).
   void set_on_wait(std::function<void()> on_wait) { on_wait_ = std::move(on_wait); }
+  void notify_wait() const {
+    if (on_wait_) on_wait_();
+  }
 
  protected:
   // Of a group that has all its collectives.
   ProcessGroup(int rank, int size) : rank_(rank), size_(size) {}
 
   const int rank_, size_;
-
-  void notify_wait() const {
-    if (on_wait_) on_wait_();
-  }
 
  private:
   std::function<void()> on_wait_;

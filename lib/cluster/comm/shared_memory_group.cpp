@@ -67,6 +67,8 @@ class SharedMemoryGroup : public ProcessGroup {
     barrier_.wait();
   }
 
+  ProcessGroup* between() override { return rank_ == 0 ? &alone_ : nullptr; }
+
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                          const ReducerOptions& options,
                                                          StepClock& clock) override {
@@ -105,6 +107,7 @@ class SharedMemoryGroup : public ProcessGroup {
   SharedBarrier barrier_;
   int turn_ = 0;
   int reducers_ = 0;
+  ProcessGroup alone_;  // of hosts, of which there is one
 };
 
 }  // namespace

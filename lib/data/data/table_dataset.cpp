@@ -24,7 +24,7 @@
 #include "data/example_source.h"
 #include "data/shared_table.h"
 #include "data/split.h"
-#include "spec/print.h"
+#include "job_file/print.h"
 #include "tables/csv_cell.h"
 #include "yaml/problem.h"
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.h"
+#include "job_file/print.h"
 #include "spec/fields.h"
-#include "spec/print.h"
 
 namespace dtrain {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "core/patterns.h"
 #include "core/text.h"
+#include "job_file/print.h"
 #include "spec/fields.h"
-#include "spec/print.h"
 
 namespace dtrain {
 namespace {

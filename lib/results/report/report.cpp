@@ -9,11 +9,11 @@
 
 #include "core/text.h"
 #include "display/chart.h"
+#include "job_file/print.h"
 #include "metrics/show.h"
 #include "report/page.h"
 #include "report/report_charts.h"
 #include "runs/comparison.h"
-#include "spec/print.h"
 #include "spec/schedule_kinds.h"
 
 namespace dtrain {

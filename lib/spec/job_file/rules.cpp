@@ -473,6 +473,7 @@ void check_rules(LoadedSpec& loaded) {
   Rules(base).check();
   check_training(base);
   check_virtual_replicas(base);
+  check_local_steps(base);
   check_plugins(base);
 }
 

@@ -61,6 +61,9 @@ void check_training(const RuleBase& base);
 // What a job does not take with strategy.virtual_replicas.
 void check_virtual_replicas(const RuleBase& base);
 
+// What a job does not take with strategy.local_steps.
+void check_local_steps(const RuleBase& base);
+
 // What a job does not take whose steps a plugin computes: strategy.kind tpu, train.step xla. That a model or
 // a training can be lowered is the plan's to check.
 void check_plugins(const RuleBase& base);

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.h"
-#include "spec/print.h"
 
 namespace dtrain {
 namespace {

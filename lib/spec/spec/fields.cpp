@@ -19,6 +19,7 @@ const Condition kReplicated{
 const Condition kExchanging{{"strategy.kind"}, strategies_where([](const StrategyTraits& traits) {
                               return traits.is_synchronous && !traits.one_process;
                             })};
+const Condition kMultiWorker{{"strategy.kind"}, {"multi_worker_mirrored"}};
 const Condition kTpu{{"strategy.kind"}, {"tpu"}};
 const Condition kPlugin{{"strategy.kind", "train.step"}, {"tpu", "xla"}};
 const Condition kParameterServer{
@@ -43,7 +44,8 @@ const Choices kDtypes{"dtype", {"float32", "float64"}};
 const Choices kModes{"mode", {"auto", "min", "max"}};
 const Choices kBaselines{"baseline", {"none", "one_device"}};
 const Choices kCommunications{"communication", {"auto", "shared_memory", "gloo", "nccl"}};
-const Choices kCompressions{"compression", {"none", "bf16", "fp16"}};
+const Choices kCompressions{"compression", {"none", "bf16", "fp16", "int8"}};
+const Choices kOuterKinds{"kind", {"nesterov", "sgd"}};
 const Choices kStalenessRules{"rule", {"none", "inverse"}};
 const Choices kCudaData{"place", {"auto", "resident", "uploaded"}};
 const Choices kDevices{"device", {"auto", "cpu", "cuda"}};
@@ -83,7 +85,16 @@ Fields<JobSpec> first_fields() {
       JOB(strategy.bucket_megabytes, .doc = "the approximate size of the buckets in which replicas exchange gradients "
           "over gloo or NCCL", .unit = "MB", .bounds = above_zero_to(4096), .when = kExchanging),
       JOB(strategy.compress, .doc = "send gradients between hosts, or through gloo, in this type: half the bytes, and "
-          "sums in this precision", .choices = &kCompressions, .when = kExchanging),
+          "sums in this precision; int8 with `local_steps` only", .choices = &kCompressions, .when = kExchanging),
+      JOB(strategy.local_steps.every, .doc = "each host makes so many steps of its own, and then an outer update "
+          "brings the hosts together ([local steps](strategies.md#local-steps))", .unit = "steps",
+          .bounds = between(1, 1e6), .word = "none", .when = kMultiWorker),
+      JOB(strategy.local_steps.outer.kind, .doc = "what the outer update does with the mean of the hosts' changes",
+          .choices = &kOuterKinds, .when = kMultiWorker),
+      JOB(strategy.local_steps.outer.learning_rate, .doc = "of the outer update; with 1 and a momentum of 0 the hosts' "
+          "weights are averaged", .bounds = above_zero_to(10), .when = kMultiWorker),
+      JOB(strategy.local_steps.outer.momentum, .doc = "of the outer update", .bounds = zero_to_below_one(),
+          .when = kMultiWorker),
       JOB(strategy.workers, .doc = "the number of processes that train, each at its own pace",
           .bounds = between(1, 1024), .when = kParameterServer, .required = true),
       JOB(strategy.servers, .doc = "the number of processes that hold the variables and update them",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "yaml/yaml_text.h"
+
 namespace dtrain {
 namespace {
 

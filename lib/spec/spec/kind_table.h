@@ -10,7 +10,7 @@
 
 #include "core/text.h"
 #include "spec/field_table.h"
-#include "spec/print.h"
+#include "spec/fields.h"
 
 namespace dtrain {
 

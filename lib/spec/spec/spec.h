@@ -15,6 +15,19 @@
 
 namespace dtrain {
 
+// What becomes of the mean of the hosts' changes.
+struct OuterSpec {
+  std::string kind = "nesterov";  // nesterov | sgd
+  double learning_rate = 0.7;
+  double momentum = 0.9;
+};
+
+// Steps that each host makes on its own.
+struct LocalStepsSpec {
+  std::optional<int64_t> every;  // nullopt: none; hosts make each step together
+  OuterSpec outer;
+};
+
 struct StrategySpec {
   std::string kind = "one_device";
   std::optional<int64_t> replicas;              // nullopt: auto
@@ -24,7 +37,8 @@ struct StrategySpec {
   std::string communication = "auto";
   double timeout_seconds = 60;
   double bucket_megabytes = 25;
-  std::string compress = "none";                 // type in which gradients are sent: none | bf16 | fp16
+  std::string compress = "none";                 // what is sent: none | bf16 | fp16 | int8
+  LocalStepsSpec local_steps;                    // multi_worker_mirrored
   int64_t servers = 1;                           // parameter_server
   int64_t workers = 1;                           // parameter_server
   std::optional<int64_t> max_staleness;          // parameter_server; nullopt: no bound

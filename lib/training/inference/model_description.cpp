@@ -15,11 +15,11 @@
 #include "images/image_file.h"
 #include "inference/evaluation.h"
 #include "inference/find_checkpoint.h"
+#include "job_file/print.h"
 #include "metrics/event.h"
 #include "parallel/parallel_blocks.h"
 #include "plan/plan_file.h"
 #include "spec/normalisation.h"
-#include "spec/print.h"
 
 namespace dtrain {
 namespace {

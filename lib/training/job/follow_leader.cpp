@@ -8,7 +8,7 @@
 #include "job/host_links.h"
 #include "job/job.h"
 #include "job/supervise_run.h"
-#include "spec/print.h"
+#include "job_file/print.h"
 #include "train/run_checkpoints.h"
 
 namespace dtrain {

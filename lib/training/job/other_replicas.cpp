@@ -13,8 +13,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "job_file/print.h"
 #include "runs/run_directory.h"
-#include "spec/print.h"
 #include "train/run_checkpoints.h"
 #include "traits/strategies.h"
 

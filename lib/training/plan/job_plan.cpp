@@ -445,6 +445,11 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
                   "compiled steps run on processors, and these replicas are on {}; leave it "
                   "out: cuda.graphs records the steps of a GPU",
                   join(plan.devices));
+  if (strategy.local_steps.every && count.here > 1 && !plan.devices.empty() && plan.device_of(0) != "cpu")
+    loaded.refuse("strategy.local_steps.every",
+                  "a host makes its steps with one GPU, and this one has {}; "
+                  "set strategy.replicas to the number of hosts",
+                  count.here);
   const StrategyTraits& traits = strategy_traits(strategy.kind);
   const bool in_one_process = plan.spec.uses_plugin();
   if (by_plugin) check_lowering(loaded, plan);

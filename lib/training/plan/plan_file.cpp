@@ -7,8 +7,8 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "job_file/print.h"
 #include "plan/own_program.h"
-#include "spec/print.h"
 
 namespace dtrain {
 namespace {

@@ -8,6 +8,7 @@
 #include "optim/weight_average.h"
 #include "step/collect.h"
 #include "step/device_steps.h"
+#include "step/outer_update.h"
 #include "step/sentinel.h"
 #include "step/train_step.h"
 #include "strategy/strategy.h"
@@ -44,7 +45,7 @@ class Mirrored : public Strategy {
   explicit Mirrored(StrategyParts parts)
       : parts_(std::move(parts)),
         objective_(make_objective(parts_.train)),
-        keeps_copies_(parts_.collects_often && parts_.group->rank() == 0),
+        keeps_copies_(parts_.collects_often && everyone().rank() == 0),
         device_(parts_.accelerator ? parts_.accelerator->device() : at::Device(at::kCPU)),
         statistics_(*parts_.model, *parts_.group),
         states_(parts_.reducer.virtual_replicas > 0
@@ -63,15 +64,17 @@ class Mirrored : public Strategy {
     const at::NoGradGuard no_grad;
     std::vector<at::Tensor> all;
     for (const auto& [name, tensor] : named_variables(*parts_.model)) all.push_back(tensor.detach());
-    parts_.group->broadcast(all, /*root=*/0);
+    everyone().broadcast(all, /*root=*/0);
     statistics_.begin();
     begin_optimizer();
+    if (outer_) outer_->begin();
     return 0;
   }
 
   bool begin_phase(int64_t /*number*/, const TrainedLayers& layers) override {
     pacer_.wait_for_all();
-    show_average(false);
+    show_evaluated(false);
+    end_round();
     statistics_.agree();
     parts_.group->barrier();  // no replica reads memory any more that this one is about to leave
     recorder_.forget();
@@ -80,38 +83,28 @@ class Mirrored : public Strategy {
     statistics_.begin();
     prepare_steps();
     begin_optimizer();
+    if (outer_) outer_->begin();
     return true;
   }
 
   MetricSums train_step(const Share& share, const StepContext& context) override {
-    show_average(false);
-    statistics_.take_back();
-    statistics_.set_alike(states_ || parts_.train.sync_batch_norm || parts_.group->size() == 1);
-    if (states_) states_->begin_step(context.step);
-    optimizer_->begin_step(context.learning_rate);
-    parts_.clock->enter(StepTime::kCompute);
-    std::vector<GradientLook> looks = looks_at(context.step, parts_.observers);
-    const bool has_receipt = receipt_is_due(context.step);
-    if (has_receipt)
-      looks.push_back(parts_.receipts->begin(
-          context.step, share,
-          {trained_parameters(*parts_.model), *reducer_, *parts_.group, replicas_of(parts_)}));
-    MetricSums sums = interrupts_recorded(context.step) ? make_step(share, looks) : recorded(share, looks);
-    if (has_receipt) parts_.receipts->end();
-    pacer_.after_step();
-    sentinel_->after_step();
-    parts_.clock->enter(StepTime::kUpdate);
+    if (!outer_) return train_together(share, context);
+    Share of_host = share;
+    const int64_t examples = examples_of_host(share);
+    of_host.global_examples = std::max<int64_t>(1, examples);  // what losses are divided by
+    MetricSums sums = train_together(of_host, context);
+    if (outer_->add_step(examples)) end_round();
     return sums;
   }
 
   MetricSums evaluate(const Share& share) override {
     statistics_.agree();
-    show_average(true);
+    show_evaluated(true);
     return execution_->evaluate(share);
   }
 
   MetricSums sum_over_replicas(MetricSums sums) override {
-    show_average(false);
+    show_evaluated(false);
     MetricSums none(objective_->info(), parts_.model->outputs(), device_);
     if (states_ && !sums.values().defined()) return none;
     if (states_ && sums.values().dim() == 1) return sums;  // of steps: already those of all
@@ -119,10 +112,10 @@ class Mirrored : public Strategy {
       sums.values() = sum_of_rows(gather_rows(*parts_.group, states_->replicas(), sums.values()));
     } else {
       sums.add(none);  // this replica may have had no batches
-      parts_.group->all_reduce_sum(sums.values());
+      everyone().all_reduce_sum(sums.values());
     }
     const bool counted = sums.counts().defined();  // on every replica, or on none
-    if (counted) parts_.group->all_reduce_sum(sums.counts());
+    if (counted) everyone().all_reduce_sum(sums.counts());
     pacer_.wait_for_all();
     sums.values() = sums.values().cpu();  // one copy from the device, not one per number
     if (counted) sums.counts() = sums.counts().cpu();
@@ -130,27 +123,29 @@ class Mirrored : public Strategy {
   }
 
   Decision agree(const Decision& own) override {
-    show_average(false);
-    const bool leads = parts_.group->rank() == 0;
+    show_evaluated(false);
+    const bool leads = everyone().rank() == 0;
     at::Tensor words = at::tensor({own.save ? 1.0 : 0.0, own.leave ? 1.0 : 0.0, leads && own.end ? 1.0 : 0.0,
                                    leads ? static_cast<double>(own.steps_until) : 0.0},
                                   at::kDouble)
                            .to(device_);
-    parts_.group->all_reduce_sum(words);
+    everyone().all_reduce_sum(words);
     pacer_.wait_for_all();
     words = words.cpu();
     const double* const sums = words.const_data_ptr<double>();
-    return {sums[0] > 0, sums[1] > 0, sums[2] > 0, static_cast<int64_t>(sums[3])};
+    const auto until = static_cast<int64_t>(sums[3]);
+    return {sums[0] > 0, sums[1] > 0, sums[2] > 0, outer_ ? outer_->round_up(until) : until};
   }
 
   std::string check_variables() override {
-    show_average(false);
+    show_evaluated(false);
     pacer_.wait_for_all();
     return sentinel_->check();
   }
 
   CollectedVariables collect_variables() override {
     if (reducer_->has_lost_step()) return collect_alone();
+    if (outer_) outer_->show_outer(false);
     statistics_.take_back();
     show_average(true);
     pacer_.wait_for_all();
@@ -159,12 +154,13 @@ class Mirrored : public Strategy {
     show_average(false);
     pacer_.wait_for_all();
     for (auto& [name, tensor] : all.training) tensor = tensor.cpu();  // generators and buffers
+    if (outer_) outer_->collect(all);
     return all;
   }
 
   int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
-    show_average(false);
-    restore(replica(), variables);
+    show_evaluated(false);
+    restore(replica(), outer_ ? outer_->restore(variables) : variables);
     if (average_ != nullptr && optimizer_->steps() == 0) {  // only the model was restored
       average_->begin();
     } else if (average_ != nullptr) {
@@ -175,9 +171,15 @@ class Mirrored : public Strategy {
     return step;
   }
 
+  std::optional<WorkersReport> end_training() override {
+    show_evaluated(false);
+    end_round();
+    return std::nullopt;
+  }
+
   void finish() override {
     pacer_.wait_for_all();
-    parts_.group->barrier();
+    everyone().barrier();
   }
 
  private:
@@ -193,6 +195,30 @@ class Mirrored : public Strategy {
     execution_ = make_step_execution(step_parts());
     make_optimizer_of_parts();
     if (keeps_copies_) prepare_to_collect(replica());
+    if (parts_.all) outer_.emplace(parts_.local_steps, parts_.encoding, *parts_.model, *parts_.all);
+  }
+
+  // All replicas; with local steps, `parts_.group` has those of this host.
+  ProcessGroup& everyone() { return parts_.all ? *parts_.all : *parts_.group; }
+
+  // In the whole step, of which each replica has a part.
+  int64_t examples_of_host(const Share& share) const {
+    const int64_t first = parts_.all->rank() - parts_.group->rank(), replicas = parts_.all->size();
+    const Range whole = {0, share.global_examples};
+    return share_of(whole, first + parts_.group->size() - 1, replicas).end -
+           share_of(whole, first, replicas).begin;
+  }
+
+  // Of local steps. Does nothing without them, or right after another update.
+  void end_round() {
+    if (!outer_ || !outer_->is_under_way()) return;
+    pacer_.wait_for_all();
+    parts_.clock->enter(StepTime::kCommunicate);
+    statistics_.agree();
+    outer_->update();
+    statistics_.begin();
+    optimizer_->begin();
+    parts_.clock->enter(StepTime::kUpdate);
   }
 
   void begin_optimizer() {
@@ -212,6 +238,28 @@ class Mirrored : public Strategy {
             .evaluate = parts_.evaluate,
             .states = states_ ? &*states_ : nullptr,
             .receipts = parts_.receipts.get()};
+  }
+
+  // A step of the replicas of `parts_.group`.
+  MetricSums train_together(const Share& share, const StepContext& context) {
+    show_evaluated(false);
+    statistics_.take_back();
+    statistics_.set_alike(states_ || parts_.train.sync_batch_norm || parts_.group->size() == 1);
+    if (states_) states_->begin_step(context.step);
+    optimizer_->begin_step(context.learning_rate);
+    parts_.clock->enter(StepTime::kCompute);
+    std::vector<GradientLook> looks = looks_at(context.step, parts_.observers);
+    const bool has_receipt = receipt_is_due(context.step);
+    if (has_receipt)
+      looks.push_back(parts_.receipts->begin(
+          context.step, share,
+          {trained_parameters(*parts_.model), *reducer_, *parts_.group, replicas_of(parts_)}));
+    MetricSums sums = interrupts_recorded(context.step) ? make_step(share, looks) : recorded(share, looks);
+    if (has_receipt) parts_.receipts->end();
+    pacer_.after_step();
+    sentinel_->after_step();
+    parts_.clock->enter(StepTime::kUpdate);
+    return sums;
   }
 
   MetricSums make_step(const Share& share, const std::vector<GradientLook>& looks) {
@@ -294,6 +342,13 @@ class Mirrored : public Strategy {
         std::make_unique<Sentinel>(*parts_.model, *parts_.group, *reducer_, *optimizer_, parts_.check_every);
   }
 
+  // The model gets what is evaluated, the average of the weights or the outer weights, or what is trained.
+  // Collective.
+  void show_evaluated(bool shown) {
+    show_average(shown);
+    if (outer_) outer_->show_outer(shown);
+  }
+
   // Swaps the model's weights between the trained ones and, if `shown`, their average. Collective.
   void show_average(bool shown) {
     if (average_ == nullptr || shown == shows_average_) return;
@@ -320,6 +375,7 @@ class Mirrored : public Strategy {
   WeightAverage* average_ = nullptr;             // inside the optimizer; may be null
   std::unique_ptr<Sentinel> sentinel_;
   bool shows_average_ = false;
+  std::optional<OuterUpdate> outer_;  // strategy.local_steps
 };
 
 }  // namespace

@@ -15,6 +15,16 @@ std::unique_ptr<Strategy> make_one_device(StrategyParts parts) {
   return make_mirrored(std::move(parts));
 }
 
+// Over a group that spans hosts. With local steps, those of a host make steps together.
+std::unique_ptr<Strategy> make_multi_worker(StrategyParts parts) {
+  if (parts.local_steps.every) {
+    parts.all = parts.group;
+    parts.group = std::shared_ptr<ProcessGroup>(parts.all, &parts.all->inside());
+    if (parts.group != parts.all) parts.group->set_on_wait([all = parts.all.get()] { all->notify_wait(); });
+  }
+  return make_mirrored(std::move(parts));
+}
+
 // The step is that of mirrored, with one copy of the variables, which the replicas of a host share. Each
 // makes its slice of the update, so there is only one copy of the optimizer's state too. Corresponds to
 // tf.distribute's CentralStorageStrategy, whose variables live on the CPU.
@@ -31,7 +41,7 @@ struct Kind {
 const std::vector<Kind> kStrategies = {
     {"one_device", make_one_device},
     {"mirrored", make_mirrored},
-    {"multi_worker_mirrored", make_mirrored},  // over a group that spans hosts
+    {"multi_worker_mirrored", make_multi_worker},
     {"central_storage", make_central_storage},
     {"parameter_server", make_parameter_server},
     {"tpu", make_device_program},

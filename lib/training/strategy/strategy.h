@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/host_mean.h"
 #include "comm/pair_channel.h"
 #include "comm/process_group.h"
 #include "core/step_clock.h"
@@ -130,11 +131,14 @@ struct ProgramParts {
 struct StrategyParts {
   std::shared_ptr<Model> model;
   TrainSpec train;                                  // the optimizer and the other options of a step
-  std::unique_ptr<ProcessGroup> group;              // parameter_server: has only this worker
+  std::shared_ptr<ProcessGroup> group;              // parameter_server: has only this worker
   ServerConnections servers = {};                   // parameter_server
   ProgramParts programs = {};                       // tpu, and train.step: xla
   std::shared_ptr<LossScale> loss_scale = nullptr;  // for fp16_mixed; shared with the loop
   ReducerOptions reducer;
+  LocalStepsSpec local_steps = {};         // multi_worker_mirrored
+  Encoding encoding = Encoding::kWhole;    // of what hosts exchange in outer updates
+  std::shared_ptr<ProcessGroup> all = {};  // with local steps: all replicas, and `group` has those of a host
   std::vector<GradientObserver> observers = {};
   // The device that holds the model's variables; null: the CPU. Strategies that run on an accelerator limit
   // how long they wait for it, and may record their steps on it.

@@ -100,7 +100,12 @@ StrategyParts strategy_parts(const JobPlan& job, TrainSpec train, std::unique_pt
   parts.reducer.virtual_replicas = job.spec.strategy.virtual_replicas.value_or(0);
   parts.seed = static_cast<uint64_t>(job.spec.seed);
   const std::string& compress = job.spec.strategy.compress;
-  if (compress != "none") parts.reducer.wire_type = compress == "bf16" ? at::kBFloat16 : at::kHalf;
+  parts.local_steps = job.spec.strategy.local_steps;
+  if (parts.local_steps.every) {
+    parts.encoding = encoding_from_name(compress);
+  } else if (compress != "none") {
+    parts.reducer.wire_type = compress == "bf16" ? at::kBFloat16 : at::kHalf;
+  }
   return parts;
 }
 

@@ -17,7 +17,7 @@
 #include "host/hosts.h"
 #include "host/machine.h"
 #include "job_file/load.h"
-#include "spec/print.h"
+#include "job_file/print.h"
 #include "store/local_store.h"
 #include "store/store.h"
 

@@ -10,8 +10,8 @@
 #include "core/signals.h"
 #include "core/text.h"
 #include "job_file/load.h"
+#include "job_file/print.h"
 #include "plan/planned_step.h"
-#include "spec/print.h"
 #include "spec/schedule_kinds.h"
 
 namespace dtrain {

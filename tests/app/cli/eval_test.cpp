@@ -9,8 +9,8 @@
 #include "files.h"
 #include "initial_state/resume.h"
 #include "job_file/load.h"
+#include "job_file/print.h"
 #include "saved_run.h"
-#include "spec/print.h"
 
 namespace dtrain {
 namespace {

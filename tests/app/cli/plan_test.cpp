@@ -7,9 +7,9 @@
 #include "command_line.h"
 #include "files.h"
 #include "job_file/load.h"
+#include "job_file/print.h"
 #include "sanitized.h"
 #include "shipped_tables.h"
-#include "spec/print.h"
 
 namespace dtrain {
 namespace {

@@ -13,10 +13,10 @@
 #include "data/example_source.h"
 #include "files.h"
 #include "job_file/load.h"
+#include "job_file/print.h"
 #include "models/model.h"
 #include "models/variables.h"
 #include "saved_run.h"
-#include "spec/print.h"
 
 namespace dtrain {
 namespace {

@@ -6,9 +6,9 @@
 #include "catch.h"
 #include "initial_state/resume.h"
 #include "job_file/load.h"
+#include "job_file/print.h"
 #include "models/model.h"
 #include "models/variables.h"
-#include "spec/print.h"
 
 namespace dtrain {
 

@@ -6,6 +6,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "job_file/load.h"
+#include "job_file/print.h"
 #include "models/layer_kinds.h"
 #include "models/model.h"
 #include "models/variables.h"
@@ -15,7 +16,6 @@
 #include "plugins/plugin_losses.h"
 #include "plugins/plugin_models.h"
 #include "spec/fields.h"
-#include "spec/print.h"
 
 namespace dtrain {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "catch.h"
 #include "files.h"
+#include "job_file/print.h"
 #include "spec/optimizer_kinds.h"
-#include "spec/print.h"
 #include "spec/spec_cases.h"
 
 namespace dtrain {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "catch.h"
-#include "spec/print.h"
+#include "job_file/print.h"
 #include "spec_cases.h"
 
 namespace dtrain {

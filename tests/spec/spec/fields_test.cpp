@@ -8,7 +8,7 @@
 #include "core/files.h"
 #include "documentation/document.h"
 #include "job_file/load.h"
-#include "spec/print.h"
+#include "job_file/print.h"
 
 namespace dtrain {
 namespace {

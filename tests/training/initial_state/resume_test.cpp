@@ -1,5 +1,5 @@
 #include "initial_state/resume.h"
-#include "spec/print.h"
+#include "job_file/print.h"
 
 #include "job/run_output.h"
 

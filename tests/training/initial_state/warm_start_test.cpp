@@ -1,6 +1,6 @@
 // Starting from the weights of another run.
 #include "initial_state/warm_start.h"
-#include "spec/print.h"
+#include "job_file/print.h"
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full_like.h>

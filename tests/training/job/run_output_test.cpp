@@ -5,7 +5,7 @@
 
 #include "catch.h"
 #include "files.h"
-#include "spec/print.h"
+#include "job_file/print.h"
 #include "train/small_jobs.h"
 
 namespace dtrain {

@@ -6,7 +6,7 @@
 #include "catch.h"
 #include "data/example_source.h"
 #include "data/split.h"
-#include "spec/print.h"
+#include "job_file/print.h"
 #include "train/assembly.h"
 #include "train/small_jobs.h"
 

@@ -45,6 +45,8 @@ std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
     parts.record_steps = spec.cuda.graphs;
     if (spec.train.channels_last) lay_channels_last(*parts.model);
   }
+  parts.local_steps = spec.strategy.local_steps;
+  if (parts.local_steps.every) parts.encoding = encoding_from_name(spec.strategy.compress);
   if (spec.strategy.compress == "bf16") parts.reducer.wire_type = at::kBFloat16;
   if (spec.strategy.compress == "fp16") parts.reducer.wire_type = at::kHalf;
   return make_strategy(spec.strategy.kind, std::move(parts));

@@ -8,7 +8,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
 #include "fake_training.h"
-#include "spec/print.h"
+#include "job_file/print.h"
 
 namespace dtrain {
 namespace {

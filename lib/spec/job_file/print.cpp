@@ -1,4 +1,4 @@
-#include "spec/print.h"
+#include "job_file/print.h"
 
 #include <fmt/format.h>
 

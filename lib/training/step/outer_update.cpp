@@ -1,0 +1,277 @@
+#include "step/outer_update.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace dtrain {
+namespace {
+
+const std::string kHosts = "hosts.";  // before the name of a tensor with a row for each host
+const std::string kOfHost = "variables.";
+const std::string kOfReplicas = "replicas.";
+const std::string kOuterMomentum = "outer.momentum.";
+const std::string kRoundSteps = "outer.steps";
+const std::string kRoundExamples = "examples";
+const std::string kLost = "lost";
+const std::string kOptimizerSteps = "optimizer.steps";
+
+at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.contiguous().view({-1}).view(at::kByte); }
+
+at::Tensor number(int64_t value) { return at::scalar_tensor(value, at::kLong); }
+
+// `own` of each host, a row each, on the first one. Collective between hosts.
+at::Tensor rows_on_first(ProcessGroup& hosts, const at::Tensor& own) {
+  const at::Tensor sent = bytes_of(own);
+  const auto size = static_cast<size_t>(hosts.size());
+  const bool receives = hosts.rank() == 0;
+  std::vector<int64_t> shape = own.sizes().vec();
+  shape.insert(shape.begin(), receives ? hosts.size() : 0);
+  at::Tensor rows = at::empty(shape, own.options());
+  std::vector<int64_t> sent_bytes(size, 0);
+  sent_bytes.front() = sent.numel();
+  hosts.exchange(sent, sent_bytes, rows.view({-1}).view(at::kByte),
+                 std::vector<int64_t>(size, receives ? sent.numel() : 0));
+  return rows;
+}
+
+// Gives each host the tensors of the first one. Of those with rows, it gets its own row.
+class Spreading {
+ public:
+  explicit Spreading(ProcessGroup& hosts) : hosts_(hosts) {}
+
+  Variables spread(const Variables& tensors, bool has_rows) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const auto& [name, tensor] : tensors)
+      list.push_back({{"name", name},
+                      {"type", static_cast<int>(tensor.scalar_type())},
+                      {"shape", tensor.sizes().vec()}});
+    list = nlohmann::json::parse(text(list.dump()));
+    Variables own;
+    for (size_t i = 0; i < list.size(); ++i) {
+      const auto name = list[i].at("name").get<std::string>();
+      const at::Tensor saved = hosts_.rank() == 0 ? tensors[i].second : at::Tensor();
+      const auto type = static_cast<at::ScalarType>(list[i].at("type").get<int>());
+      const auto shape = list[i].at("shape").get<std::vector<int64_t>>();
+      const bool is_row = has_rows && name.starts_with(kHosts);
+      own.emplace_back(name, is_row ? row(saved, type, shape) : whole(saved, type, shape));
+    }
+    return own;
+  }
+  // Of the first host.
+  std::string text(std::string text) {
+    at::Tensor size = at::full({1}, static_cast<int64_t>(text.size()), at::kLong);
+    hosts_.broadcast({size}, 0);
+    text.resize(static_cast<size_t>(size.item<int64_t>()));
+    at::Tensor bytes = at::from_blob(text.data(), {std::ssize(text)}, at::kByte);
+    hosts_.broadcast({bytes}, 0);
+    return text;
+  }
+  // How many rows the last tensor with rows had.
+  int64_t rows() const { return rows_; }
+
+ private:
+  at::Tensor whole(const at::Tensor& saved, at::ScalarType type, const std::vector<int64_t>& shape) {
+    at::Tensor tensor = at::empty(shape, type);
+    if (saved.defined()) tensor.copy_(saved);
+    hosts_.broadcast({tensor}, 0);
+    return tensor;
+  }
+  at::Tensor row(const at::Tensor& saved, at::ScalarType type, std::vector<int64_t> shape) {
+    rows_ = shape.front();
+    shape.erase(shape.begin());
+    at::Tensor own = at::empty(shape, type);
+    std::vector<at::Tensor> each;
+    for (int host = 0; saved.defined() && host < hosts_.size(); ++host)
+      each.push_back(bytes_of(saved[host % rows_]));
+    const auto size = static_cast<size_t>(hosts_.size());
+    std::vector<int64_t> received_bytes(size, 0);
+    received_bytes.front() = static_cast<int64_t>(own.nbytes());
+    hosts_.exchange(each.empty() ? at::empty({0}, at::kByte) : at::cat(each),
+                    std::vector<int64_t>(size, each.empty() ? 0 : each.front().numel()),
+                    own.view({-1}).view(at::kByte), received_bytes);
+    return own;
+  }
+
+  ProcessGroup& hosts_;
+  int64_t rows_ = 0;
+};
+
+}  // namespace
+
+OuterUpdate::OuterUpdate(const LocalStepsSpec& spec, Encoding encoding, Model& model, ProcessGroup& all)
+    : spec_(spec), model_(model), all_(all), variables_(trained_parameters(model)) {
+  int64_t numbers = 0;
+  const auto place = [&](const at::Tensor& tensor) {
+    places_.push_back(numbers);
+    numbers += tensor.numel();
+  };
+  for (const auto& [name, parameter] : variables_) place(parameter);
+  parameters_ = numbers;
+  for (const auto& [name, buffer] : moving_buffers(model)) {
+    if (!buffer.is_floating_point()) continue;  // a count, which all hosts have alike
+    variables_.emplace_back(name, buffer);
+    place(buffer);
+  }
+  if (all.between() == nullptr) return;
+  const at::ScalarType type = variables_.front().second.scalar_type();
+  mean_ = std::make_unique<HostMean>(*all.between(), numbers, type, encoding);
+  outer_ = at::zeros({numbers}, type);
+  momentum_ = at::zeros({parameters_}, type);
+}
+
+void OuterUpdate::begin() {
+  steps_ = examples_ = 0;
+  own_.reset();
+  if (!mean_) return;
+  outer_ = read();
+  momentum_.zero_();
+}
+
+bool OuterUpdate::add_step(int64_t examples) {
+  examples_ += examples;
+  return ++steps_ == *spec_.every;
+}
+
+int64_t OuterUpdate::round_up(int64_t steps) const {
+  const int64_t every = *spec_.every, end = steps_ + steps;
+  return (end + every - 1) / every * every - steps_;
+}
+
+void OuterUpdate::update() {
+  const at::NoGradGuard no_grad;
+  if (mean_) {
+    const OuterSpec& outer = spec_.outer;
+    const at::Tensor change = read().sub_(outer_);
+    mean_->replace(change, static_cast<double>(examples_));
+    at::Tensor weights = outer_.narrow(0, 0, parameters_);
+    const at::Tensor of_weights = change.narrow(0, 0, parameters_);
+    momentum_.mul_(outer.momentum).add_(of_weights);
+    if (outer.kind == "nesterov") {
+      weights.add_(of_weights, outer.learning_rate).add_(momentum_, outer.learning_rate * outer.momentum);
+    } else {
+      weights.add_(momentum_, outer.learning_rate);
+    }
+    const int64_t statistics = outer_.numel() - parameters_;
+    outer_.narrow(0, parameters_, statistics).add_(change.narrow(0, parameters_, statistics));
+  }
+  write(outer_);
+  steps_ = examples_ = 0;
+}
+
+void OuterUpdate::show_outer(bool outer) {
+  if (!is_under_way() || outer == shows_outer_) return;
+  const at::NoGradGuard no_grad;
+  shows_outer_ = outer;
+  if (outer && mean_) own_ = read();
+  write(outer ? outer_ : own_);
+  if (!outer) own_.reset();
+}
+
+at::Tensor OuterUpdate::part(const at::Tensor& flat, size_t variable) const {
+  const at::Tensor& like = variables_[variable].second;
+  return flat.narrow(0, places_[variable], like.numel()).view(like.sizes());
+}
+
+at::Tensor OuterUpdate::read() const {
+  const at::NoGradGuard no_grad;
+  at::Tensor flat = at::empty_like(outer_);
+  for (size_t i = 0; i < variables_.size(); ++i) part(flat, i).copy_(variables_[i].second);
+  return flat;
+}
+
+void OuterUpdate::write(const at::Tensor& flat) {
+  std::vector<at::Tensor> tensors;
+  for (size_t i = 0; i < variables_.size(); ++i) {
+    tensors.push_back(variables_[i].second.detach());
+    if (mean_) tensors.back().copy_(part(flat, i));
+  }
+  all_.inside().broadcast(tensors, 0);
+  all_.inside().barrier();  // nobody changes what another one still reads
+}
+
+void OuterUpdate::collect(CollectedVariables& all) const {
+  const at::NoGradGuard no_grad;
+  std::map<std::string, at::Tensor> of_model(all.model.begin(), all.model.end());
+  if (mean_) all.training = rows_of_hosts(all.training, of_model);
+  if (!is_under_way()) return;
+  std::vector<at::Tensor> outer;
+  for (size_t i = 0; i < variables_.size(); ++i) {
+    outer.push_back(of_model.at(variables_[i].first));
+    if (mean_) outer.back().copy_(part(outer_, i));
+  }
+  all_.inside().broadcast(outer, 0);
+}
+
+// What is saved besides the outer weights. `of_model`: the variables of this host.
+Variables OuterUpdate::rows_of_hosts(const Variables& training,
+                                     const std::map<std::string, at::Tensor>& of_model) const {
+  Variables differing = {{kRoundExamples, number(examples_)}}, saved = {{kRoundSteps, number(steps_)}};
+  for (const auto& [name, tensor] : training)
+    (name == kOptimizerSteps ? saved : differing).emplace_back(name, tensor);
+  for (const auto& [name, variable] : variables_) {
+    if (is_under_way()) differing.emplace_back(kOfHost + name, of_model.at(name));
+  }
+  if (mean_->lost().defined()) differing.emplace_back(kLost, mean_->lost());
+  for (const auto& [name, tensor] : differing)
+    saved.emplace_back(kHosts + name, rows_on_first(*all_.between(), tensor));
+  for (size_t i = 0; i < places_.size() && places_[i] < parameters_; ++i)
+    saved.emplace_back(kOuterMomentum + variables_[i].first, part(momentum_, i).clone());
+  return saved;
+}
+
+CollectedVariables OuterUpdate::restore(const CollectedVariables& saved) {
+  begin();
+  CollectedVariables own;
+  if (mean_) {
+    Spreading spreading(*all_.between());
+    own.model = spreading.spread(saved.model, /*has_rows=*/false);
+    require_variables(model_, own.model);
+    std::map<std::string, at::Tensor> training;
+    for (auto& [name, tensor] : spreading.spread(saved.training, /*has_rows=*/true))
+      training[name.starts_with(kHosts) ? name.substr(kHosts.size()) : name] = tensor;
+    const ProcessGroup& hosts = *all_.between();
+    const bool same = spreading.rows() == hosts.size(), is_new = hosts.rank() >= spreading.rows();
+    take_round(training, own.model, same);
+    for (auto& [name, tensor] : training) {
+      const bool of_others =
+          name.starts_with(kReplicaBuffer) ? !same : name.starts_with(kOfReplicas) && is_new;
+      if (!of_others) own.training.emplace_back(name, tensor);
+    }
+  }
+  at::Tensor steps = at::full({1}, steps_, at::kLong);
+  all_.inside().broadcast({steps}, 0);
+  steps_ = steps.item<int64_t>();
+  return own;
+}
+
+// Takes what is of a round out of `training`, and leaves the rest. `model` has the outer weights; it gets
+// those of this host.
+void OuterUpdate::take_round(std::map<std::string, at::Tensor>& training, const Variables& model,
+                             bool same_hosts) {
+  const auto take = [&](const std::string& name) {
+    const auto found = training.find(name);
+    if (found == training.end()) return at::Tensor();
+    const at::Tensor tensor = found->second;
+    training.erase(found);
+    return tensor;
+  };
+  const at::Tensor steps = take(kRoundSteps), examples = take(kRoundExamples), lost = take(kLost);
+  if (same_hosts && steps.defined()) steps_ = steps.item<int64_t>(), examples_ = examples.item<int64_t>();
+  if (same_hosts && lost.defined() && mean_->lost().defined() && lost.sizes() == mean_->lost().sizes())
+    mean_->lost().copy_(lost);
+  const std::map<std::string, at::Tensor> outer(model.begin(), model.end());
+  for (size_t i = 0; i < variables_.size(); ++i) {
+    const std::string& name = variables_[i].first;
+    at::Tensor of_outer = outer.at(name);
+    part(outer_, i).copy_(of_outer);
+    const at::Tensor momentum = take(kOuterMomentum + name), of_host = take(kOfHost + name);
+    if (momentum.defined() && places_[i] < parameters_) part(momentum_, i).copy_(momentum);
+    if (is_under_way() && of_host.defined()) of_outer.copy_(of_host);
+  }
+}
+
+}  // namespace dtrain
