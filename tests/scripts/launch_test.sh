@@ -103,7 +103,7 @@ for host in a b; do claim "ssh: and stops $host" contains "$out" "[$host] stoppe
 
 capture "${ssh[@]}" --rejoin --hosts a,killed,lost,cut,broken "$work/job.yaml" lose
 claim "rejoin: the first host's end is that of the script" test "$status" == 3
-claim "rejoin: a killed host" contains "$err" "host killed: dtrain was killed by SIGKILL; trying again in 5 s"
+claim "rejoin: a killed host" contains "$err" "host killed: ssh or dtrain was killed by SIGKILL; trying again in 5 s"
 claim "rejoin: one that lost others" contains "$err" "host lost: dtrain lost a replica or another host; trying again"
 claim "rejoin: one whose connection is lost" contains "$err" "host cut: the connection was lost"
 claim "rejoin: where dtrain was killed, not stopped" test "${out#*stopped cut}" == "$out"
