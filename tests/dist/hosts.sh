@@ -13,6 +13,8 @@ wanted=("${@:2}")
 source "$sources/tests/dist/hosts_network.sh"
 # shellcheck source=tests/dist/hosts_slurm.sh
 source "$sources/tests/dist/hosts_slurm.sh"
+# shellcheck source=tests/dist/hosts_virtual.sh
+source "$sources/tests/dist/hosts_virtual.sh"
 
 # Images of MNIST's size; float64, so that 1e-6 is about the algorithm and not about the order of sums.
 cat >"$work/job.yaml" <<'SPEC'
@@ -116,22 +118,6 @@ test_equivalence() { # test_equivalence HOSTS
   done
   claim "TF_CONFIG, $1 hosts: equals one process" same_losses "tf$1"
   (($(nproc) < 2)) || claim "TF_CONFIG, $1 hosts: counts the processes of one host" lacks "$work/tf-${hosts[0]}.out" "processes share"
-}
-
-# With virtual replicas, the bytes do not depend on where and how many they are.
-test_virtual_replicas() {
-  local options=(--set strategy.virtual_replicas=8 --set model.dtype=float32 --set train.epochs=2) hosts
-  new_job
-  start one red "$program" run "$work/job.yaml" --run-dir "$work/virtual1" "${options[@]}" --set strategy.kind=one_device
-  claim "virtual replicas, one replica: ends well" ends 0 "$last"
-  for hosts in 2 3; do
-    new_job
-    start many red "${launch_ssh[@]}" --hosts "$(IFS=, && echo "${names[*]:0:$hosts}")" "$work/job.yaml" \
-      --run-dir "$work/virtual$hosts" "${options[@]}" --set "strategy.replicas=$((2 * hosts))"
-    claim "virtual replicas, $hosts hosts: ends well" ends 0 "$last"
-    claim "virtual replicas, $hosts hosts: the same bytes" test "$(weights "virtual$hosts")" = "$(weights virtual1)"
-  done
-  claim "virtual replicas: there are weights" test -s "$(echo "$work"/virtual1/checkpoints/step-*/model.safetensors)"
 }
 
 # Processes of one host, and ranks that go round the hosts.
@@ -500,7 +486,7 @@ make_network
 on red "$program" run "$work/job.yaml" --run-dir "$work/reference" --set strategy.kind=one_device >"$work/reference.out" 2>&1
 claim "the reference runs" losses reference >/dev/null
 parts=(doctor "equivalence 2" virtual_replicas mpirun_by_hand pictures "equivalence 3" wrong_spec refusals strangers stop install pods
-  slurm servers lost_hosts)
+  slurm servers lost_hosts rejoin)
 for part in "${parts[@]}"; do
   read -r name argument <<<"$part"
   if ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $name "* ]]; then "test_$name" "$argument"; fi

@@ -17,8 +17,16 @@ if [[ $2 == unreachable ]]; then # found out once the other host can be stopped 
   exit 255
 fi
 echo "$2" >>"$WORK/hosts"
+for fd in /proc/$$/fd/[1-9]*; do # an end of another host's pipe
+  [[ $(readlink "$fd") != *.in ]] || echo "$2" >>"$WORK/inherits"
+done
 if [[ -n ${LOSES_DATA:-} ]]; then exec < <(head -c 100); fi
-FAKE_HOST=$2 exec env --default-signal=INT,TERM,HUP -u DTRAIN_JOB_TOKEN bash -c "${*:3}"
+remote=(env --default-signal=INT,TERM,HUP -u DTRAIN_JOB_TOKEN "FAKE_HOST=$2" bash -c "${*:3}")
+if [[ $2 == cut ]] && mkdir "$WORK/is-cut" 2>/dev/null; then # the connection, once dtrain runs
+  { cat <&0 & until [[ -e $WORK/waiting-cut ]]; do sleep 0.01; done; kill -KILL $!; } | "${remote[@]}"
+  exit 255
+fi
+exec "${remote[@]}"
 FAKE
 cat >"$work/bin/mpirun" <<'FAKE'
 #!/bin/bash
@@ -31,17 +39,30 @@ cat >"$work/bin/srun" <<'FAKE'
 printf '%s\n' "$@" >"$WORK/srun"
 echo "${#DTRAIN_JOB_TOKEN}"
 FAKE
-# dtrain that says what it got; "wait" as the last argument: until it is stopped.
+# dtrain that says what it got. Its last argument may be "wait": until it is stopped; or "lose": the hosts are lost as
+# their names say, except the first one, which ends when three have come back.
 cat >"$work/dtrain" <<'FAKE'
 #!/bin/bash
 echo "out $FAKE_HOST $DTRAIN_HOST_INDEX ${#DTRAIN_JOB_TOKEN} $PWD ${HANDED_ON-none} $*"
 echo "err $FAKE_HOST" >&2
 trap 'echo "stopped $FAKE_HOST"; exit 75' TERM
-if [[ ${!#} == wait ]]; then
+fate=${!#}
+if [[ $fate == lose ]] && mkdir "$WORK/begun-$FAKE_HOST" 2>/dev/null; then
+  case $FAKE_HOST in
+    a) until [[ -e $WORK/back-killed && -e $WORK/back-lost && -e $WORK/back-cut ]]; do sleep 0.05; done && exit 3 ;;
+    killed) kill -KILL $$ ;;
+    lost) exit 4 ;;
+    broken) exit 2 ;;
+    cut) fate=wait ;;
+  esac
+elif [[ $fate == lose ]]; then
+  touch "$WORK/back-$FAKE_HOST"
+fi
+if [[ $fate == wait ]]; then
   touch "$WORK/waiting-$FAKE_HOST"
   while :; do sleep 0.05; done
 fi
-[[ ${!#} != fail-"$FAKE_HOST" ]] || exit 4
+[[ $fate != fail-"$FAKE_HOST" ]] || exit 4
 FAKE
 chmod +x "$work/bin/"* "$work/dtrain"
 touch "$work/job.yaml"
@@ -79,6 +100,28 @@ wait "$launcher"
 claim "ssh: a signal ends it as one" test $? == 75
 out=$(<"$work/stop.out")
 for host in a b; do claim "ssh: and stops $host" contains "$out" "[$host] stopped $host"; done
+
+capture "${ssh[@]}" --rejoin --hosts a,killed,lost,cut,broken "$work/job.yaml" lose
+claim "rejoin: the first host's end is that of the script" test "$status" == 3
+claim "rejoin: a killed host" contains "$err" "host killed: ssh or dtrain was killed by SIGKILL; trying again in 5 s"
+claim "rejoin: one that lost others" contains "$err" "host lost: dtrain lost a replica or another host; trying again"
+claim "rejoin: one whose connection is lost" contains "$err" "host cut: the connection was lost"
+claim "rejoin: where dtrain was killed, not stopped" test "${out#*stopped cut}" == "$out"
+claim "rejoin: what another try does not mend" contains "$err" "host broken: exit code 2, which another"
+claim "rejoin: and is not tried" test ! -e "$work/back-broken"
+for host in killed lost cut; do claim "rejoin: $host keeps its number" contains "$out" "[$host] out $host "; done
+claim "rejoin: no ssh has the pipe of another host" test ! -e "$work/inherits"
+
+rm -r "$work"/begun-* "$work"/back-*
+"${ssh[@]}" --rejoin --hosts a,killed "$work/job.yaml" lose >"$work/stop.out" 2>&1 &
+launcher=$!
+until_waits() { until grep -q "trying again" "$work/stop.out" && [[ -e $work/begun-a ]]; do sleep 0.02; done; }
+claim "rejoin: a host waits for its next start" until_waits
+kill -TERM "$launcher"
+wait "$launcher"
+claim "rejoin: a signal ends this as one" test $? == 75
+claim "rejoin: and stops the first host" contains "$(<"$work/stop.out")" "[a] stopped a"
+claim "rejoin: and the other is not started again" test ! -e "$work/back-killed"
 
 rm -f "$work/hosts"
 capture "${ssh[@]}" --hosts a,b --dry-run "$work/job.yaml"
