@@ -13,9 +13,12 @@ class LocalRules : private RuleBase {
     const char* const field = "strategy.local_steps";
     if (has_problem("strategy.local_steps.every")) return;
     if (!strategy.local_steps.every) {
-      for (const char* const outer : {"kind", "learning_rate", "momentum"})
-        refuse(fmt::format("strategy.local_steps.outer.{}", outer), true,
-               "belongs to local steps; add strategy.local_steps.every, or leave it out");
+      const OuterSpec usual, &outer = strategy.local_steps.outer;
+      const std::string section = "strategy.local_steps.outer.";
+      const char* const alone = "belongs to local steps; add strategy.local_steps.every, or leave it out";
+      refuse(section + "kind", outer.kind != usual.kind, alone);
+      refuse(section + "learning_rate", outer.learning_rate != usual.learning_rate, alone);
+      refuse(section + "momentum", outer.momentum != usual.momentum, alone);
       refuse("strategy.compress", strategy.compress == "int8",
              "sums of gradients do not fit into 8 bits; use bf16, or add strategy.local_steps.every");
       return;
