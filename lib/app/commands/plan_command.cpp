@@ -179,6 +179,10 @@ void print_features(const FeaturePlan& features) {
 void print_all_reduce(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
   if (run.replicas > 1 && !run.is_asynchronous())
     print_line("bytes per all-reduce", human_bytes(job.bytes_per_all_reduce(phase)));
+  const StrategySpec& strategy = job.spec.strategy;
+  if (run.traits().spans_hosts && strategy.local_steps.every)
+    print_line("outer update", fmt::format("after every {} of each host, compress: {}",
+                                           counted(*strategy.local_steps.every, "step"), strategy.compress));
 }
 
 void print_phase(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
