@@ -185,8 +185,6 @@ Event forecast_cluster(const LoadedSpec& loaded, const JobPlan& job, const std::
     for (size_t i = 0; i < kExchangeNames.size(); ++i)
       rows.push_back(row_of(of, static_cast<Exchange>(i), plan, link));
   }
-  if (from)
-    notes.push_back("if a step's duration in this run is the median of several, stragglers cost more");
   if (job.device_of(0) != "cpu") notes.push_back("the exchange is forecast as gloo's, not as NCCL's");
   if (plans.back().global_batch > static_cast<double>(job.data.train_examples))
     notes.push_back("there are fewer examples than the most hosts would need for a step");
@@ -197,7 +195,7 @@ Event forecast_cluster(const LoadedSpec& loaded, const JobPlan& job, const std::
            {{"from", from.value_or("this host")},
             {"replicas", job.distributed_run().replicas},
             {"global_batch", of.global_batch},
-            {"step_ms", of.seconds.total() * 1e3},
+            {"step_seconds", of.seconds.total()},
             {"phases_seconds", step_times_json(of.seconds)},
             {"durations", of.durations.size()},
             {"relative_uncertainty", relative_uncertainty(of.durations)}}},
@@ -227,7 +225,8 @@ std::string forecast_table(const Event& forecast, int width) {
       "says\n\n{}\n",
       printable(forecast.at("name").get<std::string>()), show_counted(measured.at("replicas"), "replica"),
       number_in(measured, "global_batch"), forecast.at("link").get<std::string>(),
-      show_milliseconds(measured.at("step_ms")), times, printable(measured.at("from").get<std::string>()),
+      show_milliseconds(number_in(measured, "step_seconds") * 1e3), times,
+      printable(measured.at("from").get<std::string>()),
       lay_out(table, {.ends_in_text = true, .width = width}));
   if (rows.front().at("hosts") != rows.back().at("hosts")) {
     TextPlot plot{.title = "efficiency in %: s synchronous, b 16 bits, l local steps, o sharded",

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
+#include <utility>
 
 #include "core/error.h"
 #include "core/patterns.h"
@@ -28,15 +29,17 @@ double messages_seconds(double count, double bytes, const NetworkLink& link) {
   return count * std::max(wire, (link.round_trip + wire) / 2) + std::min(wire, link.round_trip);
 }
 
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
+struct Spread {
+  double mean = 0, deviation = 0;
+};
 
-double deviation_of(const std::vector<double>& values) {
-  const double mean = mean_of(values);
+Spread spread_of(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  if (count < 2) return {values.empty() ? 0 : values.front(), 0};
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
-  return values.size() < 2 ? 0 : std::sqrt(squares / static_cast<double>(values.size() - 1));
+  return {mean, std::sqrt(squares / (count - 1))};
 }
 
 double bytes_of(const ForecastJob& job) {
@@ -104,31 +107,25 @@ double all_gather_seconds(double bytes, double hosts, const NetworkLink& link) {
 }
 
 double relative_uncertainty(const std::vector<double>& durations) {
-  constexpr double kStudent = 2.262;  // 97.5 % of Student's distribution with 9 degrees of freedom
-  if (durations.size() < 10) return kMostUncertain;
-  std::vector<double> means;
-  for (size_t i = 0; i < 10; ++i) {
-    const auto at = [&](size_t tenth) {
-      return durations.begin() + std::ssize(durations) * std::ptrdiff_t(tenth) / 10;
-    };
-    means.push_back(mean_of({at(i), at(i + 1)}));
-  }
-  return std::min(kMostUncertain, kStudent * deviation_of(means) / std::sqrt(10) / mean_of(means));
+  const Spread spread = spread_of(durations);
+  if (!(spread.mean > 0) || durations.size() < 2) return kMostUncertain;
+  const double half = 1.96 * spread.deviation / std::sqrt(static_cast<double>(durations.size()));
+  return std::min(kMostUncertain, half / spread.mean);
 }
 
-double wait_for_slowest(const std::vector<double>& durations, double hosts) {
-  if (durations.empty()) return 0;
-  std::vector<double> sorted = durations;
-  std::sort(sorted.begin(), sorted.end());
-  const auto count = static_cast<double>(sorted.size());
-  double slowest = 0;
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    const auto below = static_cast<double>(i);
-    slowest += sorted[i] * (std::pow((below + 1) / count, hosts) - std::pow(below / count, hosts));
+double wait_for_slowest(std::vector<double> durations, double hosts) {
+  std::sort(durations.begin(), durations.end());
+  const auto count = static_cast<double>(durations.size());
+  const Spread spread = spread_of(durations);
+  double slowest = 0, below = 0;  // the probability that all hosts take less
+  for (size_t i = 0; i < durations.size(); ++i) {
+    const double reached = std::pow(static_cast<double>(i + 1) / count, hosts);
+    slowest += durations[i] * (reached - std::exchange(below, reached));
   }
   if (hosts > count)
-    slowest += deviation_of(sorted) * (std::sqrt(2 * std::log(hosts)) - std::sqrt(2 * std::log(count)));
-  return slowest - mean_of(sorted);
+    slowest +=
+        spread.deviation * (std::sqrt(2 * std::log(hosts)) - std::sqrt(2 * std::log(std::max(1.0, count))));
+  return std::max(0.0, slowest - spread.mean);
 }
 
 std::string Forecast::bottleneck() const {
@@ -165,7 +162,8 @@ Forecast forecast(const ForecastJob& job, Exchange exchange, const HostsPlan& pl
                            job.seconds[StepTime::kWaitForPeers]) *
                               measured;
   double wait = view == View::kFast ? 0 : wait_for_slowest(job.durations, n);
-  if (view == View::kSlow) wait = std::max(wait, deviation_of(job.durations) * std::sqrt(2 * std::log(n)));
+  if (view == View::kSlow)
+    wait = std::max(wait, spread_of(job.durations).deviation * std::sqrt(2 * std::log(n)));
   result.stragglers = wait * share / std::sqrt(every);  // over several steps, waits even out
   result.bandwidth = std::min(network, wire_seconds(result.bytes_sent, link));
   result.latency = network - result.bandwidth;

@@ -35,10 +35,10 @@ double all_reduce_seconds(double bytes, double hosts, const NetworkLink& link);
 double reduce_scatter_seconds(double bytes, double hosts, const NetworkLink& link);
 double all_gather_seconds(double bytes, double hosts, const NetworkLink& link);
 
-// Half the 95 % confidence interval of the mean, relative to it, from the means of tenths.
+// Half the 95 % confidence interval of the mean, relative to it.
 double relative_uncertainty(const std::vector<double>& durations);
 // How much longer than the mean the slowest of n steps takes.
-double wait_for_slowest(const std::vector<double>& durations, double hosts);
+double wait_for_slowest(std::vector<double> durations, double hosts);
 
 struct LayerGradients {
   double bytes = 0;
