@@ -179,8 +179,8 @@ Event forecast_cluster(const LoadedSpec& loaded, const JobPlan& job, const std::
   if (!(of.seconds.total() > 0))
     throw Error(ExitCode::kUsage, "{}: no step has times by phase{}", from ? printable(*from) : "the job",
                 from ? ", since the run has not ended; use --calibrate" : "");
-  Event rows = Event::array(),
-        notes = {"not known: what shares the network, slower hosts, evaluations, checkpoints"};
+  Event rows = Event::array();
+  Event notes = Event::array({"not known: what shares the network, slower hosts, evaluations, checkpoints"});
   for (const HostsPlan& plan : plans) {
     for (size_t i = 0; i < kExchangeNames.size(); ++i)
       rows.push_back(row_of(of, static_cast<Exchange>(i), plan, link));
