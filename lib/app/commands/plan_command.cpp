@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <iostream>
@@ -7,11 +8,13 @@
 #include "commands/compile_ahead.h"
 #include "commands/shared.h"
 #include "core/files.h"
+#include "core/terminal.h"
 #include "core/text.h"
 #include "data/dataset.h"
 #include "data/picture_dataset.h"
 #include "diagnostics/layer_speed.h"
 #include "display/rate_plot.h"
+#include "experiments/cluster_forecast.h"
 #include "experiments/first_steps.h"
 #include "job_file/print.h"
 #include "metrics/event.h"
@@ -360,6 +363,10 @@ ExitCode plan_command(const PlanOptions& options) {
     compile_ahead(job, *options.compile_for, options.json);
   } else if (options.stablehlo) {
     write_programs(job, *options.stablehlo);
+  } else if (!options.at_hosts.empty()) {
+    const Event document = forecast_cluster(loaded, job, options.at_hosts, options.link, options.from);
+    std::cout << (options.json ? event_text(document, 2) + "\n"
+                               : forecast_table(document, width_limit(STDOUT_FILENO)));
   } else if (options.plot_learning_rate) {
     plot_learning_rate(job, *options.plot_learning_rate);
   } else if (options.json) {
