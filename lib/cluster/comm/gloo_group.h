@@ -29,7 +29,7 @@ class GlooGroup : public ProcessGroup {
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                          const ReducerOptions& options,
                                                          StepClock& clock) override;
-  Traffic traffic() const override { return traffic_of(sockets_); }
+  std::vector<int> sockets() const override { return sockets_; }
 
   // Sends to each rank its part of `sent`, which has `sent_bytes` for each, and gets from each
   // `received_bytes` of `received`; parts are in the order of the ranks. Both are contiguous bytes.

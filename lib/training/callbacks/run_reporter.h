@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/traffic.h"
 #include "core/step_clock.h"
@@ -53,12 +54,15 @@ class SlowSteps {
 
 class RunReporter {
  public:
+  using Links = std::function<std::optional<std::vector<LinkSummary>>()>;
+
   // `traffic`: what this replica has sent and received so far; `accelerator`: what it computes on, whose
-  // memory and use are reported (null: the CPU); `loss_scale`: the strategy's, if it has one.
+  // memory and use are reported (null: the CPU); `loss_scale`: the strategy's, if it has one; `links`: called
+  // on every replica at the end of the run.
   RunReporter(
       const JobPlan& job, const RunPlan& run, EventSink& sink,
       std::function<Traffic()> traffic = [] { return Traffic(); }, const Accelerator* accelerator = nullptr,
-      std::shared_ptr<const LossScale> loss_scale = nullptr);
+      std::shared_ptr<const LossScale> loss_scale = nullptr, Links links = {});
 
   // Of the file with the initial weights; before on_run_start().
   void starts_from(const std::string& weights, const std::string& sha256);
@@ -108,6 +112,7 @@ class RunReporter {
   StepSpeed speed(const StepRate& timed, int64_t examples, double seconds) const;
 
   std::function<Traffic()> traffic_;
+  Links links_;
   Traffic traffic_so_far_;
   SentSteps window_sent_, epoch_sent_, run_sent_;
   std::shared_ptr<const LossScale> loss_scale_;
