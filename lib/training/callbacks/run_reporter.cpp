@@ -384,7 +384,7 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   end.speed = speed_of(rate);
   if (workers) add_workers(end, *workers);
   end.traffic = run_sent_.mean();
-  if (links_) end.links = links_();
+  end.links = run_links_;
   end.device = device_use(/*oldest=*/0);
   end.skipped_steps = rate.skipped;
   if (loss_scale_) end.skipped_updates = loss_scale_->skipped();

@@ -55,7 +55,7 @@ Dataset with_features(const ReplicaContext& context, const PhasePlan& phase, Mod
 // What the hosts of the run sent to each other until now, and how: rank 0 gets the links between all of them,
 // at most the 120 that carried the most. Of parameter_server, it gets only those of its own host. The others
 // get nullopt, and so does rank 0 on one host. `sockets`: of this process. All processes but servers call it
-// once, at the end of the run; who does not come within seconds is left out.
+// once, while all are connected; who does not come within seconds is left out.
 std::optional<std::vector<LinkSummary>> links_between_hosts(const ReplicaContext& context,
                                                             const std::vector<int>& sockets);
 

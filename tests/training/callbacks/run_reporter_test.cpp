@@ -421,6 +421,7 @@ TEST_CASE("links are asked for at the end of a run, and reported if there are an
     RunReporter reporter(
         job, job.distributed_run(), sink, [] { return Traffic(); }, nullptr, nullptr, [&] { return links; });
     reporter.on_run_start();
+    reporter.look_at_links();
     reporter.on_run_end(0, 0);
     const Event end = sink.of("run_end").at(0);
     REQUIRE(end.contains("links") == any);
