@@ -32,32 +32,6 @@ TEST_CASE("replicas on two hosts train what those on one do") {
   CHECK(std::abs(loss - here.event("run_end", "distributed").at("loss").get<double>()) < 1e-6);
 }
 
-TEST_CASE("the links between all hosts are in the metrics, by address where hosts have one name") {
-  const Job job;
-  Hosts hosts(job, 3);
-  for (const int host : {0, 1, 2})
-    hosts.start(host, Job::set({"strategy.replicas=6", std::string("network.interface=") + kHosts[host]}));
-  for (const int host : {0, 1, 2}) {
-    const Finished end = hosts.wait(host);
-    INFO(end.output << end.errors);
-    REQUIRE(end.exit_code == 0);
-  }
-  const Event end = job.event("run_end", "distributed");
-  const Event links = end.at("links");
-  INFO(event_text(links));
-  REQUIRE(links.size() == 3);
-  const std::vector<std::vector<int>> pairs = {{0, 1}, {0, 2}, {1, 2}};
-  int64_t sent_by_first = 0;
-  for (size_t i = 0; i < 3; ++i) {
-    CHECK(links[i]["hosts"] == Event{kHosts[pairs[i][0]], kHosts[pairs[i][1]]});
-    if (pairs[i][0] == 0) sent_by_first += links[i]["bytes_sent"].get<int64_t>();
-    CHECK(links[i]["bytes_sent"].get<int64_t>() + links[i]["bytes_received"].get<int64_t>() > 0);
-    CHECK(links[i]["least_round_trip_ms"] > 0);
-    CHECK(links[i]["least_round_trip_ms"] <= links[i]["round_trip_ms"]);
-  }
-  CHECK(sent_by_first >= end.at("bytes_sent").get<int64_t>() * end.at("steps").get<int64_t>());
-}
-
 TEST_CASE("hosts of the spec, told which one this is") {
   const std::string port = free_port();
   const Job job(std::string(kSmallSpec) + "hosts: [127.0.0.1, 127.0.0.2]\nnetwork: {port: " + port + "}\n");

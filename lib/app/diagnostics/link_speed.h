@@ -11,7 +11,7 @@ namespace dtrain {
 struct LinkSpeed {
   int64_t first = 0, second = 0;  // ranks
   double round_trip_us = 0;       // the least of many
-  double gb_per_second = 0;       // of data that goes there and comes back
+  double gb_per_second = 0;       // of a large message that goes there and comes back
 };
 
 // The links to measure, without their speeds: of up to 16 ranks all, of more those of a ring.
