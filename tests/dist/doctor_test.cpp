@@ -108,6 +108,36 @@ TEST_CASE("hosts are compared, and try to sum with each other") {
   CHECK(finding(findings, "same program", "127.0.0.2")->at("ok") == true);
 }
 
+TEST_CASE("a link that is slower than the others is something to do") {
+  const Job job;
+  const FakeSsh ssh(job, R"(
+if [[ $* == *doctor-host* ]]; then
+  echo '{"latency_us":1,"bus_gb_per_second":1,"links":[100,1.5,110,0.25,900,1.25]}'
+else
+  echo '{"event":"finding","host":"","check":"program","ok":true,"text":"dtrain 9","advice":"","identity":"9"}'
+fi
+)");
+  const Finished end = run_program({"doctor", "--hosts", "a,b,c"}, ssh.options);
+  CHECK(end.exit_code == 2);
+  CHECK_THAT(
+      end.output,
+      ContainsSubstring("OK     link a - b                            100 us round trip     1.500 GB/s\n") &&
+          ContainsSubstring(
+              "TO DO  link a - c                            110 us round trip     0.250 GB/s\n") &&
+          ContainsSubstring("-> its transfers take several times as long") &&
+          ContainsSubstring(
+              "TO DO  link b - c                            900 us round trip     1.250 GB/s\n") &&
+          ContainsSubstring("-> its round trips take several times as long") &&
+          ContainsSubstring("2 to do\n"));
+  const Finished json = run_program({"doctor", "--json", "--hosts", "a,b,c"}, ssh.options);
+  const auto findings = findings_of(json.output);
+  REQUIRE(finding(findings, "link a - c") != nullptr);
+  CHECK(finding(findings, "link a - c")->at("round_trip_us") == 110);
+  CHECK(finding(findings, "link a - c")->at("gb_per_second") == 0.25);
+  // As many numbers as no two hosts can have.
+  CHECK_THAT(run_program({"doctor", "--hosts", "a,b"}, ssh.options).output, !ContainsSubstring("link"));
+}
+
 TEST_CASE("a host that differs is named") {
   const Job job;
   const FakeSsh ssh(job, R"(

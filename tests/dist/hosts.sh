@@ -44,7 +44,7 @@ same_losses() { # same_losses RUN: as the reference, within 1e-6
 weights() { cat "$work/$1"/checkpoints/step-*/model.safetensors 2>/dev/null | sha256sum; }
 # sends_like_a_ring RUN HOSTS: 2 (n - 1) / n times the 50,890 gradients of 8 bytes, whatever the replicas of a host
 sends_like_a_ring() {
-  grep '"event":"run_end"' "$work/$1/metrics.jsonl" | grep -o '"bytes_sent":[0-9]*' | cut -d: -f2 |
+  grep '"event":"run_end"' "$work/$1/metrics.jsonl" | sed 's/"links".*//' | grep -o '"bytes_sent":[0-9]*' | cut -d: -f2 |
     awk -v n="$2" '{ found = 1; r = $1 / (2 * (n - 1) / n * 50890 * 8); if (r < 0.99 || r > 1.05) { print "  ratio", r; bad = 1 } }
       END { exit bad || !found }'
 }
@@ -94,6 +94,10 @@ test_equivalence() { # test_equivalence HOSTS
   start ssh red "${launch_ssh[@]}" --hosts "$list" "$work/job.yaml" --run-dir "$work/ssh$1" "${options[@]}"
   claim "ssh, $1 hosts: ends well" ends 0 "$last"
   claim "ssh, $1 hosts: equals one process" same_losses "ssh$1"
+  for ((index = 1; index < $1; ++index)); do
+    claim "ssh, $1 hosts: the metrics have links" grep -q "\"hosts\":\[\"${hosts[index - 1]}\",\"${hosts[index]}\"\]" \
+      "$work/ssh$1/metrics.jsonl"
+  done
   claim "ssh, $1 hosts: a host sends once what a ring has to" sends_like_a_ring "ssh$1" "$1"
   claim "ssh, $1 hosts: lines name the host" contains "$work/ssh.out" "[green] dtrain: host green, number 2 of $1"
 
@@ -466,7 +470,18 @@ test_doctor() {
   for line in "red: ssh" "green: ssh" "green: same program" "red: all-reduce between hosts"; do
     claim "doctor: says OK of $line" grep -q "^OK  *$line " "$work/doctor.out"
   done
+  claim "doctor: measures the link" grep -q '^OK  *link red - green .*us round trip.*GB/s' "$work/doctor.out"
   claim "doctor: measures" grep -q 'GB/s bus bandwidth' "$work/doctor.out"
+
+  # The third host sends slowly.
+  if on blue tc qdisc add dev eth0 root tbf rate 100mbit burst 32kb latency 400ms 2>/dev/null; then
+    start doctor red "$program" doctor --hosts red,green,blue --ssh-config "$work/ssh_config"
+    claim "doctor: slow links are something to do" ends 2 "$last"
+    claim "doctor: a fast link is well" grep -q '^OK  *link red - green ' "$work/doctor.out"
+    claim "doctor: a slow link is named" grep -q '^TO DO  *link red - blue ' "$work/doctor.out"
+    claim "doctor: and the other" grep -q '^TO DO  *link green - blue ' "$work/doctor.out"
+    on blue tc qdisc del dev eth0 root
+  fi
 
   # A program that differs, and nobody at the third host's address.
   cp "$program" "$work/other-dtrain" && printf 'x' >>"$work/other-dtrain"

@@ -188,10 +188,12 @@ void all_reduce_here(const std::string& program, const OnFinding& on_finding) {
 }  // namespace
 
 Event to_event(const Finding& finding) {
-  return Event{{"event", "finding"},          {"host", finding.host},
-               {"check", finding.check},      {"ok", finding.ok},
-               {"text", finding.text},        {"advice", finding.ok ? "" : finding.advice},
-               {"identity", finding.identity}};
+  Event event = {{"event", "finding"},          {"host", finding.host},
+                 {"check", finding.check},      {"ok", finding.ok},
+                 {"text", finding.text},        {"advice", finding.ok ? "" : finding.advice},
+                 {"identity", finding.identity}};
+  if (finding.numbers.is_object()) event.update(finding.numbers);
+  return event;
 }
 
 std::optional<Finding> finding_from(const std::string& line) {

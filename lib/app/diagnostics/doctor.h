@@ -21,6 +21,7 @@ struct Finding {
   std::string text;      // what was found
   std::string advice;    // what to do, if not ok
   std::string identity;  // if not empty: has to be the same on all hosts
+  Event numbers = {};    // an object of what was measured, if anything was
 };
 
 using OnFinding = std::function<void(const Finding&)>;
@@ -40,11 +41,12 @@ struct DoctorOptions {
 void examine_this_host(const DoctorOptions& options, const OnFinding& on_finding);
 
 // Checks every host in options.hosts: whether ssh reaches it, its own findings, whether it is the same as the
-// first host, and the all-reduce between all hosts. Throws Error if ssh is not installed.
+// first host, the all-reduce between all hosts, and the link between each two. Throws Error if ssh is not
+// installed.
 void examine_hosts(const DoctorOptions& options, const OnFinding& on_finding);
 
-// Runs one host's part of that all-reduce, which examine_hosts() starts. The hosts meet as the replicas of a
-// job do. Rank 0 returns what it measured. Throws Error as those do.
+// Runs one host's part of these measurements, which examine_hosts() starts. The hosts meet as the replicas of
+// a job do. Rank 0 returns what it measured. Throws Error as those do.
 std::optional<Event> take_part_in_examination(Identity identity, const MeetingOptions& meeting);
 
 }  // namespace dtrain

@@ -26,6 +26,7 @@
 #include "core/signals.h"
 #include "core/text.h"
 #include "diagnostics/doctor.h"
+#include "diagnostics/link_speed.h"
 #include "metrics/statistics.h"
 #include "rendezvous/crypto.h"
 
@@ -127,6 +128,7 @@ class RemoteCommand {
 constexpr double kExaminationSeconds = 60;
 constexpr double kMeetingSeconds = 15;
 constexpr double kBenchSeconds = 60;
+constexpr double kLinkSeconds = 2;
 constexpr int kWarmUpRounds = 3;
 constexpr int64_t kSmall = 2;        // elements; measures the latency
 constexpr int64_t kLarge = 1 << 20;  // elements of four bytes; measures the bandwidth
@@ -188,7 +190,36 @@ void compare(const std::vector<Finding>& first, const std::vector<Finding>& othe
   }
 }
 
-void all_reduce_between(const DoctorOptions& options, const OnFinding& on_finding) {
+// `numbers`: two for each link, as the first host sends them. Links that are slower than the others are
+// something to fix.
+void report_links(const Event& numbers, const std::vector<std::string>& hosts, const OnFinding& on_finding) {
+  constexpr double kLeastMoreUs = 200;
+  std::vector<LinkSpeed> links = links_among(std::ssize(hosts));
+  if (!numbers.is_array() || numbers.size() != 2 * links.size()) return;
+  std::vector<double> round_trips, transfers;  // microseconds; of a kilobyte
+  for (size_t i = 0; i < links.size(); ++i) {
+    links[i].round_trip_us = as_number(numbers[2 * i]).value_or(0);
+    links[i].gb_per_second = as_number(numbers[2 * i + 1]).value_or(0);
+    round_trips.push_back(links[i].round_trip_us);
+    transfers.push_back(1 / std::max(links[i].gb_per_second, 1e-9));
+  }
+  for (size_t i = 0; i < links.size(); ++i) {
+    const auto& [first, second, round_trip_us, gb_per_second] = links[i];
+    const bool late = stands_out(round_trips, i, kLeastMoreUs);
+    on_finding(
+        {"",
+         fmt::format("link {} - {}", hosts[static_cast<size_t>(first)], hosts[static_cast<size_t>(second)]),
+         !late && !stands_out(transfers, i, 0),
+         fmt::format("{:>8.0f} us round trip {:>9.3f} GB/s", round_trip_us, gb_per_second),
+         fmt::format(
+             "its {} take several times as long as those of the median link: see its cables, switches "
+             "and route, and what else uses them",
+             late ? "round trips" : "transfers"),
+         "", Event{{"round_trip_us", round_trip_us}, {"gb_per_second", gb_per_second}}});
+  }
+}
+
+void measure_between(const DoctorOptions& options, const OnFinding& on_finding) {
   const std::string token = hexadecimal(random_bytes(kSha256Bytes));
   std::vector<std::unique_ptr<RemoteCommand>> commands;
   for (size_t index = 0; index < options.hosts.size(); ++index) {
@@ -198,11 +229,14 @@ void all_reduce_between(const DoctorOptions& options, const OnFinding& on_findin
     commands.push_back(std::make_unique<RemoteCommand>(options.hosts[index], arguments,
                                                        options.ssh_configuration, token + "\n"));
   }
+  const double seconds =
+      kBenchSeconds + kLinkSeconds * static_cast<double>(links_among(std::ssize(commands)).size());
+  Event measured;
   for (size_t index = 0; index < commands.size(); ++index) {
-    const RemoteCommand::Result result = commands[index]->finish(kBenchSeconds);
+    const RemoteCommand::Result result = commands[index]->finish(seconds);
     Finding finding{
         options.hosts[index], "all-reduce between hosts", result.exit_code == 0, "takes part", "", ""};
-    const Event measured = Event::parse(result.output, nullptr, /*allow_exceptions=*/false);
+    if (index == 0) measured = Event::parse(result.output, nullptr, /*allow_exceptions=*/false);
     if (index == 0 && measured.is_object())
       finding.text =
           fmt::format("{:.0f} us for {} bytes; {:.3f} GB/s bus bandwidth for {}",
@@ -217,6 +251,7 @@ void all_reduce_between(const DoctorOptions& options, const OnFinding& on_findin
     }
     on_finding(finding);
   }
+  if (measured.contains("links")) report_links(measured["links"], options.hosts, on_finding);
 }
 
 // The median of the times on rank 0, in seconds.
@@ -250,7 +285,7 @@ void examine_hosts(const DoctorOptions& options, const OnFinding& on_finding) {
     findings.push_back(examine_host(options.hosts[index], options, *commands[index], on_finding));
   if (std::any_of(findings.begin(), findings.end(), [](const auto& one) { return one.empty(); })) return;
   for (size_t index = 1; index < findings.size(); ++index) compare(findings[0], findings[index], on_finding);
-  all_reduce_between(options, on_finding);
+  measure_between(options, on_finding);
 }
 
 std::optional<Event> take_part_in_examination(Identity identity, const MeetingOptions& meeting) {
@@ -265,12 +300,17 @@ std::optional<Event> take_part_in_examination(Identity identity, const MeetingOp
                                      {.address = identity.own_address, .members = identity.members});
   const double latency = measure(*group, kSmall, 50);
   const double large = measure(*group, kLarge, 10);
-  group->barrier();
+  Event links = Event::array();
+  for (const LinkSpeed& link : measure_links(*group)) {
+    links.push_back(link.round_trip_us);
+    links.push_back(link.gb_per_second);
+  }
   if (identity.rank != 0) return std::nullopt;
   const double n = identity.world_size;
   return Event{{"event", "all_reduce_between_hosts"},
                {"latency_us", latency * 1e6},
-               {"bus_gb_per_second", 4 * kLarge / large / 1e9 * 2 * (n - 1) / n}};
+               {"bus_gb_per_second", 4 * kLarge / large / 1e9 * 2 * (n - 1) / n},
+               {"links", links}};
 }
 
 }  // namespace dtrain

@@ -29,7 +29,7 @@ class GlooGroup : public ProcessGroup {
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                          const ReducerOptions& options,
                                                          StepClock& clock) override;
-  Traffic traffic() const override { return traffic_of(sockets_); }
+  std::vector<int> sockets() const override { return sockets_; }
 
   void exchange(const at::Tensor& sent, const std::vector<int64_t>& sent_bytes, at::Tensor received,
                 const std::vector<int64_t>& received_bytes) override;

@@ -71,7 +71,7 @@ class HierarchicalGroup : public ProcessGroup {
                                    options, [this] { notify_wait(); });
   }
 
-  Traffic traffic() const override { return between_ ? between_->traffic() : Traffic(); }
+  std::vector<int> sockets() const override { return between_ ? between_->sockets() : std::vector<int>(); }
 
  private:
   int local_size_;

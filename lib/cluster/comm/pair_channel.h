@@ -8,9 +8,9 @@
 #include <mutex>
 #include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <vector>
 
 #include "comm/process_group.h"
-#include "comm/traffic.h"
 #include "store/store.h"
 
 namespace dtrain {
@@ -37,7 +37,7 @@ class PairChannel {
   void interrupt();
 
   const std::string& peer() const { return peer_; }
-  Traffic traffic() const { return traffic_of(sockets_); }  // so far
+  const std::vector<int>& sockets() const { return sockets_; }
 
  private:
   c10::intrusive_ptr<c10d::Work> start_receiving(at::Tensor& tensor);

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "comm/gradient_reducer.h"
-#include "comm/traffic.h"
 #include "core/step_clock.h"
 #include "device/accelerator.h"
 
@@ -82,9 +81,9 @@ class ProcessGroup {
                                                                  const ReducerOptions& options,
                                                                  StepClock& clock);
 
-  // The bytes that this rank has sent and received through sockets so far. In a host with several ranks, only
-  // the rank that communicates for the host has any.
-  virtual Traffic traffic() const { return {}; }
+  // This rank's connections to others, for comm/traffic.h. In a host with several ranks, only the rank that
+  // communicates for the host has any.
+  virtual std::vector<int> sockets() const { return {}; }
 
   // Sets a callback for when this rank is about to wait for others (the status board shows it).
   void set_on_wait(std::function<void()> on_wait) { on_wait_ = std::move(on_wait); }

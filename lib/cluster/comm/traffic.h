@@ -1,7 +1,9 @@
-// The bytes sent and received through sockets, as the kernel counts them.
+// What the kernel knows of connections: the bytes sent and received, and how the way to the other end does.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace dtrain {
@@ -19,5 +21,19 @@ struct Traffic {
 // The total traffic of these connected TCP sockets so far. Closed sockets count as zero, and so do all
 // sockets on kernels that do not count (before Linux 4.19).
 Traffic traffic_of(const std::vector<int>& sockets);
+
+// The connections to one host. Together, several have the sums of their bytes and the largest of the others.
+struct HostLink {
+  Traffic bytes;
+  int64_t retransmitted = 0;       // bytes
+  double round_trip_us = 0;        // lately, smoothed; waiting in queues counts
+  double least_round_trip_us = 0;  // of the last minutes
+  double bytes_per_second = 0;     // at which data arrived lately, which may be no more than was sent
+
+  HostLink& operator+=(const HostLink& other);
+};
+
+// By the address of the other end. What traffic_of() counts as zero is left out.
+std::map<std::string, HostLink> links_of(const std::vector<int>& sockets);
 
 }  // namespace dtrain

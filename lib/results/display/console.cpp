@@ -248,6 +248,8 @@ void Console::on_run_end(const RunEndEvent& event) {
     text += fmt::format("  {} sent and {} received in a step\n", human_bytes(*event.traffic.bytes_sent),
                         human_bytes(event.traffic.bytes_received.value_or(0)));
   }
+  for (const std::string& line : link_lines(event.links.value_or(std::vector<LinkSummary>())))
+    text += in_lines("  " + line) + "\n";
   text += evaluation_lines(event);
   if (event.restart_cost.restarts) {
     text += fmt::format("  {}, {} lost\n", show_counted(event.restart_cost.restarts, "restart"),

@@ -95,7 +95,7 @@ std::string events_markdown() {
          head_and_texts_of<RunStartEvent, StepEvent, EpochEvent, PhaseEvent, EvalEvent, CheckpointEvent,
                            MachineEvent, WarningEvent, MessageEvent, RestartEvent, WorkerLostEvent,
                            InspectEvent, InspectedReplica, RunEndEvent, ValidationSummary, StalenessSummary,
-                           WorkerSummary, ComparisonEvent, ComparedRun>() +
+                           WorkerSummary, LinkSummary, ComparisonEvent, ComparedRun>() +
          text_of<ProgressEvent>() + text_of<OverheadEvent>() + kEventsEnd;
 }
 

@@ -261,6 +261,7 @@ const EventTable<RunEndEvent> RunEndEvent::table = {
      {FIELD(staleness), "updates", "see below", "with `parameter_server`"},
      {FIELD(workers), "", "one object for each worker, in order, see below", "with `parameter_server`"},
      {PART(traffic), "", ""},
+     {FIELD(links), "", "one object for each two hosts, see below", "on several hosts"},
      {PART(device), "", ""},
      {FIELD(skipped_steps), "steps",
       "the number of first steps that `examples_per_second` and `step_ms` do not count"},
@@ -302,6 +303,18 @@ const EventTable<WorkerSummary> WorkerSummary::table = {
       "when true"},
      {FIELD(lost), "", "whether it was lost and did not come back", "when true"},
      {FIELD(returns), "", "the number of times that the worker was lost and came back", "when it did"}}};
+
+const EventTable<LinkSummary> LinkSummary::table = {
+    "",
+    "Each of the `links` of `run_end`, the connections between two hosts since they last met "
+    "([how they are counted](#formulas))",
+    {{FIELD(hosts), "", "their names, or their addresses if names are missing or the same"},
+     {FIELD(bytes_sent), "bytes", "by the first host to the second"},
+     {FIELD(bytes_received), "bytes", "likewise in the other direction"},
+     {FIELD(retransmitted_bytes), "bytes", "sent again, by both"},
+     {FIELD(round_trip_ms), "ms", "lately, including waiting in queues"},
+     {FIELD(least_round_trip_ms), "ms", "the least of the last minutes"},
+     {FIELD(bytes_per_second), "bytes/s", "at which data arrived lately, in the faster direction"}}};
 
 const EventTable<ComparisonEvent> ComparisonEvent::table = {
     "comparison",

@@ -18,7 +18,7 @@ using EventMember =
                  std::optional<std::vector<std::string>> T::*, std::optional<NamedCounts> T::*,
                  std::optional<StepTimes> T::*, std::optional<StalenessSummary> T::*,
                  std::optional<ValidationSummary> T::*, std::optional<ComparedRun> T::*,
-                 std::optional<std::vector<WorkerSummary>> T::*,
+                 std::optional<std::vector<WorkerSummary>> T::*, std::optional<std::vector<LinkSummary>> T::*,
                  std::optional<std::vector<InspectedReplica>> T::*, MetricValues T::*, StepSpeed T::*,
                  StepTraffic T::*, DeviceUse T::*, RestartCost T::*>;
 

@@ -215,6 +215,13 @@ struct WorkerSummary {
   static const EventTable<WorkerSummary> table;
 };
 
+struct LinkSummary {
+  std::optional<std::vector<std::string>> hosts;
+  std::optional<int64_t> bytes_sent, bytes_received, retransmitted_bytes;
+  std::optional<double> round_trip_ms, least_round_trip_ms, bytes_per_second;
+  static const EventTable<LinkSummary> table;
+};
+
 // The last evaluation of the validation part.
 struct ValidationSummary {
   MetricValues metrics;
@@ -233,6 +240,7 @@ struct RunEndEvent : EventHead {
   std::optional<StalenessSummary> staleness;
   std::optional<std::vector<WorkerSummary>> workers;
   StepTraffic traffic;
+  std::optional<std::vector<LinkSummary>> links;
   DeviceUse device;
   std::optional<int64_t> skipped_steps, skipped_updates;
   std::optional<StepTimes> phases_ms;

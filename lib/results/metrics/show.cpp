@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/text.h"
+#include "metrics/statistics.h"
 
 namespace dtrain {
 namespace {
@@ -51,6 +53,29 @@ std::string show_restarts(const RestartCost& cost) {
 
 std::string show_duration(std::optional<double> seconds) {
   return seconds ? human_duration(*seconds) : kMissing;
+}
+
+std::vector<std::string> link_lines(const std::vector<LinkSummary>& links) {
+  constexpr double kLeastMs = 0.2;
+  constexpr double kLeastShare = 0.001;
+  std::vector<double> least, shares;
+  for (const LinkSummary& link : links) {
+    const int64_t bytes = link.bytes_sent.value_or(0) + link.bytes_received.value_or(0);
+    least.push_back(link.least_round_trip_ms.value_or(0));
+    shares.push_back(static_cast<double>(link.retransmitted_bytes.value_or(0)) /
+                     static_cast<double>(std::max<int64_t>(bytes, 1)));
+  }
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < links.size(); ++i) {
+    const bool out = stands_out(least, i, kLeastMs) || stands_out(shares, i, kLeastShare);
+    if (!out && links.size() > 1) continue;
+    const LinkSummary& link = links[i];
+    lines.push_back(fmt::format("link {}{}: {} ms round trip, at least {} ms; {:.2g} % sent again",
+                                printable(join(link.hosts.value_or(std::vector<std::string>()), " - ")),
+                                out ? " stands out" : "", show_milliseconds(link.round_trip_ms),
+                                show_milliseconds(link.least_round_trip_ms), 100 * shares[i]));
+  }
+  return lines;
 }
 
 }  // namespace dtrain

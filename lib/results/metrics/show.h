@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "metrics/events.h"
 
@@ -18,5 +19,9 @@ std::string show_milliseconds(std::optional<double> value);                     
 std::string show_seconds(std::optional<double> seconds);                          // 0.892 s, 1 min 15 s
 std::string show_restarts(const RestartCost& cost);                               // 2 (3.500 s)
 std::string show_duration(std::optional<double> seconds);                         // 0.9 s, 1 min 15 s
+
+// A line for each link that stands out among three or more by its least round trip or by what was sent again.
+// Of a single link, its numbers.
+std::vector<std::string> link_lines(const std::vector<LinkSummary>& links);
 
 }  // namespace dtrain

@@ -33,6 +33,16 @@ std::optional<double> median(std::vector<double> values) {
   return *std::max_element(values.begin(), middle) / 2 + *middle / 2;
 }
 
+bool stands_out(const std::vector<double>& values, size_t which, double least) {
+  constexpr double kFactor = 3;
+  if (values.size() < 3) return false;
+  std::vector<double> others = values;
+  others.erase(others.begin() + static_cast<ptrdiff_t>(which));
+  const auto middle = others.begin() + static_cast<ptrdiff_t>((others.size() - 1) / 2);
+  std::nth_element(others.begin(), middle, others.end());
+  return values[which] > kFactor * *middle && values[which] > *middle + least;
+}
+
 void SampledSteps::add(double seconds, int64_t examples) {
   if (count_++ % stride_ != 0) return;
   if (steps_.size() == kRoom) {

@@ -12,6 +12,10 @@ namespace dtrain {
 // The middle value, or the mean of the two middle ones; nullopt if there are no values, NaN if one is NaN.
 std::optional<double> median(std::vector<double> values);
 
+// Whether a value is more than three times the median of the others (of an even number, the lower of the two
+// in the middle), and also larger by more than `least`. False if there are fewer than three values.
+bool stands_out(const std::vector<double>& values, size_t which, double least);
+
 // How much more time the steps of one take than those of a reference, as a fraction of the reference's.
 struct RelativeCost {
   double value = 0;        // median / median - 1

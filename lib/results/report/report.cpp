@@ -241,6 +241,25 @@ std::string phases_table(const std::vector<NamedCourse>& courses) {
   return rows.size() == 1 ? "" : page_heading("Phases of the training") + page_table(rows);
 }
 
+// What the hosts of each run sent to each other, and how; empty if no run had several.
+std::string links_table(const std::vector<NamedCourse>& courses) {
+  TableRows rows = {
+      {"", "Link", "Sent", "Received", "Sent again", "Round trip, ms", "The least", "Per second"}};
+  std::string notes;
+  for (const NamedCourse& of : courses) {
+    const auto links = of.course->end.links.value_or(std::vector<LinkSummary>());
+    for (const LinkSummary& link : links)
+      rows.push_back({of.name, show_text(join(link.hosts.value_or(std::vector<std::string>()), " - ")),
+                      bytes_text(link.bytes_sent), bytes_text(link.bytes_received),
+                      bytes_text(link.retransmitted_bytes), show_milliseconds(link.round_trip_ms),
+                      show_milliseconds(link.least_round_trip_ms), bytes_text(link.bytes_per_second)});
+    if (links.size() == 1) continue;
+    for (const std::string& line : link_lines(links))
+      notes += fmt::format("<p class=\"note\">{}</p>\n", markup_text(of.name + ": " + line, kLongText));
+  }
+  return rows.size() == 1 ? "" : page_heading("Links between hosts") + page_table(rows) + notes;
+}
+
 std::string several(const std::vector<RunHistory>& runs) {
   std::vector<FinishedRun> finished;
   for (const RunHistory& run : runs) finished.push_back(run.finished);
@@ -316,6 +335,7 @@ std::string report_page(const std::vector<RunHistory>& runs, const std::vector<M
   if (const std::string figures = phase_figures(courses); !figures.empty())
     html += "<div class=\"charts above\">\n" + figures + "</div>\n";
   if (alone) add_charts("The machine", "", machine_charts(runs.front().machine));
+  html += links_table(courses);
   html += layers_of(models);
   if (!courses.empty()) html += page_heading("Environment") + environment_of(courses);
   html += page_heading(alone ? "Spec" : "Specs");

@@ -96,12 +96,13 @@ StepTraffic SentSteps::mean() const {
 
 RunReporter::RunReporter(const JobPlan& job, const RunPlan& run, EventSink& sink,
                          std::function<Traffic()> traffic, const Accelerator* accelerator,
-                         std::shared_ptr<const LossScale> loss_scale)
+                         std::shared_ptr<const LossScale> loss_scale, Links links)
     : job_(job),
       run_(run),
       sink_(sink),
       accelerator_(accelerator),
       traffic_(std::move(traffic)),
+      links_(std::move(links)),
       loss_scale_(std::move(loss_scale)),
       run_timer_(job.spec.metrics.skip_steps) {}
 
@@ -383,6 +384,7 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   end.speed = speed_of(rate);
   if (workers) add_workers(end, *workers);
   end.traffic = run_sent_.mean();
+  end.links = run_links_;
   end.device = device_use(/*oldest=*/0);
   end.skipped_steps = rate.skipped;
   if (loss_scale_) end.skipped_updates = loss_scale_->skipped();

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "comm/traffic.h"
 #include "core/step_clock.h"
@@ -53,12 +54,15 @@ class SlowSteps {
 
 class RunReporter {
  public:
+  using Links = std::function<std::optional<std::vector<LinkSummary>>()>;
+
   // `traffic`: what this replica has sent and received so far; `accelerator`: what it computes on, whose
-  // memory and use are reported (null: the CPU); `loss_scale`: the strategy's, if it has one.
+  // memory and use are reported (null: the CPU); `loss_scale`: the strategy's, if it has one; `links`: for
+  // look_at_links().
   RunReporter(
       const JobPlan& job, const RunPlan& run, EventSink& sink,
       std::function<Traffic()> traffic = [] { return Traffic(); }, const Accelerator* accelerator = nullptr,
-      std::shared_ptr<const LossScale> loss_scale = nullptr);
+      std::shared_ptr<const LossScale> loss_scale = nullptr, Links links = {});
 
   // Of the file with the initial weights; before on_run_start().
   void starts_from(const std::string& weights, const std::string& sha256);
@@ -91,6 +95,10 @@ class RunReporter {
   void on_best(const std::map<std::string, double>& metrics);
   // The evaluation of the test examples at the end, where those before were of the validation part.
   void on_final_test(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
+  // Nothing is left to exchange, but all replicas are still connected. Collective.
+  void look_at_links() {
+    if (links_) run_links_ = links_();
+  }
   // `workers`: what each worker did, if replicas train asynchronously.
   void on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers = std::nullopt);
 
@@ -108,6 +116,8 @@ class RunReporter {
   StepSpeed speed(const StepRate& timed, int64_t examples, double seconds) const;
 
   std::function<Traffic()> traffic_;
+  Links links_;
+  std::optional<std::vector<LinkSummary>> run_links_;
   Traffic traffic_so_far_;
   SentSteps window_sent_, epoch_sent_, run_sent_;
   std::shared_ptr<const LossScale> loss_scale_;

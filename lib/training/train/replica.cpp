@@ -118,15 +118,12 @@ Connections connect(const ReplicaContext& context, ReplicaGroups& groups, Activi
   return connections;
 }
 
-// To be asked as long as the strategy lives that gets them.
-std::function<Traffic()> traffic_of(const Connections& connections) {
-  std::vector<const PairChannel*> channels;
-  for (const auto& channel : connections.servers.channels) channels.push_back(channel.get());
-  return [group = connections.group.get(), channels] {
-    Traffic all = group->traffic();
-    for (const PairChannel* channel : channels) all += channel->traffic();
-    return all;
-  };
+// To be asked about as long as the strategy lives that gets them.
+std::vector<int> sockets_of(const Connections& connections) {
+  std::vector<int> sockets = connections.group->sockets();
+  for (const auto& channel : connections.servers.channels)
+    sockets.insert(sockets.end(), channel->sockets().begin(), channel->sockets().end());
+  return sockets;
 }
 
 // This replica's examples in a phase, or what the frozen layers make of them.
@@ -158,7 +155,7 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   const auto clock = std::make_shared<StepClock>();
   std::optional<Resumption> from;
   if (files.resumes && run.traits().resumes) from = resume_from(files.checkpoint, store, leads, "resume");
-  const auto traffic = traffic_of(connections);
+  const std::vector<int> sockets = sockets_of(connections);
   StrategyParts parts = strategy_parts(job, training_of(job, run, *dataset.train),
                                        std::move(connections.group), clock, accelerator);
   parts.servers = std::move(connections.servers);
@@ -178,7 +175,9 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   parts.servers.phase = static_cast<int32_t>(first_phase.index);
   if (run.one_process) parts.programs = program_parts(job, run, first_phase);
   const std::shared_ptr<Model> model = parts.model;
-  RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
+  RunReporter reporter(
+      job, run, callbacks, [&] { return traffic_of(sockets); }, accelerator.get(), loss_scale,
+      [&] { return links_between_hosts(context, sockets); });
   if (weights) reporter.starts_from(weights->file, weights->sha256);
   const auto strategy = strategy_of(context, groups, reporter, callbacks, std::move(parts));
   // The heap keeps what is freed (core/own_process.h), which pays from step to step; what building the

@@ -3,14 +3,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "comm/process_group.h"
 #include "data/dataset.h"
 #include "device/accelerator.h"
 #include "initial_state/resume.h"
 #include "launch/identity.h"
-#include "metrics/event.h"
+#include "metrics/events.h"
 #include "models/model.h"
 #include "plan/job_plan.h"
 #include "plan/phases.h"
@@ -49,6 +51,13 @@ void serve_parameters(const ReplicaContext& context, int64_t server);
 // them. Throws Error(kPeerLost) when one of them is gone.
 Dataset with_features(const ReplicaContext& context, const PhasePlan& phase, Model& model,
                       const Dataset& dataset);
+
+// What the hosts of the run sent to each other until now, and how: rank 0 gets the links between all of them,
+// at most the 120 that carried the most. Of parameter_server, it gets only those of its own host. The others
+// get nullopt, and so does rank 0 on one host. `sockets`: of this process. All processes but servers call it
+// once, while all are connected; who does not come within seconds is left out.
+std::optional<std::vector<LinkSummary>> links_between_hosts(const ReplicaContext& context,
+                                                            const std::vector<int>& sockets);
 
 // Where this process stands among the hosts, and where its sockets are bound.
 GroupNetwork network_of(const Identity& identity);

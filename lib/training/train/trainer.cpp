@@ -52,6 +52,7 @@ void Trainer::run(const Resumption* from) {
   if (run_.total_steps == 0) keep_initial_weights();
   if (restores_best()) restore_best();
   if (shares().final_test != nullptr) test(epoch);
+  reporter_.look_at_links();
   strategy_.finish();
   checkpoints_.finish();  // however long the disk takes, nobody waits for it
   activity_.doing(Activity::kFinished);

@@ -33,9 +33,24 @@ TEST_CASE("the kernel counts what went over sockets") {
   CHECK(traffic_of({client.get()}).received == 0);
   CHECK(traffic_of({server.get()}).received == 100'000);
   CHECK(traffic_of({client.get(), server.get()}).sent == 100'000);
+
+  const Listening elsewhere = listen_at("127.0.0.2", 0);
+  const Descriptor other = connect_to("127.0.0.2", elsewhere.port, 5, why);
+  const auto links = links_of({client.get(), server.get(), other.get(), -1});
+  REQUIRE(links.size() == 2);
+  const HostLink& link = links.at("127.0.0.1");
+  CHECK(link.bytes.sent == 100'000);
+  CHECK(link.bytes.received == 100'000);
+  CHECK(link.least_round_trip_us > 0);
+  CHECK(link.least_round_trip_us <= link.round_trip_us);
+  CHECK(link.round_trip_us < 1e6);
+  CHECK(link.bytes_per_second > 0);
+  CHECK(links.at("127.0.0.2").bytes.sent == 0);
+
   const int closed = client.get();
   client.reset();
   CHECK(traffic_of({closed, -1}).sent == 0);
+  CHECK(links_of({closed, -1}).empty());
 }
 
 }  // namespace

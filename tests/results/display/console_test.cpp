@@ -110,6 +110,28 @@ TEST_CASE("workers that train on their own are told about, and lost ones at once
                        ContainsSubstring("  worker 1: 1 update at 0.0 a second, a straggler, lost\n"));
 }
 
+Event link_of(const char* first, const char* second, double least_ms, int64_t retransmitted = 0) {
+  return {{"hosts", {first, second}},      {"bytes_sent", 500'000},
+          {"bytes_received", 500'000},     {"retransmitted_bytes", retransmitted},
+          {"round_trip_ms", 2 * least_ms}, {"least_round_trip_ms", least_ms}};
+}
+
+TEST_CASE("of the links between hosts those are told about that stand out, and the only one") {
+  std::vector<Event> events = one_run();
+  const auto lines_with = [&](std::vector<Event> links) {
+    events.back()["links"] = links;
+    return shown(ConsoleOptions(), events);
+  };
+  CHECK_THAT(lines_with({link_of("a", "b", 0.1, 20)}),
+             ContainsSubstring("  link a - b: 0.200 ms round trip, at least 0.100 ms; 0.002 % sent again\n"));
+  CHECK_THAT(lines_with({link_of("a", "b", 0.1), link_of("a", "c", 0.15), link_of("b", "c", 0.29, 900)}),
+             !ContainsSubstring("link"));
+  CHECK_THAT(
+      lines_with({link_of("a", "b", 0.1, 1), link_of("a", "c", 40), link_of("b", "c", 0.1, 20'000)}),
+      !ContainsSubstring("a - b") && ContainsSubstring("  link a - c stands out: 80.000 ms round trip") &&
+          ContainsSubstring("  link b - c stands out: 0.200 ms round trip, at least 0.100 ms; 2 % sent"));
+}
+
 TEST_CASE("a terminal ends up with the same lines, and no progress line left") {
   double now = 0;
   ConsoleOptions options = with_clock(now);

@@ -198,6 +198,7 @@ TEST_CASE("no two fields of an event have the same name, metrics included") {
   check_names<InspectedReplica>();
   check_names<StalenessSummary>();
   check_names<WorkerSummary>();
+  check_names<LinkSummary>();
   check_names<ComparedRun>();
 }
 

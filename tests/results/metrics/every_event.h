@@ -252,6 +252,7 @@ inline RunEndEvent run_end() {
   event.staleness = StalenessSummary{NamedCounts{{"0", 120}, {"64-127", 1}}, 1.25, 70};
   event.workers = {WorkerSummary{100, 400, 50.5, true, true, 2}, WorkerSummary{1, 4, 0.0, {}, {}, {}}};
   event.traffic = {1000, 2000};
+  event.links = {LinkSummary{{{"a", "b"}}, 1000, 2000, 5, 0.25, 0.125, 1e6}};
   event.device = {5, 10, 0.5};
   event.skipped_steps = 10;
   event.skipped_updates = 3;
@@ -269,7 +270,9 @@ inline constexpr const char* kRunEnd =
     R"("staleness":{"updates":{"0":120,"64-127":1},"mean":1.25,"maximum":70},)"
     R"("workers":[{"updates":100,"examples":400,"updates_per_second":50.5,"straggler":true,)"
     R"("lost":true,"returns":2},{"updates":1,"examples":4,"updates_per_second":0.0}],"bytes_sent":1000,)"
-    R"("bytes_received":2000,"device_memory_bytes":5,"device_memory_total_bytes":10,)"
+    R"("bytes_received":2000,"links":[{"hosts":["a","b"],"bytes_sent":1000,"bytes_received":2000,)"
+    R"("retransmitted_bytes":5,"round_trip_ms":0.25,"least_round_trip_ms":0.125,)"
+    R"("bytes_per_second":1000000.0}],"device_memory_bytes":5,"device_memory_total_bytes":10,)"
     R"("device_utilisation":0.5,"skipped_steps":10,"skipped_updates":3,"phases_ms":{"data_wait":0.5,)"
     R"("compute":1.5,"communicate":0.25,"update":0.125,"wait_for_peers":0.0},"part":"test",)"
     R"("loss":0.0715,"accuracy":0.976,"validation":{"loss":0.5},"restarts":2,"lost_seconds":3.5})";

@@ -7,6 +7,23 @@
 
 using namespace dtrain;
 
+TEST_CASE("what stands out among others") {
+  const auto all = [](const std::vector<double>& values, double least) {
+    std::vector<size_t> found;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (stands_out(values, i, least)) found.push_back(i);
+    }
+    return found;
+  };
+  CHECK(all({1, 1, 40}, 1) == std::vector<size_t>{2});
+  CHECK(all({1, 40, 41}, 1) == std::vector<size_t>{1, 2});  // a slow host: two links of three
+  CHECK(all({1, 40, 1, 41, 1, 42}, 1) == std::vector<size_t>{1, 3, 5});
+  CHECK(all({0, 0, 1, 1.1}, 1) == std::vector<size_t>{3});
+  CHECK(all({1, 3, 1}, 0).empty());
+  CHECK(all({1, 40}, 1).empty());
+  CHECK(all({}, 1).empty());
+}
+
 TEST_CASE("median") {
   CHECK_FALSE(median({}));
   CHECK(median({3}) == 3);

@@ -148,6 +148,23 @@ TEST_CASE("restarts and what they cost stand on the page, in the comparison and 
   CHECK_THAT(runs_table(compare_finished_runs({other, other})), !ContainsSubstring("restarts"));
 }
 
+TEST_CASE("the page has the links between hosts") {
+  const TemporaryFolder folder;
+  const fs::path run = make_run(folder.path() / "run");
+  Event end = run_end("distributed");
+  const auto link = [](const char* first, const char* second, double ms) {
+    return Event{{"hosts", {first, second}}, {"bytes_sent", 4096}, {"least_round_trip_ms", ms}};
+  };
+  end["links"] = {link("a", "b", 0.1), link("a", "<c>", 9.5), link("b", "<c>", 0.1)};
+  std::ofstream(run / "metrics.jsonl", std::ios::app) << '\n' << end << '\n';
+  const std::string page = report_page({read_run_history(run)});
+  check_page(page);
+  for (const char* text : {"Links between hosts", ">a - b<", ">a - &lt;c&gt;<", ">4.0 KiB<", ">9.500<",
+                           "link a - &lt;c&gt; stands out"})
+    CHECK_THAT(page, ContainsSubstring(text));
+  CHECK_THAT(page, !ContainsSubstring("link a - b stands out"));
+}
+
 TEST_CASE("whatever a run calls itself stays text") {
   const TemporaryFolder folder;
   const std::string hostile = "</title><script>alert(1)</script>\" onload=\"x' & \x1b[2J\n<img src=x>";

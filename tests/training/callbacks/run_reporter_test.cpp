@@ -412,6 +412,23 @@ TEST_CASE("a run that evaluated nothing has no loss and accuracy in its end") {
   }
 }
 
+TEST_CASE("links are asked for at the end of a run, and reported if there are any") {
+  const JobPlan job = small_job();
+  std::optional<std::vector<LinkSummary>> links;
+  for (const bool any : {false, true}) {
+    if (any) links = {LinkSummary{{{"a", "b"}}, 10, 20, 0, 0.5, 0.25, 1e6}};
+    RecordingSink sink;
+    RunReporter reporter(
+        job, job.distributed_run(), sink, [] { return Traffic(); }, nullptr, nullptr, [&] { return links; });
+    reporter.on_run_start();
+    reporter.look_at_links();
+    reporter.on_run_end(0, 0);
+    const Event end = sink.of("run_end").at(0);
+    REQUIRE(end.contains("links") == any);
+    if (any) CHECK(end["links"][0]["bytes_received"] == 20);
+  }
+}
+
 TEST_CASE("what steps send is reported as their mean, without what was sent between them") {
   const JobPlan job = small_job();
   RecordingSink sink;
