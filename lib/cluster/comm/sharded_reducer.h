@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "comm/process_group.h"
-#include "comm/shared_barrier.h"
 #include "core/step_clock.h"
+#include "shared_memory/shared_barrier.h"
 #include "store/store.h"
 
 namespace dtrain {
@@ -27,7 +27,8 @@ struct ReducerMeeting {
 };
 
 // Collective. `on_wait` is called when this rank is about to wait for others. The barrier, which a single
-// rank does not need, and the clock must outlive the reducer.
+// rank does not need, and the clock must outlive the reducer. Of hosts without virtual replicas it is one of
+// comm/host_sharded_reducer.h.
 std::unique_ptr<GradientReducer> make_sharded_reducer(const std::vector<at::Tensor>& parameters,
                                                       const ReducerOptions& options,
                                                       const ReducerMeeting& meeting, SharedBarrier* barrier,
