@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <utility>
 
@@ -18,7 +19,8 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kMostUnderWay = 2;  // chunks: one travels, and the next one is ready to
+constexpr int64_t kMostUnderWay = 2;  // chunks: one travels, and the next one is ready to
+const char* const kExchanging = "exchanging gradients";
 
 at::ScalarType type_of(const std::vector<at::Tensor>& parameters) {
   const at::ScalarType type = parameters.empty() ? at::kFloat : parameters.front().scalar_type();
@@ -47,6 +49,7 @@ class HostShardedReducer : public GradientReducer {
       : GradientReducer(parameters),
         hosts_(options.hosts),
         type_(type_of(parameters)),
+        wire_type_(options.wire_type.value_or(type_)),
         rank_(meeting.rank),
         size_(meeting.size),
         barrier_(barrier),
@@ -68,10 +71,9 @@ class HostShardedReducer : public GradientReducer {
     areas_ = at::from_blob(
         segment->data(), sizes, [segment](void*) {}, type_);
     if (hosts_.group != nullptr) {
-      const auto wire = at::TensorOptions(options.wire_type.value_or(type_));
-      const std::vector<int64_t> places = {static_cast<int64_t>(kMostUnderWay), hosts_.count, piece_};
-      received_ = at::empty(places, wire);
-      if (wire.dtype() != type_) packed_ = at::empty(places, wire);
+      const std::vector<int64_t> places = {kMostUnderWay, hosts_.count, piece_};
+      received_ = at::empty(places, type_);
+      if (wire_type_ != type_) packed_ = at::empty(places, wire_type_);
     }
     parts_.clear();
     move_parameters();
@@ -111,7 +113,7 @@ class HostShardedReducer : public GradientReducer {
     on_wait_();
     for (size_t i = 0; next_ == chunks() && i < parameters_.size(); ++i) keep_gradient(i);  // autograd's
     for (int64_t chunk = chunks(); chunk-- > 0;) {
-      while (next_ > std::max<int64_t>(0, chunk + 1 - static_cast<int64_t>(kMostUnderWay))) start_next();
+      while (next_ > std::max<int64_t>(0, chunk + 1 - kMostUnderWay)) start_next();
       if (!under_way_.empty() && under_way_.front().chunk == chunk) end_first();
       wait_for_peers();
       const std::vector<size_t>& parts = parts_of_chunks_[static_cast<size_t>(chunk)];
@@ -134,7 +136,6 @@ class HostShardedReducer : public GradientReducer {
  private:
   struct Exchange {
     int64_t chunk;
-    at::Tensor sent;
     at::Tensor received;  // [hosts, piece]
     c10::intrusive_ptr<c10d::Work> work;
   };
@@ -222,34 +223,57 @@ class HostShardedReducer : public GradientReducer {
       wait_for_peers();
     }
     if (hosts_.group == nullptr) return;
-    if (under_way_.size() == kMostUnderWay) end_first();
-    const int64_t turn = chunk % static_cast<int64_t>(kMostUnderWay);
-    at::Tensor sent = areas_[0][chunk];
-    if (packed_.defined()) sent = packed_[turn].copy_(sent);
-    Exchange& next = under_way_.emplace_back(Exchange{chunk, bytes_of(sent), received_[turn], {}});
-    with_peer_errors("exchanging gradients", [&] {
-      at::Tensor received = bytes_of(next.received);
-      std::vector<int64_t> evenly, among_all;
-      next.work = hosts_.group->c10d_group()->alltoall_base(received, next.sent, evenly, among_all);
-    });
+    if (std::ssize(under_way_) == kMostUnderWay) end_first();
+    at::Tensor sent = areas_[0][chunk], received = room_for(chunk);
+    if (packed_.defined()) {
+      sent = packed_[chunk % kMostUnderWay].copy_(sent);
+      received = bytes_of(received).narrow(0, 0, sent.nbytes()).view(wire_type_).view_as(sent);
+    }
+    exchange(chunk, sent, received);
   }
 
   // Sums in the order of the hosts, so that the same gradients always give the same bits.
   void end_first() {
-    const Exchange first = std::move(under_way_.front());
-    under_way_.pop_front();
-    with_peer_errors("exchanging gradients", [&] { first.work->wait(); });
+    const Exchange first = end_exchange();
     at::Tensor sum = areas_[0][first.chunk][hosts_.index];
-    sum.copy_(first.received[0]);
-    for (int host = 1; host < hosts_.count; ++host) sum.add_(first.received[host]);
+    if (hosts_.index > 0) {
+      at::Tensor before = first.received[0].to(type_);
+      for (int host = 1; host < hosts_.index; ++host) before.add_(first.received[host]);
+      sum.add_(before);
+    }
+    for (int host = hosts_.index + 1; host < hosts_.count; ++host) sum.add_(first.received[host]);
   }
 
-  // Each host's pieces, to all. Returns when all ranks of this host can read them.
+  // Each host's pieces, straight to all others. Returns when all ranks of this host can read them. Gloo's own
+  // gathering would receive them in other memory.
   void gather(const at::Tensor& area) {
     wait_for_peers();
-    for (int64_t chunk = 0; hosts_.group != nullptr && chunk < chunks(); ++chunk)
-      hosts_.group->gather(bytes_of(area[chunk][hosts_.index].clone()), bytes_of(area[chunk]));
+    for (int64_t chunk = 0; hosts_.group != nullptr && chunk < chunks(); ++chunk) {
+      if (std::ssize(under_way_) == kMostUnderWay) end_exchange();
+      exchange(chunk, room_for(chunk).copy_(area[chunk][hosts_.index].expand({hosts_.count, piece_})),
+               area[chunk]);
+    }
+    while (!under_way_.empty()) end_exchange();
     wait_for_peers();
+  }
+
+  at::Tensor room_for(int64_t chunk) const { return received_[chunk % kMostUnderWay]; }
+
+  // Sends each host its row, and gets one from each.
+  void exchange(int64_t chunk, const at::Tensor& sent, const at::Tensor& received) {
+    with_peer_errors(kExchanging, [&] {
+      at::Tensor to = bytes_of(sent), from = bytes_of(received);
+      std::vector<int64_t> evenly, as_well;
+      under_way_.push_back(
+          {chunk, received, hosts_.group->c10d_group()->alltoall_base(from, to, evenly, as_well)});
+    });
+  }
+
+  Exchange end_exchange() {
+    Exchange first = std::move(under_way_.front());
+    under_way_.pop_front();
+    with_peer_errors(kExchanging, [&] { first.work->wait(); });
+    return first;
   }
 
   void wait_for_peers() {
@@ -260,7 +284,7 @@ class HostShardedReducer : public GradientReducer {
   }
 
   ReducerHosts hosts_;
-  at::ScalarType type_;
+  at::ScalarType type_, wire_type_;
   int rank_;  // among the `size_` ranks of this host
   int size_;
   SharedBarrier* barrier_;  // null if the rank is alone
