@@ -1,5 +1,3 @@
-#include "comm/host_sharded_reducer.h"
-
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "comm/gloo_group.h"
+#include "comm/sharded_reducer.h"
 #include "core/cache_lines.h"
 #include "core/error.h"
 #include "core/range.h"

@@ -40,7 +40,7 @@ struct ReducerOptions {
   // (comm/replica_tree.h); 0: each rank is one, and what is said there of sums does not hold.
   int64_t virtual_replicas = 0;
   int64_t row_numbers = 0;   // of each virtual replica (GradientReducer::rows())
-  bool shard_hosts = false;  // divide the update among hosts too (comm/host_sharded_reducer.h)
+  bool shard_hosts = false;  // divide the update among hosts too (make_host_sharded_reducer())
   ReducerHosts hosts = {};   // for these two; groups set it themselves
 };
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "comm/gloo_group.h"
-#include "comm/host_sharded_reducer.h"
 #include "comm/replica_areas.h"
 #include "comm/replica_tree.h"
 #include "core/error.h"

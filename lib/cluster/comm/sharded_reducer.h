@@ -27,11 +27,18 @@ struct ReducerMeeting {
 };
 
 // Collective. `on_wait` is called when this rank is about to wait for others. The barrier, which a single
-// rank does not need, and the clock must outlive the reducer. Of hosts without virtual replicas it is one of
-// comm/host_sharded_reducer.h.
+// rank does not need, and the clock must outlive the reducer.
 std::unique_ptr<GradientReducer> make_sharded_reducer(const std::vector<at::Tensor>& parameters,
                                                       const ReducerOptions& options,
                                                       const ReducerMeeting& meeting, SharedBarrier* barrier,
                                                       std::function<void()> on_wait, StepClock& clock);
+
+// The same for hosts without virtual replicas (ReducerOptions::shard_hosts), among which it divides the
+// update. Parameters must all be float32 or all float64, else throws Error(kUsage).
+std::unique_ptr<GradientReducer> make_host_sharded_reducer(const std::vector<at::Tensor>& parameters,
+                                                           const ReducerOptions& options,
+                                                           const ReducerMeeting& meeting,
+                                                           SharedBarrier* barrier,
+                                                           std::function<void()> on_wait, StepClock& clock);
 
 }  // namespace dtrain

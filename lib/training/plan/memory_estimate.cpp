@@ -33,7 +33,7 @@ bool shares_memory(const JobPlan& job, const RunPlan& run) {
   return run.training_processes() > 1 && !run.is_asynchronous() && on_one_host && job.spec.hosts.size() < 2;
 }
 
-// Whether hosts divide the optimizer (comm/host_sharded_reducer.h).
+// Whether hosts divide the optimizer (comm/sharded_reducer.h).
 bool divides_among_hosts(const JobPlan& job, const RunPlan& run) {
   return job.spec.strategy.shard_optimizer && run.replicas > 1 && !shares_memory(job, run);
 }

@@ -1,6 +1,4 @@
 // Hosts, which are threads here, that divide the update among themselves.
-#include "comm/host_sharded_reducer.h"
-
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "catch.h"
 #include "comm/group_threads.h"
+#include "comm/process_group.h"
 #include "core/error.h"
 
 namespace dtrain {
