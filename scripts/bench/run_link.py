@@ -1,6 +1,5 @@
-"""Trains a model of 25 million parameters on two hosts that a slow link joins, in dtrain and in PyTorch
-DistributedDataParallel, in turn, and writes a Markdown table. Started by scripts/bench_link, which made the hosts: network
-namespaces, whose names are arguments."""
+"""Trains on hosts that slow links join, in dtrain and in PyTorch DistributedDataParallel, in turn, and writes a Markdown
+table. Started by scripts/bench_link, which made the hosts: network namespaces, whose names are arguments."""
 
 import argparse
 import datetime
@@ -14,20 +13,33 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 BATCH = 64  # examples per replica
-STEPS = 24
-WARM_UP = 4  # steps that are not timed
-PARAMETERS = 784 * 4096 + 4096 + 4096 * 4096 + 4096 + 4096 * 1200 + 1200 + 1200 * 10 + 10
-TIMEOUT = 300  # seconds, of one run
+ROUND = 32  # steps between outer updates
+# By model: its parameters, and how many steps are made and how many of these are not timed, by contenders that exchange
+# gradients in each step and by those with local steps.
+MODELS = {
+    "wide": (784 * 4096 + 4096 + 4096 * 4096 + 4096 + 4096 * 1200 + 1200 + 1200 * 10 + 10, (24, 4), (96, ROUND)),
+    "cnn": (9 * 32 + 32 + 13 * 13 * 32 * 64 + 64 + 64 * 10 + 10, (60, 10), (640, ROUND)),
+}
+TIMEOUT = 600  # seconds, of one run
 
 
-def dtrain_command(options, directory, *settings):
-    command = [str(options.program), "run", str(HERE / "wide.yaml"), "--json", "--run-dir", f"{directory}/run"]
+def windows(options, local):
+    """Steps, those not timed, and the steps of a window, after which both programs say where they are."""
+    steps, warm_up = MODELS[options.model][2 if local else 1]
+    return steps, warm_up, ROUND if local else 1
+
+
+def dtrain_command(options, directory, *settings, local=False):
+    command = [str(options.program), "run", str(HERE / f"{options.model}.yaml"), "--json", "--run-dir", f"{directory}/run"]
+    steps, _, window = windows(options, local)
     fields = [
+        "strategy.kind=multi_worker_mirrored",
         f"data.path={options.data}",
         f"data.dataset={options.dataset}",
-        f"train.max_steps={STEPS}",
-        "metrics.every_steps=1",
+        f"train.max_steps={steps}",
+        f"metrics.every_steps={window}",
         f"network.interface={options.interface}",
+        *([f"strategy.local_steps.every={ROUND}"] if local else []),
         *settings,
     ]
     for field in fields:
@@ -37,16 +49,32 @@ def dtrain_command(options, directory, *settings):
 
 def ddp_command(options, *extra):
     python = str(options.environments / "torch" / "bin" / "python")
-    command = [python, str(HERE / "torch_ddp.py"), "--model=wide", f"--data={options.data}", f"--batch={BATCH}"]
-    return [*command, "--replicas=2", f"--steps={STEPS}", "--window=1", *extra]
+    command = [python, str(HERE / "torch_ddp.py"), f"--model={options.model}", f"--data={options.data}"]
+    steps, _, window = windows(options, local=False)
+    return [
+        *command,
+        f"--batch={BATCH}",
+        f"--replicas={len(options.hosts)}",
+        f"--steps={steps}",
+        f"--window={window}",
+        *extra,
+    ]
 
 
 def contenders(options):
+    """By name: whether it makes local steps, and its command."""
+
+    def local(compress):
+        return True, lambda directory: dtrain_command(options, directory, f"strategy.compress={compress}", local=True)
+
+    bf16 = "strategy.compress=bf16"
     return {
-        "dtrain": lambda directory: dtrain_command(options, directory),
-        "PyTorch DDP over gloo": lambda _: ddp_command(options),
-        "dtrain, compress: bf16": lambda directory: dtrain_command(options, directory, "strategy.compress=bf16"),
-        "PyTorch DDP over gloo, bf16 hook": lambda _: ddp_command(options, "--compress=bf16"),
+        "dtrain": (False, lambda directory: dtrain_command(options, directory)),
+        "PyTorch DDP over gloo": (False, lambda _: ddp_command(options)),
+        "dtrain, compress: bf16": (False, lambda directory: dtrain_command(options, directory, bf16)),
+        "PyTorch DDP over gloo, bf16 hook": (False, lambda _: ddp_command(options, "--compress=bf16")),
+        f"dtrain, {ROUND} local steps": local("none"),
+        f"dtrain, {ROUND} local steps, compress: int8": local("int8"),
     }
 
 
@@ -54,7 +82,7 @@ def environment(options, rank):
     return {
         **os.environ,
         "RANK": str(rank),
-        "WORLD_SIZE": "2",
+        "WORLD_SIZE": str(len(options.hosts)),
         "LOCAL_RANK": "0",
         "LOCAL_WORLD_SIZE": "1",
         "MASTER_ADDR": options.leader,
@@ -72,21 +100,22 @@ def sent_bytes(options):
 def start(options, command, rank):
     # A name and a core for each host, as if they were two machines.
     named = ["unshare", "--uts", "bash", "-c", 'hostname "$0" && exec "$@"', options.hosts[rank]]
-    host = ["ip", "netns", "exec", options.hosts[rank], *named, "taskset", "-c", str(rank)]
+    host = ["ip", "netns", "exec", options.hosts[rank], *named, "taskset", "-c", str(rank % os.cpu_count())]
     output = subprocess.PIPE if rank == 0 else subprocess.DEVNULL
     return subprocess.Popen([*host, *command], env=environment(options, rank), stdout=output, text=True)
 
 
-def run(options, make_command):
+def run(options, local, make_command):
     """Examples per second and megabytes sent per step by the first host."""
+    steps, warm_up, window = windows(options, local)
     with tempfile.TemporaryDirectory() as directory:
         command = make_command(directory)
-        processes = [start(options, command, rank) for rank in range(2)]
+        processes = [start(options, command, rank) for rank in range(len(options.hosts))]
         marks = []
         try:
             for line in processes[0].stdout:
                 event = json.loads(line) if line.startswith("{") else {}
-                if event.get("event") != "step":
+                if event.get("event") != "step" or event["step"] % window != 0:  # dtrain also reports the first one
                     continue
                 time = datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00")).timestamp()
                 marks.append((event["step"], time, sent_bytes(options)))
@@ -94,20 +123,23 @@ def run(options, make_command):
         finally:
             for process in processes:
                 process.kill()
-    if any(codes) or len(marks) != STEPS:
+    # DDP with a hook sometimes aborts while it ends, after all steps.
+    failed = any(codes) and command[0] == str(options.program)
+    if failed or len(marks) != steps // window:
         sys.exit(f"bench_link: {' '.join(command)} ended with {codes} after {len(marks)} steps")
-    (first, begin, before), (last, end, after) = marks[WARM_UP - 1], marks[-1]
-    steps = last - first
-    return 2 * BATCH * steps / (end - begin), (after - before) / steps / 1e6
+    (first, begin, before), (last, end, after) = marks[warm_up // window - 1], marks[-1]
+    timed = last - first
+    return len(options.hosts) * BATCH * timed / (end - begin), (after - before) / timed / 1e6
 
 
 def table(options, results):
     of_ddp = statistics.median(speed for speed, _ in results["PyTorch DDP over gloo"])
-    exact = 4 * PARAMETERS / 1e6  # a ring of two sends 2 (n - 1) / n = 1 times the gradients
+    parameters, hosts = MODELS[options.model][0], len(options.hosts)
+    exact = 2 * (hosts - 1) / hosts * 4 * parameters / 1e6
     lines = [
-        f"{PARAMETERS:,} parameters, 2 hosts x 1 replica of one core, batch {BATCH} each, link of {options.rate}; "
-        f"{options.rounds} rounds in turn, medians (lowest to highest). A ring all-reduce of two hosts sends "
-        f"{exact:.1f} MB a step from each in float32, {exact / 2:.1f} MB in bf16.",
+        f"{parameters:,} parameters, {hosts} hosts x 1 replica on {os.cpu_count()} cores, batch {BATCH} each, which send "
+        f"{options.rate} each; {options.rounds} rounds in turn, medians (lowest to highest). A ring all-reduce sends "
+        f"{exact:.2f} MB a step from each host in float32, {exact / 2:.2f} MB in bf16.",
         "",
         "| | examples/s | of DDP | MB sent a step by a host |",
         "| --- | ---: | ---: | ---: |",
@@ -117,7 +149,7 @@ def table(options, results):
         speed = statistics.median(speeds)
         sent = statistics.median(sent for _, sent in runs)
         lines.append(
-            f"| {name} | {speed:.1f} ({min(speeds):.1f} to {max(speeds):.1f}) | {speed / of_ddp:.2f} x | {sent:.1f} |"
+            f"| {name} | {speed:.1f} ({min(speeds):.1f} to {max(speeds):.1f}) | {speed / of_ddp:.2f} x | {sent:.3g} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -126,9 +158,10 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, required=True)
     parser.add_argument("--rate", required=True)
-    parser.add_argument("--hosts", nargs=2, required=True)
+    parser.add_argument("--hosts", nargs="+", required=True)
+    parser.add_argument("--model", choices=MODELS, required=True)
     parser.add_argument("--leader", required=True, help="address of the first host")
-    parser.add_argument("--interface", required=True, help="of the link, on both hosts")
+    parser.add_argument("--interface", required=True, help="of the link, on every host")
     parser.add_argument("--program", type=pathlib.Path, required=True)
     parser.add_argument("--environments", type=pathlib.Path, required=True)
     parser.add_argument("--data", required=True)
@@ -136,10 +169,10 @@ def main():
     options = parser.parse_args()
     results = {name: [] for name in contenders(options)}
     for number in range(options.rounds):
-        for name, make_command in contenders(options).items():
-            results[name].append(run(options, make_command))
+        for name, (local, make_command) in contenders(options).items():
+            results[name].append(run(options, local, make_command))
             speed, sent = results[name][-1]
-            print(f"round {number + 1}/{options.rounds} {name}: {speed:.1f} examples/s, {sent:.1f} MB", file=sys.stderr)
+            print(f"round {number + 1}/{options.rounds} {name}: {speed:.1f} examples/s, {sent:.3g} MB", file=sys.stderr)
     print(table(options, results), end="")
 
 

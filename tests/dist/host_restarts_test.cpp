@@ -30,6 +30,11 @@ void start_all(Hosts& hosts, int count, const Arguments& more = {}) {
   for (int host = count - 1; host >= 0; --host) hosts.start(host, replicas(count) + more);
 }
 
+const Arguments kLocalSteps = Job::set(
+    {"strategy.local_steps.every=7", "strategy.compress=int8", "model.dtype=float32", "model.kind=layers",
+     "model.layers=[{kind: conv2d, filters: 4}, {kind: batch_norm}, {kind: relu}, {kind: flatten}, {kind: "
+     "dropout, rate: 0.3}, {kind: dense, units: 4}]"});
+
 // Every host ends well.
 void wait_for_all(Hosts& hosts, int count) {
   for (int host = 0; host < count; ++host) {
@@ -40,10 +45,10 @@ void wait_for_all(Hosts& hosts, int count) {
 }
 
 // The final loss on so many hosts that nobody disturbed.
-double undisturbed_loss(int count) {
+double undisturbed_loss(int count, const Arguments& more = {}) {
   const Job job(kHostRestartsSpec);
   Hosts hosts(job, count);
-  start_all(hosts, count);
+  start_all(hosts, count, more);
   wait_for_all(hosts, count);
   return final_loss(job);
 }
@@ -87,6 +92,21 @@ TEST_CASE("a host that is lost and started again takes its place, to the same bi
              ContainsSubstring("host 127.0.0.2 ") && ContainsSubstring("is gone"));
   CHECK(final_loss(job) == undisturbed_loss(2));
   CHECK(job.is_gone(0));
+}
+
+// The checkpoints are of steps between two outer updates.
+TEST_CASE("hosts that make local steps and lose one go on to the same bits") {
+  const Job job(kHostRestartsSpec);
+  Hosts hosts(job, 2);
+  start_all(hosts, 2, kLocalSteps);
+  wait_for_checkpoint(job, 40);
+  hosts.program(1).send(SIGKILL);
+  hosts.start(1, replicas(2) + kLocalSteps);
+  wait_for_all(hosts, 2);
+  CHECK(job.events("restart", "distributed").size() == 1);
+  CHECK(final_loss(job) == undisturbed_loss(2, kLocalSteps));
+  const Event again = job.events("run_start", "distributed").back();
+  CHECK(again.at("replicas") == 2);
 }
 
 TEST_CASE("a stop on another host while the next restart waits stops the job, and all say where") {

@@ -1,7 +1,9 @@
 // The options of the subcommands that read a spec.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -111,7 +113,9 @@ void CommandLine::add_validate() {
 
 void CommandLine::add_plan() {
   CLI::App* command = app.add_subcommand(
-      "plan", "Show every resolved number: batches, learning rate, steps, parameters; starts nothing");
+      "plan",
+      "Show every resolved number: batches, learning rate, steps, parameters; starts nothing, except "
+      "for --at-hosts");
   CLI::Option* spec = add_spec(command, plan.spec.spec)->required(false);
   add_overrides(command, plan.spec.overrides);
   CLI::Option* json = command->add_flag("--json", plan.json, "Print the plan as JSON");
@@ -131,9 +135,35 @@ void CommandLine::add_plan() {
                                     "Only compile the programs of a job on TPUs or of train.step "
                                     "xla, for devices that need not be here, such "
                                     "as v5e:2x2 or h200:1");
+  CLI::Option* at_hosts =
+      command
+          ->add_option("--at-hosts", plan.at_hosts,
+                       "Only forecast how fast the job would be on so many hosts like this one, by ways to "
+                       "exchange gradients; trains for 20 seconds to measure, unless --from names a run")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->check(whole_numbers(1, 100'000))
+          ->type_name("N,N,...");
+  CLI::Option* link = add_value(command, "--link RATE,TIME", plan.link,
+                                "With --at-hosts: the network of each host, and the round trip between two "
+                                "(ping), such as 25gbit,50us")
+                          ->needs(at_hosts);
+  CLI::Option* from = add_value(command, "--from RUN", plan.from,
+                                "With --at-hosts: take the times from this run of the job on one host")
+                          ->needs(at_hosts);
+  CLI::Option* calibrate = command->add_flag("--calibrate")
+                               ->description("With --at-hosts: measure (the default)")
+                               ->needs(at_hosts);
   command->callback([=, this] {
     // By hand: CLI11 shows options that exclude each other in the order of their addresses.
-    require_at_most_one({explain, plotted, written, compiled});
+    require_at_most_one({explain, plotted, written, compiled, at_hosts});
+    require_at_most_one({from, calibrate});
+    if (!at_hosts->empty() && link->empty()) throw CLI::RequiredError("--link");
+    const std::vector<int64_t>& hosts = plan.at_hosts;
+    if (hosts.size() > 32 ||
+        std::adjacent_find(hosts.begin(), hosts.end(), std::greater_equal<>()) != hosts.end())
+      throw CLI::ValidationError(
+          "--at-hosts takes at most 32 numbers, each above the one before, such as 1,2,4,8");
     require_at_most_one({json, plotted, written});
     std::optional<std::string>& plot = plan.plot_learning_rate;
     // In "plan --plot-lr job.yaml" the word after the option is the spec, if no other word is.

@@ -61,6 +61,10 @@ struct PlanOptions {
   std::optional<std::string> plot_learning_rate;  // the file, or "" for the terminal
   std::optional<std::string> compile_for;         // a topology of TPUs or GPUs, "v5e:2x2"
   std::optional<std::string> stablehlo;           // the folder for the texts of the job's programs
+  // A forecast for these numbers of hosts, joined by this link, from a run or measured.
+  std::vector<int64_t> at_hosts;
+  std::string link;
+  std::optional<std::string> from;
 };
 
 struct EvalOptions {

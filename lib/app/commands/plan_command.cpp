@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <iostream>
@@ -7,11 +8,13 @@
 #include "commands/compile_ahead.h"
 #include "commands/shared.h"
 #include "core/files.h"
+#include "core/terminal.h"
 #include "core/text.h"
 #include "data/dataset.h"
 #include "data/picture_dataset.h"
 #include "diagnostics/layer_speed.h"
 #include "display/rate_plot.h"
+#include "experiments/cluster_forecast.h"
 #include "experiments/first_steps.h"
 #include "job_file/print.h"
 #include "metrics/event.h"
@@ -179,6 +182,10 @@ void print_features(const FeaturePlan& features) {
 void print_all_reduce(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
   if (run.replicas > 1 && !run.is_asynchronous())
     print_line("bytes per all-reduce", human_bytes(job.bytes_per_all_reduce(phase)));
+  const StrategySpec& strategy = job.spec.strategy;
+  if (run.traits().spans_hosts && strategy.local_steps.every)
+    print_line("outer update", fmt::format("after every {} of each host, compress: {}",
+                                           counted(*strategy.local_steps.every, "step"), strategy.compress));
 }
 
 void print_phase(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
@@ -356,6 +363,10 @@ ExitCode plan_command(const PlanOptions& options) {
     compile_ahead(job, *options.compile_for, options.json);
   } else if (options.stablehlo) {
     write_programs(job, *options.stablehlo);
+  } else if (!options.at_hosts.empty()) {
+    const Event document = forecast_cluster(loaded, job, options.at_hosts, options.link, options.from);
+    std::cout << (options.json ? event_text(document, 2) + "\n"
+                               : forecast_table(document, width_limit(STDOUT_FILENO)));
   } else if (options.plot_learning_rate) {
     plot_learning_rate(job, *options.plot_learning_rate);
   } else if (options.json) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
@@ -214,6 +215,26 @@ void run_rate_test(const JobSpec& job, const std::filesystem::path& folder, Rate
   }
   if (end.code == ExitCode::kDone) throw Error(ExitCode::kBug, "the run ended before its last step");
   throw Error(end.code, end.reason);
+}
+
+std::filesystem::path run_steps(const JobSpec& job, int64_t every, int64_t steps,
+                                std::optional<double> seconds, const std::filesystem::path& folder) {
+  JobSpec measured = first_steps(job, steps);
+  measured.data.test_examples = 1;  // a run evaluates at its end
+  measured.data.split.validation = std::nullopt;
+  measured.metrics.every_steps = every;
+  measured.metrics.skip_steps = job.metrics.skip_steps;
+  const std::filesystem::path run = folder / "run";
+  std::optional<double> end;  // nullopt: the run has not begun
+  const auto is_over = [&] {
+    std::error_code none;
+    if (seconds && !end && std::filesystem::file_size(run / "metrics.jsonl", none) > 0 && !none)
+      end = steady_seconds() + *seconds;
+    return end && steady_seconds() > *end;
+  };
+  const ChildRunEnd how = run_until([&] { return start(measured, folder, std::nullopt); }, is_over);
+  if (how.code != ExitCode::kDone) throw Error(how.code, how.reason);
+  return run;
 }
 
 int64_t estimated_fit(const JobPlan& job) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "plan/job_plan.h"
@@ -17,6 +18,12 @@ namespace dtrain {
 // `folder`, which is empty, until the test is over, and takes the losses into `test`. A stop signal ends it,
 // and then `test.end` is kStopped. Throws the Error with which the run failed otherwise.
 void run_rate_test(const JobSpec& job, const std::filesystem::path& folder, RateTest& test);
+
+// Trains the job's first steps in `folder`, which is empty, until there are `steps` or `seconds` are over,
+// and reports every `every` of them. Returns the folder of the run, which a run that ran out of time does not
+// end with figures. Throws the Error with which it failed, kStopped after a signal.
+std::filesystem::path run_steps(const JobSpec& job, int64_t every, int64_t steps,
+                                std::optional<double> seconds, const std::filesystem::path& folder);
 
 // The largest micro-batch that a job's memory has room for, by the plan's estimate of memory: at most what
 // one update needs of a replica.

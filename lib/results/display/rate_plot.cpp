@@ -14,15 +14,6 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kTextPlotColumns = 64;
-
-struct TextPlot {
-  std::string title;
-  std::vector<double> values = {};      // one for each of kTextPlotColumns, from left to right; none below 0
-  bool logarithmic = false;             // the axis of the values
-  std::string x_begin, x_title, x_end;  // below the horizontal axis
-};
-
 constexpr int kPlotRows = 13;
 constexpr double kMostPlotDecades = 6;  // so that a warmup from almost zero does not flatten the rest
 
@@ -41,40 +32,15 @@ struct PlotAxis {
   }
 };
 
-PlotAxis axis_of(const std::vector<double>& values, bool logarithmic) {
-  const double high = *std::max_element(values.begin(), values.end());
-  const double low =
-      std::max(*std::min_element(values.begin(), values.end()), high * std::pow(10, -kMostPlotDecades));
+PlotAxis axis_of(const std::vector<std::vector<double>>& curves, bool logarithmic) {
+  double low = curves.front().front(), high = low;
+  for (const std::vector<double>& curve : curves) {
+    low = std::min(low, *std::min_element(curve.begin(), curve.end()));
+    high = std::max(high, *std::max_element(curve.begin(), curve.end()));
+  }
+  low = std::max(low, high * std::pow(10, -kMostPlotDecades));
   if (logarithmic && low < high) return {low, high, true};
   return {0, high > 0 ? high : 1, false};
-}
-
-// Draws a curve on a terminal: at most 76 columns and 16 lines of ASCII.
-std::string text_plot(const TextPlot& plot) {
-  const PlotAxis axis = axis_of(plot.values, plot.logarithmic);
-  std::vector<std::string> rows(kPlotRows, std::string(kTextPlotColumns, ' '));
-  const auto row_of = [&](double value) {
-    return static_cast<int>(std::lround((1 - axis.place(value)) * (kPlotRows - 1)));
-  };
-  for (size_t column = 0; column < kTextPlotColumns; ++column) {
-    const int row = row_of(plot.values[column]);
-    const int before = column == 0 ? row : row_of(plot.values[column - 1]);
-    for (int between = std::min(row, before) + 1; between < std::max(row, before); ++between)
-      rows[static_cast<size_t>(between)][column] = '|';
-    rows[static_cast<size_t>(row)][column] = '*';
-  }
-  std::string text = printable(plot.title) + "\n";
-  for (int row = 0; row < kPlotRows; ++row) {
-    const bool labelled = row == 0 || row == kPlotRows / 2 || row == kPlotRows - 1;
-    const double value = axis.value(1 - static_cast<double>(row) / (kPlotRows - 1));
-    std::string line = fmt::format("{:>9} |{}", labelled ? fmt::format("{:.3g}", value) : "",
-                                   rows[static_cast<size_t>(row)]);
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  text += fmt::format("{:>9} +{}\n", "", std::string(kTextPlotColumns, '-'));
-  const size_t between = kTextPlotColumns + 1 - plot.x_begin.size() - plot.x_end.size();
-  text += fmt::format("{:>10}{}{:^{}}{}\n", "", plot.x_begin, plot.x_title, between, plot.x_end);
-  return text;
 }
 
 constexpr size_t kChartPoints = 601;
@@ -104,9 +70,38 @@ std::string time_label(double time) {
 
 }  // namespace
 
+std::string text_plot(const TextPlot& plot) {
+  const PlotAxis axis = axis_of(plot.curves, plot.logarithmic);
+  std::vector<std::string> rows(kPlotRows, std::string(kTextPlotColumns, ' '));
+  const auto row_of = [&](double value) {
+    return static_cast<int>(std::lround((1 - axis.place(value)) * (kPlotRows - 1)));
+  };
+  for (size_t i = 0; i < plot.curves.size(); ++i) {
+    for (size_t column = 0; column < kTextPlotColumns; ++column) {
+      const int row = row_of(plot.curves[i][column]);
+      const int before = column == 0 ? row : row_of(plot.curves[i][column - 1]);
+      for (int between = std::min(row, before) + 1; between < std::max(row, before); ++between)
+        rows[static_cast<size_t>(between)][column] = '|';
+      rows[static_cast<size_t>(row)][column] = plot.marks[i];
+    }
+  }
+  std::string text = printable(plot.title) + "\n";
+  for (int row = 0; row < kPlotRows; ++row) {
+    const bool labelled = row == 0 || row == kPlotRows / 2 || row == kPlotRows - 1;
+    const double value = axis.value(1 - static_cast<double>(row) / (kPlotRows - 1));
+    std::string line = fmt::format("{:>9} |{}", labelled ? fmt::format("{:.3g}", value) : "",
+                                   rows[static_cast<size_t>(row)]);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  text += fmt::format("{:>9} +{}\n", "", std::string(kTextPlotColumns, '-'));
+  const size_t between = kTextPlotColumns + 1 - plot.x_begin.size() - plot.x_end.size();
+  text += fmt::format("{:>10}{}{:^{}}{}\n", "", plot.x_begin, plot.x_title, between, plot.x_end);
+  return text;
+}
+
 std::string learning_rate_plot(const LearningRateCurve& curve) {
   return text_plot({.title = curve.title,
-                    .values = sample(curve, kTextPlotColumns),
+                    .curves = {sample(curve, kTextPlotColumns)},
                     .logarithmic = curve.logarithmic,
                     .x_begin = "0",
                     .x_title = counts_epochs(curve) ? "epochs" : "steps",
@@ -146,12 +141,13 @@ std::string rate_plot(const RateTest& test) {
   std::string text;
   if (!test.points.empty()) {
     TextPlot plot{.title = test.name + ": smoothed loss by learning rate",
+                  .curves = {{}},
                   .x_begin = fmt::format("{:.2g}", test.points.front().rate),
                   .x_title = "learning rate, by its logarithm",
                   .x_end = fmt::format("{:.2g}", test.points.back().rate)};
     for (size_t i = 0; i < kTextPlotColumns; ++i) {
       const double at = static_cast<double>(i * (test.points.size() - 1)) / (kTextPlotColumns - 1);
-      plot.values.push_back(test.points[static_cast<size_t>(std::llround(at))].smoothed);
+      plot.curves[0].push_back(test.points[static_cast<size_t>(std::llround(at))].smoothed);
     }
     text = text_plot(plot);
   }

@@ -1,6 +1,7 @@
 // Draws learning rates: those of a run, and those of a range test with its losses.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -10,6 +11,19 @@
 #include "runs/rate_test.h"
 
 namespace dtrain {
+
+constexpr size_t kTextPlotColumns = 64;
+
+struct TextPlot {
+  std::string title;
+  std::vector<std::vector<double>> curves = {};  // each of kTextPlotColumns values, none below 0
+  std::string marks = "*";                       // of each curve; later ones are drawn over earlier ones
+  bool logarithmic = false;                      // the axis of the values
+  std::string x_begin, x_title, x_end;           // below the horizontal axis
+};
+
+// Draws curves on a terminal: at most 76 columns and 16 lines of ASCII.
+std::string text_plot(const TextPlot& plot);
 
 struct LearningRateCurve {
   std::string title;

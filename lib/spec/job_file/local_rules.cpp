@@ -20,7 +20,7 @@ class LocalRules : private RuleBase {
       refuse(section + "learning_rate", outer.learning_rate != usual.learning_rate, alone);
       refuse(section + "momentum", outer.momentum != usual.momentum, alone);
       refuse("strategy.compress", strategy.compress == "int8",
-             "sums of gradients do not fit into 8 bits; use bf16, or add strategy.local_steps.every");
+             "sums of gradients do not fit into 8 bits; use bf16, or strategy.local_steps between hosts");
       return;
     }
     refuse("strategy.virtual_replicas", strategy.virtual_replicas.has_value(),

@@ -117,6 +117,8 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   }
   if (!run.is_asynchronous())
     estimate.optimizer = remembered(job.spec.train) * trained / (shared || divided ? replicas : 1);
+  // The outer weights, their momentum, and what is exchanged with other hosts.
+  if (run.traits().spans_hosts && job.spec.strategy.local_steps.every) estimate.optimizer += 4 * trained;
   if (run.traits().saves && job.spec.checkpoint.saves())
     estimate.checkpoint = (variables + remembered(job.spec.train) * trained) / replicas;
   estimate.per_example = per_example(job, run);

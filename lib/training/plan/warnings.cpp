@@ -90,6 +90,18 @@ std::string warmup_warning(const RunPlan& run) {
   return "";
 }
 
+// Of outer updates that are so rare that evaluations see no change.
+std::string local_steps_warning(const JobPlan& job, const RunPlan& run) {
+  const std::optional<int64_t>& every = job.spec.strategy.local_steps.every;
+  const int64_t between =
+      std::min(run.total_steps, run.steps_per_epoch * std::max<int64_t>(1, job.spec.evaluate.every_epochs));
+  if (!every || *every <= between || run.total_steps == 0) return "";
+  return fmt::format(
+      "hosts bring their weights together after {} of their own, and evaluations, which see the result, come "
+      "after {}; lower strategy.local_steps.every",
+      counted(*every, "step"), counted(between, "step"));
+}
+
 }  // namespace
 
 std::vector<std::string> data_warnings(const JobPlan& job) {
@@ -125,6 +137,7 @@ std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t
                     job.spec.batch.global ? "global" : "per_replica"));
   add(scaling_warning(run));
   add(warmup_warning(run));
+  add(local_steps_warning(job, run));
   if (job.spec.data.sampling == "balanced" && job.spec.train.loss.class_weights.balanced)
     add("data.sampling: balanced and class_weights: balanced correct the same thing, so that rare classes "
         "count for more than the others; leave one of them out");

@@ -82,27 +82,30 @@ std::string suspicion_of(const Growth& growth, const std::string& whose) {
 }
 
 Sentinel::Sentinel(const Model& model, ProcessGroup& group, const GradientReducer& reducer,
-                   WatchedOptimizer& optimizer, std::optional<int64_t> every)
+                   WatchedOptimizer& optimizer, std::optional<int64_t> every, bool alone)
     : model_(model),
       group_(group),
       reducer_(reducer),
       optimizer_(optimizer),
+      alone_(alone),
       arithmetic_(own_arithmetic()),
       host_(own_host_name()) {
   if (every && !compares_copies()) optimizer_.seal_every(*every);
 }
 
-std::string Sentinel::check() {
+std::string Sentinel::check(std::optional<uint64_t> others) {
   optimizer_.test_seals();
   Finding own;
   own.growth = optimizer_.check_growth();
   own.arithmetic = arithmetic_;
   if (compares_copies()) own.digest = optimizer_.digest();
+  if (others) own.digest = *others;
   const std::vector<Finding> findings = exchange(own);
   require_unbroken(findings);
   suspicion_.clear();
   for (size_t rank = 0; rank < findings.size() && suspicion_.empty(); ++rank)
     suspicion_ = suspicion_of(findings[rank].growth, fmt::format("the largest weight of rank {}", rank));
+  if (others) require_equal(findings);
   if (!compares_copies()) {
     optimizer_.seal();
     return suspicion_;

@@ -30,13 +30,14 @@ class Sentinel {
  public:
   // All arguments must outlive the sentinel. The parameters of `optimizer` are the values of the reducer's
   // parts. `every`: the number of steps between checks, so that the update of that step can seal its results
-  // at once.
+  // at once. `alone`: the copies of the hosts differ (strategy.local_steps).
   Sentinel(const Model& model, ProcessGroup& group, const GradientReducer& reducer,
-           WatchedOptimizer& optimizer, std::optional<int64_t> every = std::nullopt);
+           WatchedOptimizer& optimizer, std::optional<int64_t> every = std::nullopt, bool alone = false);
 
-  // Call between two steps. Collective. If memory is corrupt, throws Error(kDisagree) on every replica, with
-  // the same message. Returns a warning for the user, the same on every replica; empty: nothing (new).
-  std::string check();
+  // Call between two steps. Collective. `others`: a checksum of what else all replicas have the same bits of.
+  // If memory is corrupt, throws Error(kDisagree) on every replica, with the same message. Returns a warning
+  // for the user, the same on every replica; empty: nothing (new).
+  std::string check(std::optional<uint64_t> others = std::nullopt);
   // The part of check() that needs no other replica. Returns why this one's variables may be corrupt.
   std::string check_own();
   // Call after every step; collective after the first step after a check. Throws like check().
@@ -50,12 +51,13 @@ class Sentinel {
   std::vector<Finding> exchange(Finding own);
   void require_unbroken(const std::vector<Finding>& findings) const;
   void require_equal(const std::vector<Finding>& findings) const;
-  bool compares_copies() const { return group_.size() > 1 && reducer_.shards() == 1; }
+  bool compares_copies() const { return group_.size() > 1 && reducer_.shards() == 1 && !alone_; }
 
   const Model& model_;
   ProcessGroup& group_;
   const GradientReducer& reducer_;
   WatchedOptimizer& optimizer_;
+  bool alone_;
   uint64_t arithmetic_;  // of this replica
   std::string host_;
   std::string suspicion_;

@@ -140,7 +140,7 @@ class Mirrored : public Strategy {
   std::string check_variables() override {
     show_evaluated(false);
     pacer_.wait_for_all();
-    return sentinel_->check();
+    return sentinel_->check(outer_ ? std::optional(outer_->digest()) : std::nullopt);
   }
 
   CollectedVariables collect_variables() override {
@@ -160,7 +160,7 @@ class Mirrored : public Strategy {
 
   int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
     show_evaluated(false);
-    restore(replica(), outer_ ? outer_->restore(variables) : variables);
+    restore(replica(), outer_ ? outer_->restore(variables) : of_first_host(variables));
     if (average_ != nullptr && optimizer_->steps() == 0) {  // only the model was restored
       average_->begin();
     } else if (average_ != nullptr) {
@@ -214,6 +214,7 @@ class Mirrored : public Strategy {
     if (!outer_ || !outer_->is_under_way()) return;
     pacer_.wait_for_all();
     parts_.clock->enter(StepTime::kCommunicate);
+    everyone().notify_wait();
     statistics_.agree();
     outer_->update();
     statistics_.begin();
@@ -338,8 +339,8 @@ class Mirrored : public Strategy {
     optimizer_ = std::make_unique<WatchedOptimizer>(
         std::move(made.optimizer), values,
         GrowthBound(optimizer_groups(parts_.train), parts_.train.clip_norm));
-    sentinel_ =
-        std::make_unique<Sentinel>(*parts_.model, *parts_.group, *reducer_, *optimizer_, parts_.check_every);
+    sentinel_ = std::make_unique<Sentinel>(*parts_.model, everyone(), *reducer_, *optimizer_,
+                                           parts_.check_every, /*alone=*/parts_.all != nullptr);
   }
 
   // The model gets what is evaluated, the average of the weights or the outer weights, or what is trained.

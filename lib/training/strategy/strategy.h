@@ -67,7 +67,8 @@ class Strategy {
   // phase, and each keeps its own moving statistics. Returns false if the phase cannot begin, because a
   // replica has left: the job is to stop.
   virtual bool begin_phase(int64_t number, const TrainedLayers& layers) = 0;
-  // One optimizer step on this replica's share of a global batch. Returns the sums of this replica alone,
+  // One optimizer step on this replica's share of a global batch; with local steps, a step of this host alone
+  // on its share, and an outer update when one is due. Returns the sums of this replica alone,
   // which hold until the next step. If replicas train asynchronously, replica 0 gets the sums of all replicas
   // since its last step.
   virtual MetricSums train_step(const Share& share, const StepContext& context) = 0;
@@ -79,7 +80,7 @@ class Strategy {
   // Called between two steps: decides what all replicas do. Collective; the result is the same on every
   // replica. `save` and `leave` of any replica count; `end` and `steps_until` are those of rank 0. If
   // replicas train asynchronously it is not collective: each replica does what it wants, and leaves if
-  // another one has left.
+  // another one has left. With local steps, `steps_until` is rounded up to an outer update.
   virtual Decision agree(const Decision& own) = 0;
   // Called between two steps: checks, as far as possible, that the variables are still what the updates made
   // them (docs/strategies.md). Collective. If memory is corrupt, throws Error(kDisagree) on every replica. In
@@ -96,9 +97,9 @@ class Strategy {
   // had made, which differs from `step` only if replicas train asynchronously. Throws Error(kCheckpoint) on
   // rank 0 if the variables are of another model or optimizer.
   virtual int64_t restore_variables(const CollectedVariables& variables, int64_t step) = 0;
-  // Called after this replica's last train_step and before the last evaluation. On replica 0, waits until no
-  // replica trains any more. If replicas trained asynchronously, it then returns a report of what each of
-  // them did.
+  // Called after this replica's last train_step and before the last evaluation. With local steps, makes the
+  // last outer update. On replica 0, waits until no replica trains any more. If replicas trained
+  // asynchronously, it then returns a report of what each of them did.
   virtual std::optional<WorkersReport> end_training() { return std::nullopt; }
   // Returns when every replica has finished its work; if replicas train asynchronously, when this one has.
   virtual void finish() = 0;

@@ -245,6 +245,13 @@ std::unique_ptr<ProcessGroup> ReplicaGroups::make_group() {
   const auto replicas = static_cast<int>(context_.run.training_processes());
   const int rank = context_.identity.rank;
   const std::string& communication = context_.job.communication;
+  const Identity& identity = context_.identity;
+  if (spec.strategy.local_steps.every && context_.run.traits().spans_hosts && !identity.host_by_host &&
+      identity.local_world_size > 1)
+    throw Error(
+        ExitCode::kUsage,
+        "strategy.local_steps: the replicas of a host make each step together, and these ranks are not "
+        "numbered host by host; start as many on each host, in their order (mpirun --map-by core)");
   if (communication == "nccl" && replicas > 1) {
     // It would listen on any interface; a choice that the user has made stays.
     const std::string interface = interface_of_address(network.address);

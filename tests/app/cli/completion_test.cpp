@@ -110,7 +110,8 @@ TEST_CASE("bash and zsh complete commands, options, shells and files") {
       {{"run", "--qu"}, {"--quiet"}},
       {{"run", "job.yaml", "--ov"}, {"--overwrite"}},
       {{"plan", "--"},
-       {"--compile-for", "--explain", "--help", "--set", "--unset", "--json", "--plot-lr", "--stablehlo"}},
+       {"--at-hosts", "--calibrate", "--compile-for", "--explain", "--from", "--help", "--link", "--set",
+        "--unset", "--json", "--plot-lr", "--stablehlo"}},
       // fields and values
       {{"run", "--set", "train.optimizer.ki"}, {"train.optimizer.kind="}},
       {{"run", "job.yaml", "--set", "strategy.kind=mi"}, {"strategy.kind=mirrored"}},

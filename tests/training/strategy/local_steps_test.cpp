@@ -118,6 +118,78 @@ TEST_CASE("a training with local steps goes on with another number of hosts") {
   CHECK(relative_difference(at_once.variables, part.variables) == 0);
 }
 
+const at::Tensor& saved(const CollectedVariables& collected, const std::string& name) {
+  for (const auto& [each, tensor] : collected.training) {
+    if (each == name) return tensor;
+  }
+  throw std::runtime_error("nothing is named " + name);
+}
+
+TEST_CASE("a round that is longer than a changed spec wants ends with the next step") {
+  JobSpec spec = with_batch(local_spec(2, 30, {}), 6);
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto part = train_with_threads(spec, dataset, 2, 7);
+  CHECK(saved(part.collected, "outer.steps").item<int64_t>() == 7);
+  spec.strategy.local_steps.every = 5;
+  const auto next = train_with_threads(spec, dataset, 2, 8, &part.collected, 7);
+  CHECK(saved(next.collected, "outer.steps").item<int64_t>() == 0);
+}
+
+TEST_CASE(
+    "training goes on without local steps, and with them, with what the first host's optimizer remembers") {
+  JobSpec local = with_batch(local_spec(2, 5, {}), 6), together = local;
+  together.strategy.local_steps = {};
+  set_kind(local.train.optimizer, "adam");
+  set_kind(together.train.optimizer, "adam");
+  const Dataset dataset = load_dataset(local.data, 1);
+  const bool ends_local = GENERATE(true, false);
+  const JobSpec& first = ends_local ? together : local;
+  const JobSpec& second = ends_local ? local : together;
+  const auto part = train_with_threads(first, dataset, 2, 12);
+  const auto at_once = train_with_threads(second, dataset, 2, 12, &part.collected, 12);
+  CHECK(relative_difference(at_once.variables, part.variables) == 0);
+  const std::string average = "optimizer.average." + part.variables.front().first;
+  const at::Tensor before = saved(part.collected, ends_local ? average : "hosts." + average);
+  const at::Tensor after = saved(at_once.collected, ends_local ? "hosts." + average : average);
+  CHECK(at::equal(ends_local ? before : before[0], ends_local ? after[1] : after));
+  const auto resumed = train_with_threads(second, dataset, 2, 40, &part.collected, 12);
+  CHECK(resumed.losses.back() < part.losses.front());
+}
+
+TEST_CASE("hosts agree at the end of a round, but not much later than asked for") {
+  JobSpec spec = with_batch(local_spec(2, 5, {}), 6);
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto steps_until = [&](int64_t every, int64_t wanted) {
+    spec.strategy.local_steps.every = every;
+    const Decision own{.steps_until = wanted};
+    const std::vector<Decision> agreed = agree_with_threads(spec, dataset, {own, own});
+    CHECK(agreed[0].steps_until == agreed[1].steps_until);
+    return agreed[0].steps_until;
+  };
+  CHECK(steps_until(5, 3) == 5);
+  CHECK(steps_until(5, 5) == 5);
+  CHECK(steps_until(5, 6) == 10);
+  CHECK(steps_until(1000, 2) == 40);
+}
+
+TEST_CASE("moving statistics are not rounded") {
+  JobSpec spec = with_batch(local_spec(2, 6, {}), 6);
+  add_layers(spec);
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto exact = train_with_threads(spec, dataset, 2, 6);
+  spec.strategy.compress = "int8";
+  const auto compressed = train_with_threads(spec, dataset, 2, 6);
+  int compared = 0;
+  for (size_t i = 0; i < exact.variables.size(); ++i) {
+    const auto& [name, tensor] = exact.variables[i];
+    const bool same = at::equal(tensor, compressed.variables[i].second);
+    const bool is_statistic = name.find("running_") != std::string::npos;
+    CHECK(same == (is_statistic || !tensor.is_floating_point()));
+    compared += is_statistic;
+  }
+  CHECK(compared == 2);
+}
+
 TEST_CASE("compressed changes train nearly the same weights, and the same on every host") {
   JobSpec spec = with_batch(local_spec(3, 4, {}), 6);
   spec.model.dtype = "float32";
