@@ -66,6 +66,20 @@ TEST_CASE("a replica that dies on another host is replaced, to the same bits") {
   CHECK(job.is_gone(0));
 }
 
+TEST_CASE("hosts that divide the optimizer and lose a replica come to the same bytes") {
+  const Arguments divided = Job::set({"strategy.shard_optimizer=true"});
+  const Job job(kHostRestartsSpec), undisturbed(kHostRestartsSpec);
+  Hosts hosts(job, 2), others(undisturbed, 2);
+  start_all(hosts, 2, divided);
+  wait_for_checkpoint(job, 40);
+  ::kill(job.wait_for_replica(1).process, SIGKILL);
+  wait_for_all(hosts, 2);
+  CHECK(job.event("restart", "distributed").at("run") == "distributed");
+  start_all(others, 2, divided);
+  wait_for_all(others, 2);
+  CHECK(result_of(job) == result_of(undisturbed));
+}
+
 TEST_CASE("a host that is lost and started again takes its place, to the same bits") {
   const Job job(kHostRestartsSpec);
   Hosts hosts(job, 2);

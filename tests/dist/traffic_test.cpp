@@ -48,6 +48,17 @@ TEST_CASE("replicas over gloo send what a ring has to, and half of it when it is
                 bytes, bytes);
 }
 
+// A reduce-scatter of the gradients, and the parameters gathered whole.
+TEST_CASE("replicas that divide the optimizer send as much as others") {
+  const int replicas = GENERATE(2, 3);
+  const std::string compress = GENERATE("none", "bf16");
+  const double bytes = (replicas - 1.0) / replicas * kGradientBytes * (compress == "none" ? 2 : 1.5);
+  check_traffic(fmt::format("{{kind: multi_worker_mirrored, replicas: {}, communication: gloo, compress: {}, "
+                            "threads_per_replica: 1, shard_optimizer: true}}",
+                            replicas, compress),
+                bytes, bytes);
+}
+
 // In the first step it reads the variables besides, by a message as long as the answer.
 TEST_CASE(
     "a worker sends its gradient and receives the variables; under a bound it asks for them by a message "

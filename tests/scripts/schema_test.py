@@ -36,7 +36,7 @@ BEYOND_THE_SCHEMA = {
     "data_fallback_same",
     "data_fallback_synthetic", "data_split_seed_only", "data_tables_fallback",
     "devices_central_storage", "devices_mixed", "model_depth", "model_head", "model_wide_depth", "model_wide_stem", "model_widen_factor",
-    "devices_shared_memory",
+    "devices_shared_memory", "local_steps_missing", "local_steps_rules", "shard_optimizer_rules",
     "one_device_baseline", "parameter_server_histograms", "parameter_server_inspect", "parameter_server_step_options",
     "parameter_server_together", "precision", "precision_fp16", "sampling_in_order", "xla_options", "xla_strategy",
 }

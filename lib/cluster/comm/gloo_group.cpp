@@ -116,7 +116,7 @@ std::unique_ptr<GradientReducer> GlooGroup::make_gradient_reducer(const std::vec
   if (options.placement != Placement::kCopies) {
     throw Error(ExitCode::kBug, "gloo does not share variables");
   }
-  if (options.virtual_replicas > 0) {
+  if (options.virtual_replicas > 0 || options.shard_hosts) {
     ReducerOptions of_each = options;
     of_each.hosts = {size_, rank_, this};
     alone_.set_on_wait([this] { notify_wait(); });

@@ -61,7 +61,7 @@ class HierarchicalGroup : public ProcessGroup {
                                                          StepClock& clock) override {
     if (options.placement != Placement::kCopies)
       throw Error(ExitCode::kBug, "several hosts do not share variables");
-    if (options.virtual_replicas > 0) {
+    if (options.virtual_replicas > 0 || options.shard_hosts) {
       ReducerOptions of_host = options;
       inside_->set_on_wait([this] { notify_wait(); });
       of_host.hosts = {size_ / local_size_, rank_ / local_size_, between_.get()};
@@ -91,7 +91,8 @@ void ProcessGroup::gather(const at::Tensor& own, at::Tensor all) { exchange(own,
 
 std::unique_ptr<GradientReducer> ProcessGroup::make_gradient_reducer(
     const std::vector<at::Tensor>& parameters, const ReducerOptions& options, StepClock& clock) {
-  if (options.virtual_replicas == 0) return std::make_unique<GradientReducer>(parameters);
+  if (options.virtual_replicas == 0 && options.hosts.count == 1)
+    return std::make_unique<GradientReducer>(parameters);
   return make_sharded_reducer(
       parameters, options, {}, nullptr, [this] { notify_wait(); }, clock);
 }

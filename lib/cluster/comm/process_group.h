@@ -38,8 +38,9 @@ struct ReducerOptions {
   // How many virtual replicas the ranks of the job compute, in order, as evenly as possible
   // (comm/replica_tree.h); 0: each rank is one, and what is said there of sums does not hold.
   int64_t virtual_replicas = 0;
-  int64_t row_numbers = 0;  // of each virtual replica (GradientReducer::rows())
-  ReducerHosts hosts = {};  // of virtual replicas; groups set it themselves
+  int64_t row_numbers = 0;   // of each virtual replica (GradientReducer::rows())
+  bool shard_hosts = false;  // divide the update among hosts too (make_host_sharded_reducer())
+  ReducerHosts hosts = {};   // for these two; groups set it themselves
 };
 
 // A group of one, whose collectives do nothing. Groups with several ranks derive from it.
@@ -62,7 +63,8 @@ class ProcessGroup {
   virtual void broadcast(const std::vector<at::Tensor>& /*tensors*/, int /*root*/) {}
   // Returns when every rank has called it.
   virtual void barrier() {}
-  // The ranks, perhaps this one alone, that share memory and among which a reducer divides the elements.
+  // The ranks, perhaps this one alone, that share memory. A reducer divides the elements among them, or among
+  // all ranks (ReducerOptions::shard_hosts).
   virtual ProcessGroup& inside() { return *this; }
   // The group of the hosts, one rank of each; null on ranks that do not communicate for their host.
   virtual ProcessGroup* between() { return this; }

@@ -11,10 +11,10 @@
 #include "comm/gloo_group.h"
 #include "comm/replica_areas.h"
 #include "comm/replica_tree.h"
-#include "comm/shared_segment.h"
-#include "comm/slice_sum.h"
 #include "core/error.h"
 #include "parallel/parallel_blocks.h"
+#include "shared_memory/shared_segment.h"
+#include "shared_memory/slice_sum.h"
 
 namespace dtrain {
 namespace {
@@ -476,6 +476,8 @@ std::unique_ptr<GradientReducer> make_sharded_reducer(const std::vector<at::Tens
                                                       const ReducerOptions& options,
                                                       const ReducerMeeting& meeting, SharedBarrier* barrier,
                                                       std::function<void()> on_wait, StepClock& clock) {
+  if (options.virtual_replicas == 0 && options.hosts.count > 1)
+    return make_host_sharded_reducer(parameters, options, meeting, barrier, std::move(on_wait), clock);
   return std::make_unique<ShardedReducer>(parameters, options, meeting, barrier, std::move(on_wait), clock);
 }
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "comm/process_group.h"
-#include "comm/shared_barrier.h"
 #include "core/step_clock.h"
+#include "shared_memory/shared_barrier.h"
 #include "store/store.h"
 
 namespace dtrain {
@@ -32,5 +32,13 @@ std::unique_ptr<GradientReducer> make_sharded_reducer(const std::vector<at::Tens
                                                       const ReducerOptions& options,
                                                       const ReducerMeeting& meeting, SharedBarrier* barrier,
                                                       std::function<void()> on_wait, StepClock& clock);
+
+// The same for hosts without virtual replicas (ReducerOptions::shard_hosts), among which it divides the
+// update. Parameters must all be float32 or all float64, else throws Error(kUsage).
+std::unique_ptr<GradientReducer> make_host_sharded_reducer(const std::vector<at::Tensor>& parameters,
+                                                           const ReducerOptions& options,
+                                                           const ReducerMeeting& meeting,
+                                                           SharedBarrier* barrier,
+                                                           std::function<void()> on_wait, StepClock& clock);
 
 }  // namespace dtrain

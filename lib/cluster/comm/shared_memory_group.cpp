@@ -8,10 +8,10 @@
 
 #include "comm/process_group.h"
 #include "comm/sharded_reducer.h"
-#include "comm/shared_barrier.h"
-#include "comm/shared_segment.h"
-#include "comm/slice_sum.h"
 #include "core/error.h"
+#include "shared_memory/shared_barrier.h"
+#include "shared_memory/shared_segment.h"
+#include "shared_memory/slice_sum.h"
 
 namespace dtrain {
 namespace {

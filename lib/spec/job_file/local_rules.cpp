@@ -26,6 +26,8 @@ class LocalRules : private RuleBase {
     refuse("strategy.virtual_replicas", strategy.virtual_replicas.has_value(),
            "{} gives each host weights of its own, so that the number of hosts matters; leave it or {} out",
            field, "strategy.virtual_replicas");
+    refuse("strategy.shard_optimizer", strategy.shard_optimizer,
+           "hosts with weights of their own update all of them, with {}; leave it or {} out", field, field);
     refuse("strategy.communication", strategy.communication == "gloo",
            "the replicas of a host exchange gradients in shared memory, with {}; use auto", field);
     refuse("train.precision", spec_.train.precision == "fp16_mixed",

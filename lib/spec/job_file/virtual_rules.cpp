@@ -21,6 +21,8 @@ class VirtualRules : private RuleBase {
            field);
     refuse("strategy.compress", strategy.compress != "none",
            "rounds what a replica sends, so that the bits depend on their number; leave it or {} out", field);
+    refuse("strategy.shard_optimizer", strategy.shard_optimizer,
+           "sums in an order that depends on the number of hosts; leave it or {} out", field);
     refuse("train.sync_batch_norm", spec_.train.sync_batch_norm,
            "needs all parts of a batch at once, and a replica computes its own one after the other; leave it "
            "or {} out",

@@ -95,6 +95,8 @@ Fields<JobSpec> first_fields() {
           "weights are averaged", .bounds = above_zero_to(10), .when = kMultiWorker),
       JOB(strategy.local_steps.outer.momentum, .doc = "of the outer update", .bounds = zero_to_below_one(),
           .when = kMultiWorker),
+      JOB(strategy.shard_optimizer, .doc = "hosts divide what the optimizer remembers, and its work, among themselves "
+          "([sharded optimizer](strategies.md#sharded-optimizer))", .when = kMultiWorker),
       JOB(strategy.workers, .doc = "the number of processes that train, each at its own pace",
           .bounds = between(1, 1024), .when = kParameterServer, .required = true),
       JOB(strategy.servers, .doc = "the number of processes that hold the variables and update them",

@@ -39,6 +39,7 @@ struct StrategySpec {
   double bucket_megabytes = 25;
   std::string compress = "none";                 // what is sent: none | bf16 | fp16 | int8
   LocalStepsSpec local_steps;                    // multi_worker_mirrored
+  bool shard_optimizer = false;                  // multi_worker_mirrored
   int64_t servers = 1;                           // parameter_server
   int64_t workers = 1;                           // parameter_server
   std::optional<int64_t> max_staleness;          // parameter_server; nullopt: no bound

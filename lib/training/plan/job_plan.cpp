@@ -450,6 +450,12 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
                   "a host makes its steps with one GPU, and this one has {}; "
                   "set strategy.replicas to the number of hosts",
                   count.here);
+  if (strategy.shard_optimizer && !plan.devices.empty() && plan.device_of(0) != "cpu")
+    loaded.refuse(
+        "strategy.shard_optimizer",
+        "hosts divide the optimizer of replicas on processors, and these are on {}; leave it out, or "
+        "set strategy.devices to cpu",
+        join(plan.devices));
   const StrategyTraits& traits = strategy_traits(strategy.kind);
   const bool in_one_process = plan.spec.uses_plugin();
   if (by_plugin) check_lowering(loaded, plan);

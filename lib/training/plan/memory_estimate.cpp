@@ -33,10 +33,18 @@ bool shares_memory(const JobPlan& job, const RunPlan& run) {
   return run.training_processes() > 1 && !run.is_asynchronous() && on_one_host && job.spec.hosts.size() < 2;
 }
 
+// Whether hosts divide the optimizer (comm/sharded_reducer.h).
+bool divides_among_hosts(const JobPlan& job, const RunPlan& run) {
+  return job.spec.strategy.shard_optimizer && run.replicas > 1 && !shares_memory(job, run);
+}
+
+int64_t replicas_of_host(const JobPlan& job, const RunPlan& run) {
+  return std::max<int64_t>(1, run.replicas / std::max<int64_t>(1, std::ssize(job.spec.hosts)));
+}
+
 // Pictures are read when they are needed, or shared by the replicas of a host, as tables are.
 int64_t data_bytes(const JobPlan& job, const RunPlan& run) {
-  const int64_t hosts = std::max<int64_t>(1, std::ssize(job.spec.hosts));
-  const int64_t sharing = std::max<int64_t>(1, run.replicas / hosts);
+  const int64_t sharing = replicas_of_host(job, run);
   if (job.data.name == "csv") return job.data.stored_bytes() / sharing;
   if (!is_picture_dataset(job.data.name)) return job.data.stored_bytes();
   if (job.spec.data.cache_in_use() != "memory") return 0;
@@ -56,8 +64,7 @@ int64_t feature_bytes(const JobPlan& job, const RunPlan& run) {
   for (const PhasePlan& phase : run.phases) {
     if (phase.features.layers > 0) most = std::max(most, phase.features.bytes);
   }
-  const int64_t hosts = std::max<int64_t>(1, std::ssize(job.spec.hosts));
-  return most / std::max<int64_t>(1, run.replicas / hosts);
+  return most / replicas_of_host(job, run);
 }
 
 int64_t per_example(const JobPlan& job, const RunPlan& run) {
@@ -88,7 +95,8 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   const int64_t trained = most_trained(run) * job.bytes_per_parameter;
   const int64_t replicas = run.replicas;
   const bool shared = shares_memory(job, run);
-  const bool one_copy = strategy_traits(run.strategy).shares_variables;
+  const bool one_copy = strategy_traits(run.strategy).shares_variables,
+             divided = divides_among_hosts(job, run);
   MemoryEstimate estimate;
   estimate.program = kProgramBytes;
   estimate.data = data_bytes(job, run) + feature_bytes(job, run);
@@ -98,14 +106,17 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   if (shared && one_copy) estimate.parameters /= replicas;
   estimate.gradients = trained;
   if (shared) estimate.gradients += trained + (one_copy ? 0 : trained / replicas);
-  if (!shared && replicas > 1) estimate.gradients += trained;  // in transit
+  if (divided && job.communication == "auto") estimate.parameters /= replicas_of_host(job, run);
+  const auto two_buckets = static_cast<int64_t>(job.spec.strategy.bucket_megabytes * (2 << 20));
+  if (!shared && replicas > 1)  // in transit
+    estimate.gradients += divided ? std::min(trained, two_buckets) : trained;
   if (run.virtual_replicas > 0) {  // those that are not added up yet (comm/replica_tree.h)
     const auto own = static_cast<uint64_t>((run.virtual_replicas + replicas - 1) / replicas);
     const bool even = run.virtual_replicas % replicas == 0;  // else a replica's own are several nodes
     estimate.gradients += trained * std::bit_width(own - 1) * (even ? 1 : 2);
   }
   if (!run.is_asynchronous())
-    estimate.optimizer = remembered(job.spec.train) * trained / (shared ? replicas : 1);
+    estimate.optimizer = remembered(job.spec.train) * trained / (shared || divided ? replicas : 1);
   // The outer weights, their momentum, and what is exchanged with other hosts.
   if (run.traits().spans_hosts && job.spec.strategy.local_steps.every) estimate.optimizer += 4 * trained;
   if (run.traits().saves && job.spec.checkpoint.saves())

@@ -15,14 +15,19 @@ void scale_gradient(const GradientReducer& reducer, const at::Tensor& factor) {
   if (!gradients.empty()) at::_foreach_mul_(gradients, factor.squeeze().to(gradients.front().scalar_type()));
 }
 
+// Over all whose parts together are all elements.
+void add_up(const GradientReducer& reducer, ProcessGroup& group, at::Tensor& sums) {
+  if (reducer.shards() == 1) return;
+  (reducer.shards() > group.inside().size() ? group : group.inside()).all_reduce_sum(sums);
+}
+
 // The squares of each block are added up by themselves, and the blocks in their order, whoever has them.
 at::Tensor norm_of_blocks(const GradientReducer& reducer, ProcessGroup& group) {
   at::Tensor squares = at::zeros({reducer.blocks()}, at::kDouble);
-  const bool shared = reducer.shards() > 1;
   auto* const of_blocks = squares.mutable_data_ptr<double>();
   for (const ParameterPart& part : reducer.parts())
     of_blocks[part.block] = std::pow(at::norm(part.values.grad(), 2, at::kDouble).item<double>(), 2);
-  if (shared) group.inside().all_reduce_sum(squares);
+  add_up(reducer, group, squares);
   double sum = 0;
   for (int64_t i = 0; i < reducer.blocks(); ++i) sum += of_blocks[i];
   return at::full({1}, std::sqrt(sum), at::kDouble);
@@ -94,7 +99,7 @@ at::Tensor gradient_norm(const GradientReducer& reducer, ProcessGroup& group) {
   at::Tensor squares = at::zeros({1}, at::kDouble);
   if (!gradients.empty())
     squares = at::stack(at::_foreach_norm(gradients, 2, at::kDouble)).square_().sum().view({1});
-  if (reducer.shards() > 1) group.inside().all_reduce_sum(squares);
+  add_up(reducer, group, squares);
   return squares.sqrt_();
 }
 

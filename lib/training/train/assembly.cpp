@@ -98,6 +98,7 @@ StrategyParts strategy_parts(const JobPlan& job, TrainSpec train, std::unique_pt
   parts.clock = std::move(clock);
   parts.reducer.bucket_bytes = static_cast<int64_t>(job.spec.strategy.bucket_megabytes * (1 << 20));
   parts.reducer.virtual_replicas = job.spec.strategy.virtual_replicas.value_or(0);
+  parts.reducer.shard_hosts = job.spec.strategy.shard_optimizer;
   parts.seed = static_cast<uint64_t>(job.spec.seed);
   const std::string& compress = job.spec.strategy.compress;
   parts.local_steps = job.spec.strategy.local_steps;

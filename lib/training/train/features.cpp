@@ -13,8 +13,6 @@
 #include <vector>
 
 #include "callbacks/callbacks.h"
-#include "comm/shared_barrier.h"
-#include "comm/shared_segment.h"
 #include "core/checksum.h"
 #include "core/clock.h"
 #include "core/error.h"
@@ -23,6 +21,8 @@
 #include "features/feature_file.h"
 #include "features/feature_key.h"
 #include "loader/batches.h"
+#include "shared_memory/shared_barrier.h"
+#include "shared_memory/shared_segment.h"
 #include "train/assembly.h"
 
 namespace dtrain {

@@ -20,9 +20,9 @@
 
 #include "catch.h"
 #include "comm/process_group.h"
-#include "comm/shared_segment.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "shared_memory/shared_segment.h"
 #include "store/store.h"
 
 namespace dtrain {

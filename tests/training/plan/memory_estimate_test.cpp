@@ -55,6 +55,19 @@ TEST_CASE("replicas that share memory divide the optimizer's state, with central
   CHECK(gloo.optimizer == 2 * kParameters);
 }
 
+TEST_CASE("hosts that divide the optimizer have a part of it, and one copy of the parameters each") {
+  const std::vector<std::string> four = {"strategy.kind=multi_worker_mirrored", "strategy.replicas=4",
+                                         "hosts=[a, b]"};
+  std::vector<std::string> divided = four;
+  divided.push_back("strategy.shard_optimizer=true");
+  CHECK(estimate(four).optimizer == 2 * kParameters);
+  CHECK(estimate(divided).optimizer == 2 * kParameters / 4);
+  CHECK(estimate(four).parameters == kParameters);
+  CHECK(estimate(divided).parameters == kParameters / 2);
+  CHECK(estimate(divided).gradients == estimate(four).gradients);
+  CHECK(estimate(divided).checkpoint == estimate(four).checkpoint);
+}
+
 TEST_CASE("the largest batch is what fits beside the rest") {
   MemoryEstimate memory;
   memory.per_example = 10;

@@ -39,6 +39,7 @@ std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
   parts.group = std::move(group);
   parts.reducer.bucket_bytes = 1024;  // several buckets even for a small model
   parts.reducer.virtual_replicas = spec.strategy.virtual_replicas.value_or(0);
+  parts.reducer.shard_hosts = spec.strategy.shard_optimizer;
   parts.receipts = std::move(receipts);
   if (on_fake_gpu(spec)) {
     parts.accelerator = std::make_shared<test::FakeAccelerator>();

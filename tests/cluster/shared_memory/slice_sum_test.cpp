@@ -1,4 +1,4 @@
-#include "comm/slice_sum.h"
+#include "shared_memory/slice_sum.h"
 
 #include <c10/util/BFloat16.h>
 

@@ -1,6 +1,6 @@
 // Ranks as threads over plain memory: what the barrier has to make visible. Also built under ThreadSanitizer,
 // so nothing here may need LibTorch's libraries.
-#include "comm/shared_barrier.h"
+#include "shared_memory/shared_barrier.h"
 
 #include <sched.h>
 #include <time.h>
@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "catch.h"
-#include "comm/slice_sum.h"
 #include "core/error.h"
+#include "shared_memory/slice_sum.h"
 
 namespace dtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "comm/shared_barrier.h"
+#include "shared_memory/shared_barrier.h"
 
 #include <linux/futex.h>
 #include <poll.h>

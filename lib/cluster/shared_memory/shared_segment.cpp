@@ -1,4 +1,4 @@
-#include "comm/shared_segment.h"
+#include "shared_memory/shared_segment.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
