@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # what tests/dist/hosts.sh defines
 # `dtrain doctor` between hosts. Sourced by tests/dist/hosts.sh.
 
 test_doctor() {
