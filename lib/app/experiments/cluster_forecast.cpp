@@ -102,6 +102,7 @@ ForecastJob forecast_job(const JobPlan& job) {
   of.first_bucket = std::min(of.bucket, kMebibyte);
   of.element = static_cast<double>(job.bytes_per_parameter);
   of.updates_early = job.spec.train.clip_norm == 0 && job.spec.train.precision != "fp16_mixed";
+  if (const auto& every = job.spec.strategy.local_steps.every) of.local_steps = static_cast<double>(*every);
   of.window_steps = static_cast<double>(job.spec.metrics.every_steps);
   return of;
 }
