@@ -94,19 +94,19 @@ void GlooGroup::barrier() {
   run("barrier", [&] { group_->getBackend(c10::DeviceType::CPU)->barrier()->wait(); });
 }
 
-void GlooGroup::exchange(const at::Tensor& sent, const std::vector<int64_t>& sent_bytes, at::Tensor received,
-                         const std::vector<int64_t>& received_bytes) {
+void GlooGroup::exchange(const at::Tensor& sent, const std::vector<int64_t>& sent_bytes,
+                         const at::Tensor& received, const std::vector<int64_t>& received_bytes) {
   run("exchanging gradients", [&] {
-    at::Tensor from = sent;
+    at::Tensor from = sent, to = received;
     std::vector<int64_t> to_each = sent_bytes, from_each = received_bytes;
-    group_->alltoall_base(received, from, from_each, to_each)->wait();
+    group_->alltoall_base(to, from, from_each, to_each)->wait();
   });
 }
 
-void GlooGroup::gather(const at::Tensor& own, at::Tensor all) {
+void GlooGroup::gather(const at::Tensor& own, const at::Tensor& all) {
   run("gathering gradients", [&] {
-    at::Tensor from = own;
-    group_->_allgather_base(all, from)->wait();
+    at::Tensor from = own, to = all;
+    group_->_allgather_base(to, from)->wait();
   });
 }
 

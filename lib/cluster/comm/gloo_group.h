@@ -31,9 +31,9 @@ class GlooGroup : public ProcessGroup {
                                                          StepClock& clock) override;
   std::vector<int> sockets() const override { return sockets_; }
 
-  void exchange(const at::Tensor& sent, const std::vector<int64_t>& sent_bytes, at::Tensor received,
+  void exchange(const at::Tensor& sent, const std::vector<int64_t>& sent_bytes, const at::Tensor& received,
                 const std::vector<int64_t>& received_bytes) override;
-  void gather(const at::Tensor& own, at::Tensor all) override;
+  void gather(const at::Tensor& own, const at::Tensor& all) override;
 
   const c10::intrusive_ptr<c10d::ProcessGroup>& c10d_group() const { return group_; }
 

@@ -49,7 +49,7 @@ HostMean::HostMean(ProcessGroup& hosts, int64_t count, at::ScalarType type, Enco
     lost_ = at::zeros({slice_ * (hosts.size() + 1)}, type);
 }
 
-void HostMean::replace(at::Tensor numbers, double weight) {
+void HostMean::replace(const at::Tensor& numbers, double weight) {
   const at::NoGradGuard no_grad;
   const int64_t size = hosts_.size();
   if (size == 1) return;
@@ -82,7 +82,7 @@ void HostMean::replace(at::Tensor numbers, double weight) {
 
 // Whole blocks of numbers, a multiple of `slice_`, as bytes, slice by slice. `lost` is added before and gets
 // what is lost.
-at::Tensor HostMean::encoded(const at::Tensor& numbers, at::Tensor lost) const {
+at::Tensor HostMean::encoded(const at::Tensor& numbers, const at::Tensor& lost) const {
   if (encoding_ == Encoding::kWhole) return numbers.contiguous().view(at::kByte);
   const at::Tensor wanted = numbers + lost;
   at::Tensor bytes;

@@ -33,13 +33,13 @@ class HostMean {
 
   // Replaces `numbers` [count] by their mean over the hosts, in which a host weighs `weight`, 0 or more. All
   // hosts get the same bits. A single host keeps its numbers. Collective.
-  void replace(at::Tensor numbers, double weight);
+  void replace(const at::Tensor& numbers, double weight);
 
   // What the encoding has lost and is still to be added, one tensor; empty: it loses nothing. Of this host.
   at::Tensor lost() const { return lost_; }
 
  private:
-  at::Tensor encoded(const at::Tensor& numbers, at::Tensor lost) const;
+  at::Tensor encoded(const at::Tensor& numbers, const at::Tensor& lost) const;
   at::Tensor decoded(const at::Tensor& bytes) const;
 
   ProcessGroup& hosts_;

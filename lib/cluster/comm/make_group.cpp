@@ -82,12 +82,12 @@ class HierarchicalGroup : public ProcessGroup {
 }  // namespace
 
 void ProcessGroup::exchange(const at::Tensor& sent, const std::vector<int64_t>& /*sent_bytes*/,
-                            at::Tensor received, const std::vector<int64_t>& /*received_bytes*/) {
+                            const at::Tensor& received, const std::vector<int64_t>& /*received_bytes*/) {
   if (size_ > 1) throw Error(ExitCode::kBug, "this group sends nothing to single ranks");
   received.copy_(sent);
 }
 
-void ProcessGroup::gather(const at::Tensor& own, at::Tensor all) { exchange(own, {}, std::move(all), {}); }
+void ProcessGroup::gather(const at::Tensor& own, const at::Tensor& all) { exchange(own, {}, all, {}); }
 
 std::unique_ptr<GradientReducer> ProcessGroup::make_gradient_reducer(
     const std::vector<at::Tensor>& parameters, const ReducerOptions& options, StepClock& clock) {

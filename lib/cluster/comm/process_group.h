@@ -72,10 +72,10 @@ class ProcessGroup {
   // Sends to each rank its part of `sent`, which has `sent_bytes` for each, and gets from each
   // `received_bytes` of `received`; parts are in the order of the ranks. Both are contiguous bytes. Only
   // groups that between() returns can do this.
-  virtual void exchange(const at::Tensor& sent, const std::vector<int64_t>& sent_bytes, at::Tensor received,
-                        const std::vector<int64_t>& received_bytes);
+  virtual void exchange(const at::Tensor& sent, const std::vector<int64_t>& sent_bytes,
+                        const at::Tensor& received, const std::vector<int64_t>& received_bytes);
   // `all` gets the bytes of every rank, as many from each. Only groups that between() returns can do this.
-  virtual void gather(const at::Tensor& own, at::Tensor all);
+  virtual void gather(const at::Tensor& own, const at::Tensor& all);
 
   // Makes the reducer that sums the gradients of `parameters` (contiguous leaves) over this group, in the
   // fastest way that the group has. The group and the clock must outlive it.
