@@ -14,7 +14,7 @@
 namespace dtrain {
 namespace {
 
-class NoSink : public EventSink {
+class SilentSink : public EventSink {
  public:
   void on_event(const Event& /*event*/) override {}
 };
@@ -63,7 +63,7 @@ std::optional<std::vector<LinkSummary>> links_for(int rank, int hosts, const Sto
   identity.world_size = identity.hosts = hosts;
   identity.own_address = address_of(rank);
   const auto board = StatusBoard::create(1);
-  NoSink sink;
+  SilentSink sink;
   return links_between_hosts({job, job.distributed_run(), identity, store, RunContext(), *board, sink},
                              sockets);
 }
