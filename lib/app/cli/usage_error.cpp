@@ -31,10 +31,13 @@ std::string field_named(std::string name) {
   name.erase(0, name.find_first_not_of('-'));
   std::replace(name.begin(), name.end(), '-', '_');
   name = usual_name(name);
+  const auto depth = [](const std::string& path) { return std::count(path.begin(), path.end(), '.'); };
+  std::string named;  // the one that is least deep in the spec
   for (const auto& field : job_fields()) {
-    if (field.path.substr(field.path.rfind('.') + 1) == name || field.path == name) return field.path;
+    if (field.path.substr(field.path.rfind('.') + 1) != name) continue;
+    if (named.empty() || depth(field.path) < depth(named)) named = field.path;
   }
-  return "";
+  return named;
 }
 
 // A suggestion for an option that `command` does not have.

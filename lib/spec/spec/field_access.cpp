@@ -113,7 +113,8 @@ std::string named_elsewhere(const std::string& path) {
     for (size_t dot = field.path.find('.'); dot != std::string::npos; dot = field.path.find('.', dot + 1)) {
       if (!contains(paths, field.path.substr(0, dot))) paths.push_back(field.path.substr(0, dot));
     }
-    paths.push_back(field.path);
+    // Names so deep in the spec are usually meant elsewhere.
+    if (std::count(field.path.begin(), field.path.end(), '.') < 3) paths.push_back(field.path);
   }
   const auto keep = [&paths](const auto& kept) {
     std::erase_if(paths, [&](const auto& each) { return !kept(each); });
