@@ -34,6 +34,7 @@ std::string field_named(std::string name) {
   const auto depth = [](const std::string& path) { return std::count(path.begin(), path.end(), '.'); };
   std::string named;  // the one that is least deep in the spec
   for (const auto& field : job_fields()) {
+    if (field.path == name) return name;
     if (field.path.substr(field.path.rfind('.') + 1) != name) continue;
     if (named.empty() || depth(field.path) < depth(named)) named = field.path;
   }
