@@ -306,7 +306,7 @@ const EventTable<WorkerSummary> WorkerSummary::table = {
 
 const EventTable<LinkSummary> LinkSummary::table = {
     "",
-    "Each of the `links` of `run_end`, the connections between two hosts since they last met "
+    "Each of the `links` of `run_end`, the connections of two hosts since they last met "
     "([how they are counted](#formulas))",
     {{FIELD(hosts), "", "their names, or their addresses if names are missing or the same"},
      {FIELD(bytes_sent), "bytes", "by the first host to the second"},
