@@ -102,7 +102,7 @@ std::vector<DataFinding> findings_of(const DataCheck& check) {
       titles(check.nearly_black));
   std::vector<std::string> endings, columns;
   for (const auto& [ending, count] : check.left_out) endings.push_back(endings_text({{ending, count}}));
-  add("left out", fmt::format("files that are not read; dtrain reads {}", kPictureEndings),
+  add("left out", fmt::format("files that are not read; dtrain reads {}", picture_endings()),
       std::move(endings));
   for (const auto& [column, what] : check.columns) columns.push_back(printable(column, 100) + ": " + what);
   add("columns", "columns with something odd", std::move(columns));

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <numeric>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
+#include "images/image_file.h"
 #include "pictures/archives.h"
 #include "yaml/problem.h"
 
@@ -21,8 +21,6 @@ namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::array kPictures = {".jpg", ".jpeg", ".png", ".webp", ".ppm", ".pgm"};
 
 // In lower case, with its dot.
 std::string ending_of(const std::string& name) {
@@ -108,8 +106,10 @@ bool is_left_out(const std::string& name) {
   return name.starts_with('.') || name == "__MACOSX" || name == "Thumbs.db" || name == "desktop.ini";
 }
 
+std::string picture_endings() { return join(image_endings()); }
+
 bool is_picture_name(const std::string& name) {
-  return std::find(kPictures.begin(), kPictures.end(), ending_of(name)) != kPictures.end();
+  return std::find(image_endings().begin(), image_endings().end(), ending_of(name)) != image_endings().end();
 }
 
 void count_ending(const std::string& name, EndingCounts& counts) { ++counts[ending_of(name)]; }
@@ -125,7 +125,7 @@ std::string endings_text(const EndingCounts& counts) {
 std::string left_out_text(const EndingCounts& left_out) {
   const int64_t count = files_of(left_out);
   return fmt::format("{} {} left out: {}; dtrain reads {}", counted(count, "file"), count == 1 ? "is" : "are",
-                     endings_text(left_out), kPictureEndings);
+                     endings_text(left_out), picture_endings());
 }
 
 void require_mostly_pictures(const PictureList& all) {
