@@ -93,10 +93,10 @@ TEST_CASE("pictures train to the same bits from the cache and without one, and a
   const Event listed = Event::parse(job.start({"cache", "--json"}).output);
   const fs::path file = listed.at("files").at(0).at("file").get<std::string>();
   write_file(file, std::string(fs::file_size(file), '\0'));
-  write_file(job.folder() / "pictures" / "red" / "scan.tif", "");
+  write_file(job.folder() / "pictures" / "red" / "scan.heic", "");
   job.trained("damaged", {});
   CHECK_THAT(content_of(job.folder() / "damaged" / "metrics.jsonl"),
-             ContainsSubstring("1 file is left out: 1 .tif; dtrain reads .jpg"));
+             ContainsSubstring("1 file is left out: 1 .heic; dtrain reads .jpg"));
   CHECK(weights_of(job.folder() / "cached") == weights_of(job.folder() / "damaged"));
 
   CHECK_THAT(job.start({"cache", "--clear"}).output, ContainsSubstring("90 pictures of [3, 8, 8] from"));

@@ -14,24 +14,6 @@
 #include "core/text.h"
 #include "images/codecs.h"
 
-// In a static libtiff, these take the place of the functions that set up compressions which dtrain does not
-// read. So the program does not need their libraries (cmake/Tiff.cmake).
-// NOLINTBEGIN(readability-identifier-naming): libtiff's names
-extern "C" {
-int TIFFInitJBIG(TIFF*, int);
-int TIFFInitLERC(TIFF*, int);
-int TIFFInitLZMA(TIFF*, int);
-int TIFFInitWebP(TIFF*, int);
-int TIFFInitZSTD(TIFF*, int);
-
-int TIFFInitJBIG(TIFF* /*tiff*/, int /*scheme*/) { return 0; }
-int TIFFInitLERC(TIFF* /*tiff*/, int /*scheme*/) { return 0; }
-int TIFFInitLZMA(TIFF* /*tiff*/, int /*scheme*/) { return 0; }
-int TIFFInitWebP(TIFF* /*tiff*/, int /*scheme*/) { return 0; }
-int TIFFInitZSTD(TIFF* /*tiff*/, int /*scheme*/) { return 0; }
-}
-// NOLINTEND(readability-identifier-naming)
-
 namespace dtrain {
 namespace {
 
@@ -43,6 +25,7 @@ struct TiffBytes {
   uint64_t at = 0;
   bool is_cut = false;     // more bytes were asked for than the file has
   std::string fault = {};  // the library's first message
+  int left_out = 0;        // the file's compression, if dtrain has left it out of the library
 };
 
 // libtiff reports faults to functions of the whole process, some without saying of which file.
@@ -60,6 +43,11 @@ void note_tiff_warning(const char* module, const char* format, va_list values) {
   const std::string_view from = module != nullptr ? module : "";
   if (from.starts_with("JPEGLib") || from.starts_with("Fax") || from.starts_with("PackBits"))
     note_tiff_fault(module, format, values);
+}
+
+int leave_out(int compression) {
+  if (tiff_of_thread != nullptr) tiff_of_thread->left_out = compression;
+  return 0;
 }
 
 tmsize_t give_tiff(thandle_t file, void* to, tmsize_t count) {
@@ -93,6 +81,7 @@ class TiffReader {
         [](thandle_t) { return 0; },
         [](thandle_t file) { return static_cast<toff_t>(static_cast<TiffBytes*>(file)->bytes.size()); },
         nullptr, nullptr);
+    if (file_.left_out != 0) refuse(fmt::format("of compression {}", file_.left_out));
     if (handle_.tiff == nullptr) fail();
     read_form();
   }
@@ -328,3 +317,21 @@ at::Tensor decode_tiff(const std::string& bytes, SmallestSize /*smallest*/) {
 }
 
 }  // namespace dtrain
+
+// In a static libtiff, these take the place of the functions that set up compressions which dtrain does not
+// read. So the program does not need their libraries (cmake/Tiff.cmake).
+// NOLINTBEGIN(readability-identifier-naming): libtiff's names
+extern "C" {
+int TIFFInitJBIG(TIFF* tiff, int scheme);
+int TIFFInitLERC(TIFF* tiff, int scheme);
+int TIFFInitLZMA(TIFF* tiff, int scheme);
+int TIFFInitWebP(TIFF* tiff, int scheme);
+int TIFFInitZSTD(TIFF* tiff, int scheme);
+
+int TIFFInitJBIG(TIFF* /*tiff*/, int scheme) { return dtrain::leave_out(scheme); }
+int TIFFInitLERC(TIFF* /*tiff*/, int scheme) { return dtrain::leave_out(scheme); }
+int TIFFInitLZMA(TIFF* /*tiff*/, int scheme) { return dtrain::leave_out(scheme); }
+int TIFFInitWebP(TIFF* /*tiff*/, int scheme) { return dtrain::leave_out(scheme); }
+int TIFFInitZSTD(TIFF* /*tiff*/, int scheme) { return dtrain::leave_out(scheme); }
+}
+// NOLINTEND(readability-identifier-naming)

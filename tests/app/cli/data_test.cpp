@@ -150,22 +150,23 @@ std::string dark_png() {
 TEST_CASE("pictures that are nearly black and files that are left out are named before anything is trained") {
   const PictureFolder pictures;
   pictures.put("train/daisy/dark", dark_png());
-  write_file(pictures.folder / "pictures/train/daisy/scan.tif", "");
+  write_file(pictures.folder / "pictures/train/daisy/scan.psd", "");
   const std::string left_out =
-      "1 file is left out: 1 .tif; dtrain reads .jpg, .jpeg, .png, .webp, .ppm, .pgm";
+      "1 file is left out: 1 .psd; dtrain reads .jpg, .jpeg, .png, .webp, .tif, .tiff, .gif, .bmp, .ppm, "
+      ".pgm";
   const Outcome checked = pictures.run({"data", "check", "job.yaml", "--json"});
   CHECK(checked.exit_code == 0);
   const json found = json::parse(checked.output);
   const json dark = json::array({{{"file", "train/daisy/dark.png"}, {"part", "train"}, {"class", "daisy"}}});
   CHECK(found.at("nearly_black") == dark);
   CHECK(found.at("turned") == dark);
-  CHECK(found.at("left_out") == json{{".tif", 1}});
+  CHECK(found.at("left_out") == json{{".psd", 1}});
   CHECK_THAT(
       pictures.run({"data", "check", "job.yaml"}).output,
       ContainsSubstring("\nnearly black (1): pictures of 16 bits with no value over 4,095, as cameras of 12 "
                         "bits make them; multiply their values by 16\n  train/daisy/dark.png\n") &&
           ContainsSubstring("\nleft out (1): files that are not read; ") &&
-          ContainsSubstring("\n  1 .tif\n"));
+          ContainsSubstring("\n  1 .psd\n"));
   CHECK_THAT(pictures.run({"plan", "job.yaml"}).errors, ContainsSubstring("WARNING: " + left_out));
   CHECK_THAT(pictures.run({"init", "--from", "pictures"}).errors, ContainsSubstring(left_out));
 
