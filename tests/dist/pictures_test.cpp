@@ -115,6 +115,21 @@ TEST_CASE("pictures train to the same bits from the cache and without one, and a
   CHECK(two.at("accuracy").get<double>() > 0.6);  // it learns: guessing gives a third
 }
 
+TEST_CASE("packed pictures train to the same bits as the folder") {
+  const PictureJob job;
+  job.trained("folder", {});
+  const Finished packed =
+      job.start({"data", "pack", job.spec_file(), "--out", job.folder() / "shards", "--shard-size", "9KB"});
+  INFO(packed.errors);
+  REQUIRE(packed.exit_code == 0);
+  const Finished ended =
+      job.start({"run", job.spec_file(), "--run-dir", job.folder() / "packed", "--set", "data.dataset=tar",
+                 "--set", "data.path=" + (job.folder() / "shards").string(), "--unset", "data.split"});
+  INFO(ended.errors);
+  REQUIRE(ended.exit_code == 0);
+  CHECK(weights_of(job.folder() / "folder") == weights_of(job.folder() / "packed"));
+}
+
 TEST_CASE("predict sees pictures as training does, with the classes' names, without the folder too") {
   const PictureJob job;
   job.trained("run", {"data.split.validation=none"});

@@ -51,6 +51,7 @@ at::Tensor on_white(const at::Tensor& pixels);
 struct Metadata {
   std::string_view exif = {};  // a TIFF header with directories (CIPA DC-008), "Exif\0\0" may be before it
   std::string_view xmp = {};   // XML (ISO 16684-1)
+  std::string_view icc = {};   // a colour profile (ISO 15076-1), or the first part of one
 };
 
 struct JpegSegments {
@@ -64,6 +65,9 @@ JpegSegments jpeg_segments(std::string_view jpeg);
 // Which side of the stored picture is up, 1 (upright) to 8: as Pillow reads it, EXIF's tag 0x0112, or where
 // EXIF has no such tag XMP's tiff:Orientation. 1 without either, or if they are damaged.
 int orientation_of(const Metadata& metadata);
+
+// Whether a colour profile is of other colours than sRGB's, by its description. No profile is not.
+bool has_other_colours(std::string_view icc);
 
 // Rotates a picture [height, width, channels] that is stored with this orientation upright.
 at::Tensor upright(const at::Tensor& stored, int orientation);

@@ -24,8 +24,9 @@ struct ImageFacts {
   std::string format;  // "JPEG"
   int64_t width = 0;   // pixels, as they are stored
   int64_t height = 0;
-  std::string colours;  // "colour", "grey", "inks (CMYK)", or one of them and more: "grey, 16 bits"
-  int orientation = 1;  // 1 (upright) to 8 (exif.cpp)
+  std::string colours;         // "colour", "grey", "inks (CMYK)", or one of them and more: "grey, 16 bits"
+  int orientation = 1;         // 1 (upright) to 8 (exif.cpp)
+  bool other_colours = false;  // it has a colour profile that is not sRGB's, which nobody heeds
 
   bool lies_on_its_side() const { return orientation >= 5; }
   bool has_16_bits() const { return colours.find("16 bits") != std::string::npos; }

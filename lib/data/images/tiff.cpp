@@ -107,6 +107,13 @@ class TiffReader {
     return orientation_of({.xmp = {xmp, size}});
   }
 
+  bool has_other_colours() const {
+    uint32_t size = 0;
+    const char* icc = nullptr;
+    return TIFFGetField(handle_.tiff, TIFFTAG_ICCPROFILE, &size, &icc) != 0 &&
+           dtrain::has_other_colours({icc, size});
+  }
+
   // uint8 [height, width, 1 to 4]: grey or colours, with opacity if it is transparent.
   at::Tensor decode() {
     at::Tensor pixels = rows_of_pixels(width_, height_, kept());
@@ -306,7 +313,7 @@ class TiffReader {
 
 ImageFacts tiff_facts(const std::string& bytes) {
   const TiffReader tiff(bytes);
-  return {"TIFF", tiff.width(), tiff.height(), tiff.colours(), tiff.orientation()};
+  return {"TIFF", tiff.width(), tiff.height(), tiff.colours(), tiff.orientation(), tiff.has_other_colours()};
 }
 
 at::Tensor decode_tiff(const std::string& bytes, SmallestSize /*smallest*/) {

@@ -22,13 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In lower case, with its dot.
-std::string ending_of(const std::string& name) {
-  std::string ending = fs::path(name).extension().string();
-  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return ending;
-}
-
 int64_t files_of(const EndingCounts& counts) {
   return std::accumulate(counts.begin(), counts.end(), int64_t{0},
                          [](int64_t sum, const auto& ending) { return sum + ending.second; });
@@ -75,7 +68,7 @@ class Division {
     std::vector<std::pair<uint64_t, int64_t>> order;
     for (const int64_t index : part)
       order.emplace_back(drawn(picture(index), spec_.split.seed, Draw::kOrder), index);
-    std::sort(order.begin(), order.end());
+    if (!all_.is_mixed) std::sort(order.begin(), order.end());
     if (limit && *limit > std::ssize(order))
       throw FieldError(field, "{} is more than the {} pictures in {}", *limit, order.size(),
                        printable(all_.root.string(), 1000));
@@ -101,6 +94,12 @@ class Division {
 }
 
 }  // namespace
+
+std::string ending_of(const std::string& name) {
+  std::string ending = fs::path(name).extension().string();
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return ending;
+}
 
 bool is_left_out(const std::string& name) {
   return name.starts_with('.') || name == "__MACOSX" || name == "Thumbs.db" || name == "desktop.ini";
@@ -151,6 +150,7 @@ PictureList without(const PictureList& all, const BadImages& bad) {
                    .train = {},
                    .validation = {},
                    .test = {},
+                   .is_mixed = all.is_mixed,
                    .left_out = all.left_out};
   std::vector<int64_t> places(all.pictures.size(), -1);  // in left.pictures; -1: it is left out
   for (const int64_t index : places_without(std::ssize(all.pictures), bad)) {

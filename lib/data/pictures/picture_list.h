@@ -30,6 +30,7 @@ struct PictureList {
   std::vector<std::string> classes;  // ascending
   std::vector<ListedPicture> pictures;
   std::vector<int64_t> train, validation, test;
+  bool is_mixed = false;  // dtrain data pack has mixed the pictures: the parts keep their order
   EndingCounts left_out;  // files that are no pictures that can be read, and tell about none
 };
 
@@ -38,6 +39,9 @@ std::string picture_endings();
 
 // Whether the name of a file is that of a picture: one of image_endings() in any case.
 bool is_picture_name(const std::string& name);
+
+// In lower case, with its dot: ".jpg".
+std::string ending_of(const std::string& name);
 
 // Adds a file of that name.
 void count_ending(const std::string& name, EndingCounts& counts);

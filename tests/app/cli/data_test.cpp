@@ -295,6 +295,36 @@ TEST_CASE("data check refuses what a run refuses, and warns of what it warns of"
   CHECK_THAT(check({}, 2), ContainsSubstring("cross_entropy"));
 }
 
+TEST_CASE("data pack writes archives that the other commands read") {
+  const PictureFolder pictures;
+  const Outcome packed =
+      pictures.run({"data", "pack", "job.yaml", "--out", "shards/", "--shard-size", "20KB", "--json"});
+  INFO(packed.errors);
+  CHECK(packed.exit_code == 0);
+  const json told = json::parse(packed.output);
+  CHECK(told.at("classes") == json{"daisy", "rose & co"});
+  CHECK(told.at("parts").at("train").at("pictures") == 8);
+  CHECK(told.at("parts").at("test").at("pictures") == 8);
+  CHECK(told.at("parts").at("train").at("shards") > 1);
+  const std::vector<std::string> read = {"--set", "data.dataset=tar", "--set", "data.path=shards"};
+  std::vector<std::string> check = {"data", "check", "job.yaml", "--json"};
+  check.insert(check.end(), read.begin(), read.end());
+  const json checked = json::parse(pictures.run(check).output);
+  CHECK(checked.at("examples") == 16);
+  CHECK_THAT(pictures.run({"init", "--from", "shards"}).errors,
+             ContainsSubstring("daisy (8), rose & co (8)"));
+  CHECK(pictures.run({"data", "pack", "job.yaml", "--out", "shards"}).exit_code == 2);
+  const Outcome again = pictures.run({"data", "pack", "job.yaml", "--out", "shards", "--overwrite"});
+  CHECK(again.exit_code == 0);
+  CHECK_THAT(again.output, ContainsSubstring("shards: 2 classes\n  train      8 pictures in 1 archive, ") &&
+                               ContainsSubstring("data.dataset: tar, data.path: shards, without data.split"));
+  CHECK_THAT(pictures.run({"data", "pack", "job.yaml", "--out", "s", "--shard-size", "big"}).errors,
+             ContainsSubstring("--shard-size: 'big' is no size from 1B to 1000GB"));
+  CHECK_THAT(
+      pictures.run({"data", "pack", "job.yaml", "--out", "s", "--set", "data.dataset=synthetic"}).errors,
+      ContainsSubstring("no pictures in files"));
+}
+
 TEST_CASE("data check of generated examples counts them") {
   const TemporaryFolder folder;
   folder.write("job.yaml",
