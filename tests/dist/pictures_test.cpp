@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "catch.h"
+#include "codecs/image_file.h"
 #include "data/dataset.h"
 #include "hosts.h"
-#include "images/image_file.h"
 #include "job.h"
 #include "job_file/load.h"
 #include "resumable.h"

@@ -9,9 +9,9 @@
 
 #include "arrays/array_file.h"
 #include "arrays/idx.h"
+#include "codecs/image_file.h"
 #include "core/error.h"
 #include "files.h"
-#include "images/image_file.h"
 #include "job_file/load.h"
 #include "pictures/archives.h"
 #include "safetensors/safetensors.h"

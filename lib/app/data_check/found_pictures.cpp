@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <system_error>
 
+#include "codecs/image_file.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "data_check/found_data.h"
-#include "images/image_file.h"
 #include "images/image_set.h"
 #include "pictures/archives.h"
 #include "pictures/image_folder.h"

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <mutex>
 
+#include "codecs/image_file.h"
 #include "core/checksum.h"
 #include "core/error.h"
 #include "data_check/check_kinds.h"
-#include "images/image_file.h"
 #include "images/image_set.h"
 #include "images/look.h"
 

@@ -14,11 +14,11 @@
 #include <system_error>
 #include <utility>
 
+#include "codecs/image_file.h"
 #include "core/data_errors.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "images/image_file.h"
 #include "pictures/shards.h"
 #include "yaml/yaml_tree.h"
 

@@ -8,12 +8,12 @@
 #include <optional>
 #include <utility>
 
+#include "codecs/image_file.h"
 #include "core/checksum.h"
 #include "core/data_errors.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
-#include "images/image_file.h"
 #include "pictures/archives.h"
 #include "yaml/problem.h"
 

@@ -224,7 +224,9 @@ std::optional<std::vector<std::string>> classes_of_shards(const fs::path& folder
   for (const json& name : *classes) {
     const std::string text = name.is_string() ? name.get<std::string>() : "";
     size_t at = 0;
-    if (text.empty() || !is_clean_text(text, at))
+    const bool has_controls =
+        std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+    if (text.empty() || has_controls || !is_clean_text(text, at))
       refuse_file(path, "the name of a class is no text without control characters");
     names.push_back(text);
   }

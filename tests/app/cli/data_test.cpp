@@ -6,10 +6,10 @@
 #include <regex>
 
 #include "catch.h"
+#include "codecs/image_file.h"
 #include "command_line.h"
 #include "files.h"
 #include "images/fit.h"
-#include "images/image_file.h"
 #include "report/page.h"
 #include "safetensors/safetensors.h"
 

@@ -5,9 +5,9 @@
 #include <regex>
 
 #include "catch.h"
+#include "codecs/image_file.h"
 #include "command_line.h"
 #include "files.h"
-#include "images/image_file.h"
 #include "safetensors/safetensors.h"
 
 namespace dtrain {

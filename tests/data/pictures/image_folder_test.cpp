@@ -8,6 +8,7 @@
 #include <set>
 
 #include "catch.h"
+#include "codecs/image_file.h"
 #include "data/data_files.h"
 #include "data/dataset.h"
 #include "data/example_source.h"
@@ -15,7 +16,6 @@
 #include "files.h"
 #include "images/fit.h"
 #include "images/image_cache.h"
-#include "images/image_file.h"
 
 namespace dtrain {
 namespace {

@@ -6,11 +6,11 @@
 #include <set>
 
 #include "catch.h"
+#include "codecs/image_file.h"
 #include "data/data_files.h"
 #include "data/dataset.h"
 #include "files.h"
 #include "images/image_cache.h"
-#include "images/image_file.h"
 #include "pictures/archives.h"
 
 namespace dtrain {

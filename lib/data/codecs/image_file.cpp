@@ -1,11 +1,11 @@
-#include "images/image_file.h"
+#include "codecs/image_file.h"
 
 #include <ATen/ATen.h>
 
+#include "codecs/codecs.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "images/codecs.h"
 
 namespace dtrain {
 namespace {

@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "catch.h"
+#include "codecs/image_file.h"
 #include "data/data_files.h"
 #include "files.h"
-#include "images/image_file.h"
 
 namespace dtrain {
 namespace {

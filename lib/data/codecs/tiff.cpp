@@ -10,9 +10,9 @@
 #include <mutex>
 #include <vector>
 
+#include "codecs/codecs.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "images/codecs.h"
 
 namespace dtrain {
 namespace {

@@ -5,8 +5,8 @@
 #include <array>
 #include <vector>
 
+#include "codecs/codecs.h"
 #include "core/error.h"
-#include "images/codecs.h"
 
 namespace dtrain {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "images/image_file.h"
+#include "codecs/image_file.h"
 
 namespace dtrain {
 

@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "codecs/codecs.h"
 #include "core/error.h"
-#include "images/codecs.h"
 
 namespace dtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "images/image_file.h"
+#include "codecs/image_file.h"
 
 #include <ATen/ATen.h>
 #include <png.h>

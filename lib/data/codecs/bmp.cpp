@@ -6,8 +6,8 @@
 #include <bit>
 #include <string_view>
 
+#include "codecs/codecs.h"
 #include "core/error.h"
-#include "images/codecs.h"
 
 namespace dtrain {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "codecs/codecs.h"
+#include "codecs/image_file.h"
 #include "core/error.h"
-#include "images/codecs.h"
-#include "images/image_file.h"
 
 namespace dtrain {
 namespace {

@@ -4,11 +4,11 @@
 #include <webp/encode.h>
 
 #include "catch.h"
+#include "codecs/image_file.h"
 #include "data/data_files.h"
 #include "data/picture_files.h"
 #include "files.h"
 #include "images/fit.h"
-#include "images/image_file.h"
 #include "images/look.h"
 
 namespace dtrain {
