@@ -309,7 +309,7 @@ TEST_CASE("init --from archives of pictures, which data check reads too") {
       ContainsSubstring(
           "broken (1): cannot be read; training ends with an error, or leaves them out (data.on_bad_example: "
           "skip)\n  ") &&
-          ContainsSubstring("a.tar: 105.png: no PNG"));
+          ContainsSubstring("a.tar: 105.png: no JPEG, PNG"));
 }
 
 TEST_CASE("init --from says what it looked for where there is nothing it knows") {
