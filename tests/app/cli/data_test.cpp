@@ -320,9 +320,9 @@ TEST_CASE("data pack writes archives that the other commands read") {
                                ContainsSubstring("data.dataset: tar, data.path: shards, without data.split"));
   CHECK_THAT(pictures.run({"data", "pack", "job.yaml", "--out", "s", "--shard-size", "big"}).errors,
              ContainsSubstring("--shard-size: 'big' is no size from 1B to 1000GB"));
-  CHECK_THAT(
-      pictures.run({"data", "pack", "job.yaml", "--out", "s", "--set", "data.dataset=synthetic"}).errors,
-      ContainsSubstring("no pictures in files"));
+  pictures.folder.write("numbers.yaml", "data: {dataset: synthetic}\n");
+  CHECK_THAT(pictures.run({"data", "pack", "numbers.yaml", "--out", "s"}).errors,
+             ContainsSubstring("synthetic has no pictures in files"));
 }
 
 TEST_CASE("data check of generated examples counts them") {
