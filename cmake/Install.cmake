@@ -37,7 +37,7 @@ function(dtrain_install target)
     set(HAS_PJRT \"${DTRAIN_HAS_PJRT}\")
     set(LIBTORCH_VERSION \"${LIBTORCH_VERSION}\")
     set(LIBTORCH_LIBRARY \"${LIBTORCH_CPU_LIBRARY}\")
-    set(COMPILED_IN \"${ARCHIVE_STATIC_LIBRARY}\" \"${CLI11_DIR}/CLI11Config.cmake\"
+    set(COMPILED_IN \"${ARCHIVE_STATIC_LIBRARY}\" \"${TIFF_STATIC_LIBRARY}\" \"${CLI11_DIR}/CLI11Config.cmake\"
         \"${nlohmann_json_DIR}/nlohmann_jsonConfig.cmake\" \"${GLOO_INCLUDE_DIR}/gloo/transport/tcp/device.h\")
     include(\"${PROJECT_SOURCE_DIR}/cmake/made_for_install.cmake\")")
   install(DIRECTORY "${made}/share" DESTINATION .)

@@ -1,5 +1,5 @@
 """Compares the decoded and scaled pixels in dtrain's cache with Pillow's and torchvision's, also of pictures that are
-turned by their metadata or transparent. Started by scripts/check_pictures."""
+turned by their metadata or transparent, and of odd kinds of TIFF, GIF and BMP. Started by scripts/check_pictures."""
 
 import collections
 import os
@@ -13,6 +13,7 @@ import PIL.Image
 import PIL.ImageOps
 import PIL.PngImagePlugin
 import torch
+from picture_formats import open_deep, write_formats
 from torchvision.transforms.v2 import functional
 
 HEADER = 4096  # bytes of a file of the cache before the pixels
@@ -47,6 +48,8 @@ def pixels_of(program, pictures, folder, size, fit="stretch", scaled="false"):
 
 def open_picture(path):
     picture = PIL.ImageOps.exif_transpose(PIL.Image.open(path))
+    if picture.mode.startswith("I;16"):
+        picture = open_deep(picture)
     if picture.has_transparency_data:
         picture = picture.convert("RGBA")
         picture = PIL.Image.alpha_composite(PIL.Image.new("RGBA", picture.size, "white"), picture)
@@ -112,6 +115,16 @@ def main():
     theirs = [open_picture(path) for path in sorted(odd.glob("*/*"), key=lambda path: (path.parent.name, path.name))]
     ours = pixels_of(program, odd, folder, [side, side])
     results.append(report("turned and transparent, against Pillow", ours, theirs, 0, 0))
+
+    formats = folder / "formats"
+    write_formats(formats, side)
+    names = sorted(formats.glob("*/*"), key=lambda path: (path.parent.name, path.name))
+    theirs = [open_picture(path) for path in names]
+    ours = pixels_of(program, formats, folder, [side, side])
+    results.append(report("TIFF, GIF and BMP, against Pillow", ours, theirs, 0, 0))
+    for name, one, other in zip(names, ours, theirs, strict=True):
+        if not numpy.array_equal(one, other.numpy()):
+            print(f"  {name.parent.name}/{name.name} differs")
 
     # Those of the most frequent size are compared without scaling.
     sizes = {path: PIL.Image.open(path).size for path in paths}

@@ -9,9 +9,9 @@
 
 #include "arrays/array_file.h"
 #include "arrays/idx.h"
+#include "codecs/image_file.h"
 #include "core/error.h"
 #include "files.h"
-#include "images/image_file.h"
 #include "job_file/load.h"
 #include "pictures/archives.h"
 #include "safetensors/safetensors.h"
@@ -115,7 +115,9 @@ bool read_spec(const std::string& bytes) { return parse_spec(bytes, "spec.yaml")
 
 const std::vector<FuzzedReader>& fuzzed_readers() {
   static const std::vector<FuzzedReader> table = {
+      image_reader("bmp"),
       {"csv", [](const std::string& bytes) { return read_from_file("table.csv", bytes, read_table); }},
+      image_reader("gif"),
       {"idx", [](const std::string& bytes) { return read_from_file("idx", bytes, read_images_and_labels); }},
       image_reader("jpeg"),
       {"npy",
@@ -136,6 +138,7 @@ const std::vector<FuzzedReader>& fuzzed_readers() {
        }},
       {"spec", read_spec},
       {"tar", [](const std::string& bytes) { return read_from_file("train.tar", bytes, read_archive); }},
+      image_reader("tiff"),
       image_reader("webp"),
   };
   return table;

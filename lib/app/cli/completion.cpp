@@ -71,7 +71,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> first_arguments() 
   return {{"completion", completion_shells()},
           {"configs", names_of_rows(shipped_configs())},
           {"bench", {"allreduce"}},
-          {"data", {"check", "show"}}};
+          {"data", {"check", "pack", "show"}}};
 }
 
 // The names of options or commands, each after `begin`.

@@ -224,11 +224,11 @@ void CommandLine::add_init() {
 }
 
 void CommandLine::add_data() {
-  CLI::App* command =
-      app.add_subcommand("data", "Look at a job's data before it trains: check it, or show batches");
+  CLI::App* command = app.add_subcommand(
+      "data", "Look at a job's data before it trains: check it, show batches, or pack its pictures");
   command->require_subcommand(0, 1);
   command->callback([command] {
-    if (command->get_subcommands().empty()) throw CLI::ValidationError("say what to do: check or show");
+    if (command->get_subcommands().empty()) throw CLI::ValidationError("say what to do: check, show or pack");
   });
   CLI::App* check =
       command->add_subcommand("check",
@@ -236,9 +236,13 @@ void CommandLine::add_data() {
                               "training, and odd columns; count classes and sizes");
   CLI::App* show =
       command->add_subcommand("show", "Write a page with batches of pictures as the model gets them");
-  for (CLI::App* one : {check, show}) {
+  CLI::App* pack = command->add_subcommand(
+      "pack", "Write a job's pictures into archives of WebDataset's naming (shards), a folder for each part");
+  for (CLI::App* one : {check, show, pack}) {
     add_spec(one, data.spec.spec);
     add_overrides(one, data.spec.overrides);
+  }
+  for (CLI::App* one : {check, show}) {
     one->add_flag("--overwrite", data.overwrite,
                   "Replace any file; an earlier page of dtrain needs no --overwrite");
   }
@@ -252,6 +256,13 @@ void CommandLine::add_data() {
   add_value(show, "--batches N", data.batches, "The number of batches, from the first (default: 1)")
       ->check(whole_numbers(1, 1'000'000));
   show->footer(exit_code_help());
+  add_value(pack, "--out FOLDER", data.out, "The new folder")->required();
+  add_value(pack, "--shard-size SIZE", data.shard_size,
+            "The most bytes of an archive, such as 100MB or 2GiB (default: 500MB)");
+  pack->add_flag("--overwrite", data.overwrite, "Replace a folder that dtrain data pack has written");
+  pack->add_flag("--json", data.json, "Print what was written as JSON");
+  pack->footer(exit_code_help());
+  pack->callback([this] { action = [this] { return data_pack_command(data); }; });
   check->callback([this] { action = [this] { return data_check_command(data); }; });
   show->callback([this] { action = [this] { return data_show_command(data); }; });
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <map>
 #include <set>
 
 #include "commands/commands.h"
@@ -22,20 +21,7 @@ namespace {
 constexpr int64_t kMostBytes = int64_t{2} << 30;
 constexpr size_t kMostSizes = 100;
 
-int64_t parse_bytes(const std::string& text) {
-  static const std::map<std::string, int64_t> kUnits = {
-      {"", 1},          {"B", 1},         {"KB", 1000},    {"MB", 1000 * 1000}, {"GB", 1000 * 1000 * 1000},
-      {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
-  static const Pattern kSize("([0-9]{1,10})([A-Za-z]*)");
-  if (const auto found = kSize.match(text)) {
-    const int64_t number = std::stoll((*found)[1].text);
-    const auto unit = kUnits.find((*found)[2].text);
-    if (unit != kUnits.end() && number > 0 && number <= kMostBytes / unit->second)
-      return number * unit->second;
-  }
-  throw Error(ExitCode::kUsage, "--sizes: '{}' is no size from 1B to 2GiB (B, KB, MB, GB or KiB, MiB, GiB)",
-              printable(text, 40));
-}
+int64_t parse_bytes(const std::string& text) { return parse_size("--sizes", text, kMostBytes, "2GiB"); }
 
 // "SIZE", or "MIN..MAX" or "MIN..MAX:FACTOR": MIN, MIN * FACTOR, ... and MAX.
 void add_sizes(const std::string& text, std::vector<int64_t>& sizes) {

@@ -158,11 +158,12 @@ struct ConfigsOptions {
 
 struct DataOptions {
   SpecOptions spec;
-  std::optional<std::string> out;  // the page; of show: nullopt: batches.html
+  std::optional<std::string> out;  // the page; of show: nullopt: batches.html; of pack the folder
   bool overwrite = false;
-  bool json = false;    // check
-  int64_t epoch = 0;    // show
-  int64_t batches = 1;  // show
+  bool json = false;                 // check, pack
+  std::string shard_size = "500MB";  // pack
+  int64_t epoch = 0;                 // show
+  int64_t batches = 1;               // show
 };
 
 struct BenchOptions {
@@ -184,6 +185,7 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
 ExitCode plan_command(const PlanOptions& options);
 ExitCode data_check_command(const DataOptions& options);
 ExitCode data_show_command(const DataOptions& options);
+ExitCode data_pack_command(const DataOptions& options);
 ExitCode cache_command(const CacheCommandOptions& options);
 ExitCode init_command(InitOptions options);
 ExitCode configs_command(const ConfigsOptions& options);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "codecs/image_file.h"
 #include "commands/commands.h"
 #include "commands/shared.h"
 #include "core/files.h"
@@ -14,7 +15,6 @@
 #include "display/chart.h"
 #include "host/cores.h"
 #include "images/fit.h"
-#include "images/image_file.h"
 #include "loader/batches.h"
 #include "metrics/event.h"
 #include "plan/warnings.h"

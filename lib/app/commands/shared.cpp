@@ -7,12 +7,14 @@
 #include <array>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
 #include "core/clock.h"
 #include "core/files.h"
+#include "core/patterns.h"
 #include "core/sockets.h"
 #include "core/terminal.h"
 #include "core/text.h"
@@ -80,6 +82,21 @@ void report_failure(const std::string& message, bool expected) {
   for (std::string line; std::getline(lines, line);)
     std::cerr << (red ? kRed : "") << wrapped(line, width, 2) << (red ? kPlain : "") << '\n';
   std::cerr.flush();
+}
+
+int64_t parse_size(const std::string& option, const std::string& text, int64_t most,
+                   const std::string& most_text) {
+  static const std::map<std::string, int64_t> kUnits = {
+      {"", 1},          {"B", 1},         {"KB", 1000},    {"MB", 1000 * 1000}, {"GB", 1000 * 1000 * 1000},
+      {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
+  static const Pattern kSize("([0-9]{1,10})([A-Za-z]*)");
+  if (const auto found = kSize.match(text)) {
+    const int64_t number = std::stoll((*found)[1].text);
+    const auto unit = kUnits.find((*found)[2].text);
+    if (unit != kUnits.end() && number > 0 && number <= most / unit->second) return number * unit->second;
+  }
+  throw Error(ExitCode::kUsage, "{}: '{}' is no size from 1B to {} (B, KB, MB, GB or KiB, MiB, GiB)", option,
+              printable(text, 40), most_text);
 }
 
 void require_own_page(const std::filesystem::path& file, bool overwrite, const std::string& by) {

@@ -27,6 +27,11 @@ void report_warnings(const std::vector<std::string>& warnings);
 // Escapes control characters, because the message may contain file names and similar text.
 void report_failure(const std::string& message, bool expected = false);
 
+// The bytes that the option's value says, such as 500MB: 1 to `most`, in words `most_text`. Throws
+// Error(kUsage).
+int64_t parse_size(const std::string& option, const std::string& text, int64_t most,
+                   const std::string& most_text);
+
 // Throws Error(kUsage) if there is a file that is no page of dtrain, which `overwrite` allows to replace.
 // `by` is the command that asks.
 void require_own_page(const std::filesystem::path& file, bool overwrite, const std::string& by);

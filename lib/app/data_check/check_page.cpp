@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <functional>
 
+#include "codecs/image_file.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "data_check/findings.h"
 #include "display/chart.h"
 #include "images/fit.h"
-#include "images/image_file.h"
 
 namespace dtrain {
 namespace {

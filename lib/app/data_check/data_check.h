@@ -54,6 +54,7 @@ struct DataCheck {
   std::map<std::string, std::vector<size_t>> odd_colours;  // "grey", "inks (CMYK)", ...: all but plain colour
   std::vector<size_t> turned;                              // by their EXIF orientation
   std::vector<size_t> nearly_black;                        // of 16 bits (is_nearly_black())
+  std::vector<size_t> other_colours;                       // by their colour profiles, which nobody heeds
   std::map<std::string, int64_t> left_out;                 // PictureList::left_out
   // Of tables alone.
   int64_t rows_to_train = 0;  // the rows of the test's own file have higher numbers of examples

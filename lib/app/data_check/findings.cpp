@@ -100,9 +100,14 @@ std::vector<DataFinding> findings_of(const DataCheck& check) {
       "pictures of 16 bits with no value over 4,095, as cameras of 12 bits make them; multiply their values "
       "by 16",
       titles(check.nearly_black));
+  add("colour profiles",
+      "pictures with another colour profile than sRGB, which is ignored; convert them to sRGB if their "
+      "colours "
+      "matter",
+      titles(check.other_colours));
   std::vector<std::string> endings, columns;
   for (const auto& [ending, count] : check.left_out) endings.push_back(endings_text({{ending, count}}));
-  add("left out", fmt::format("files that are not read; dtrain reads {}", kPictureEndings),
+  add("left out", fmt::format("files that are not read; dtrain reads {}", picture_endings()),
       std::move(endings));
   for (const auto& [column, what] : check.columns) columns.push_back(printable(column, 100) + ": " + what);
   add("columns", "columns with something odd", std::move(columns));
@@ -191,6 +196,7 @@ Event check_json(const DataCheck& check) {
     json["heights"] = range(check.heights);
     json["turned"] = list(check.turned);
     json["nearly_black"] = list(check.nearly_black);
+    json["colour_profiles"] = list(check.other_colours);
     json["left_out"] = check.left_out;
     json["colours"] = Event::object();
     for (const auto& [colours, pictures] : check.odd_colours) json["colours"][colours] = list(pictures);

@@ -20,9 +20,10 @@ constexpr int kDeepest = 4;  // folders with nothing but a folder in them
 
 constexpr const char* kLookedFor =
     "looked for:\n"
-    "  a folder of pictures for each class (CLASS/*.jpg, .png, .webp, .ppm), or such folders in train/ and "
+    "  a folder of pictures for each class (CLASS/*.jpg, .png, .webp, .tif, ...), or such folders in train/ "
+    "and "
     "test/;\n"
-    "    others, such as .tif, .gif, .bmp and .heic, have to be converted\n"
+    "    others, such as .heic and .avif, have to be converted\n"
     "  archives of pictures: .tar files, with KEY.jpg and KEY.cls for each\n"
     "  a table: a .csv or .csv.gz file, or train.csv and perhaps test.csv\n"
     "  arrays: x_train.npy and y_train.npy, or an .npz or .safetensors file with these names\n"

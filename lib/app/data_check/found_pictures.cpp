@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <system_error>
 
+#include "codecs/image_file.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "data_check/found_data.h"
-#include "images/image_file.h"
 #include "images/image_set.h"
 #include "pictures/archives.h"
 #include "pictures/image_folder.h"
@@ -167,7 +167,7 @@ bool has_archive(const fs::path& place) {
 
 std::optional<FoundData> find_pictures(const fs::path& place) {
   const bool folder = has_classes(place) || has_classes(place / "train");
-  if (!folder && !has_archive(place)) return std::nullopt;
+  if (!folder && !has_archive(place) && !has_archive(place / "train")) return std::nullopt;
   FoundData found;
   found.place = place;
   const PictureList all = list_with_test_part(found, folder ? list_image_folder : list_archives);

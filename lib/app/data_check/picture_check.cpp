@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <mutex>
 
+#include "codecs/image_file.h"
 #include "core/checksum.h"
 #include "core/error.h"
 #include "data_check/check_kinds.h"
-#include "images/image_file.h"
 #include "images/image_set.h"
 #include "images/look.h"
 
@@ -43,6 +43,7 @@ class PictureChecker {
       const std::lock_guard lock(mutex_);
       if (facts.colours != "colour") check_.odd_colours[facts.colours].push_back(at);
       if (facts.orientation != 1) check_.turned.push_back(at);
+      if (facts.other_colours) check_.other_colours.push_back(at);
       if (is_nearly_black(facts, image)) check_.nearly_black.push_back(at);
     } catch (const Error& error) {
       if (error.code() == ExitCode::kDisk) throw;
@@ -57,6 +58,7 @@ class PictureChecker {
         [](const BrokenExample& one, const BrokenExample& other) { return one.example < other.example; });
     std::sort(check_.turned.begin(), check_.turned.end());
     std::sort(check_.nearly_black.begin(), check_.nearly_black.end());
+    std::sort(check_.other_colours.begin(), check_.other_colours.end());
     for (auto& [colours, pictures] : check_.odd_colours) std::sort(pictures.begin(), pictures.end());
     std::vector<bool> readable;
     std::vector<uint64_t> contents;

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codecs/codecs.h"
 #include "core/error.h"
-#include "images/codecs.h"
 
 namespace dtrain {
 namespace {

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "codecs/image_file.h"
 #include "core/error.h"
 #include "images/checked_file.h"
 #include "images/fit.h"
-#include "images/image_file.h"
 
 namespace dtrain {
 

@@ -14,11 +14,12 @@
 #include <system_error>
 #include <utility>
 
+#include "codecs/image_file.h"
 #include "core/data_errors.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "images/image_file.h"
+#include "pictures/shards.h"
 #include "yaml/yaml_tree.h"
 
 namespace dtrain {
@@ -137,8 +138,14 @@ class ArchiveList {
   }
 
   // Makes numbers of the words: those that they are, or their places in the alphabet.
-  PictureList labelled(const DataSpec& spec) {
+  PictureList labelled(DataSpec spec) {
     PictureList list;
+    const std::optional<std::vector<std::string>> packed = classes_of_shards(root_);
+    list.is_mixed = packed.has_value();
+    if (packed && spec.class_names.empty()) {
+      spec.class_names = *packed;
+      spec.classes = std::max(spec.classes.value_or(0), std::ssize(*packed));
+    }
     list.root = root_;
     const std::map<std::string, int64_t> labels = number_words(list, spec);
     list.pictures = std::move(pictures_);
@@ -245,6 +252,12 @@ bool has_word(const std::string& name, const std::string& word) {
   return false;
 }
 
+// The folder that an archive lies in says which part it is, or else a word of its name.
+bool is_part(const std::string& name, const std::string& word) {
+  const std::string folder = fs::path(name).parent_path().string();
+  return folder.empty() ? has_word(name, word) : folder == word;
+}
+
 std::vector<std::string> archives_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code code;
@@ -265,6 +278,18 @@ std::vector<std::string> archives_in(const fs::path& folder) {
   return names;
 }
 
+// Those of a folder, or of its folders train, validation and test.
+std::vector<std::string> archives_at(const fs::path& place) {
+  std::error_code none;
+  if (!fs::is_directory(place / "train", none)) return archives_in(place);
+  std::vector<std::string> names;
+  for (const std::string part : {"train", "validation", "test"}) {
+    if (!fs::is_directory(place / part, none)) continue;
+    for (const std::string& name : archives_in(place / part)) names.push_back(part + "/" + name);
+  }
+  return names;
+}
+
 void append(std::vector<int64_t>& to, const std::vector<int64_t>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
@@ -278,12 +303,12 @@ PictureList list_archives(const fs::path& place, const DataSpec& spec) {
   const bool folder = fs::is_directory(place, none);
   const fs::path root = folder ? place : place.parent_path();
   const std::vector<std::string> names =
-      folder ? archives_in(place) : std::vector<std::string>{place.filename().string()};
+      folder ? archives_at(place) : std::vector<std::string>{place.filename().string()};
   ArchiveList archives(root, spec.cache_gigabytes);
   std::vector<int64_t> train, validation, test;
   for (const std::string& name : names) {
-    const bool is_validation = has_word(name, "val") || has_word(name, "validation");
-    const bool is_test = has_word(name, "test");
+    const bool is_validation = is_part(name, "val") || is_part(name, "validation");
+    const bool is_test = is_part(name, "test");
     if (is_validation) refuse_both(root / name, kValidationField, spec.split.validation.has_value());
     if (is_test) refuse_both(root / name, kTestField, spec.split.test.has_value());
     append(is_validation ? validation : is_test ? test : train, archives.add(name));

@@ -100,7 +100,7 @@ void count_outside(PictureList& all, const std::string& folder) {
   refuse_file(folder,
               "a class without pictures that can be read ({}): it has {}; convert them to PNG or JPEG, or "
               "remove the folder",
-              kPictureEndings, endings_text(others));
+              picture_endings(), endings_text(others));
 }
 
 // Adds the pictures of every class below `part` ("" is the folder itself), and returns their indices.
@@ -198,7 +198,7 @@ PicturesBelow pictures_below(const fs::path& folder) {
     fail_on_file(error.path1(), "cannot be read", error.code().value());
   }
   if (found.files.empty())
-    refuse_file(folder, "there are no pictures ({}) in it or below it", kPictureEndings);
+    refuse_file(folder, "there are no pictures ({}) in it or below it", picture_endings());
   return found;
 }
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <numeric>
 #include <optional>
 #include <utility>
 
+#include "codecs/image_file.h"
 #include "core/checksum.h"
 #include "core/data_errors.h"
 #include "core/error.h"
@@ -21,15 +21,6 @@ namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::array kPictures = {".jpg", ".jpeg", ".png", ".webp", ".ppm", ".pgm"};
-
-// In lower case, with its dot.
-std::string ending_of(const std::string& name) {
-  std::string ending = fs::path(name).extension().string();
-  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return ending;
-}
 
 int64_t files_of(const EndingCounts& counts) {
   return std::accumulate(counts.begin(), counts.end(), int64_t{0},
@@ -77,7 +68,7 @@ class Division {
     std::vector<std::pair<uint64_t, int64_t>> order;
     for (const int64_t index : part)
       order.emplace_back(drawn(picture(index), spec_.split.seed, Draw::kOrder), index);
-    std::sort(order.begin(), order.end());
+    if (!all_.is_mixed) std::sort(order.begin(), order.end());
     if (limit && *limit > std::ssize(order))
       throw FieldError(field, "{} is more than the {} pictures in {}", *limit, order.size(),
                        printable(all_.root.string(), 1000));
@@ -104,12 +95,20 @@ class Division {
 
 }  // namespace
 
+std::string ending_of(const std::string& name) {
+  std::string ending = fs::path(name).extension().string();
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return ending;
+}
+
 bool is_left_out(const std::string& name) {
   return name.starts_with('.') || name == "__MACOSX" || name == "Thumbs.db" || name == "desktop.ini";
 }
 
+std::string picture_endings() { return join(image_endings()); }
+
 bool is_picture_name(const std::string& name) {
-  return std::find(kPictures.begin(), kPictures.end(), ending_of(name)) != kPictures.end();
+  return std::find(image_endings().begin(), image_endings().end(), ending_of(name)) != image_endings().end();
 }
 
 void count_ending(const std::string& name, EndingCounts& counts) { ++counts[ending_of(name)]; }
@@ -125,7 +124,7 @@ std::string endings_text(const EndingCounts& counts) {
 std::string left_out_text(const EndingCounts& left_out) {
   const int64_t count = files_of(left_out);
   return fmt::format("{} {} left out: {}; dtrain reads {}", counted(count, "file"), count == 1 ? "is" : "are",
-                     endings_text(left_out), kPictureEndings);
+                     endings_text(left_out), picture_endings());
 }
 
 void require_mostly_pictures(const PictureList& all) {
@@ -151,6 +150,7 @@ PictureList without(const PictureList& all, const BadImages& bad) {
                    .train = {},
                    .validation = {},
                    .test = {},
+                   .is_mixed = all.is_mixed,
                    .left_out = all.left_out};
   std::vector<int64_t> places(all.pictures.size(), -1);  // in left.pictures; -1: it is left out
   for (const int64_t index : places_without(std::ssize(all.pictures), bad)) {

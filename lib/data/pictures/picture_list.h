@@ -19,7 +19,7 @@ struct ListedPicture {
   int64_t label = 0;
 };
 
-// How many files there are of each ending, in lower case: ".tif".
+// How many files there are of each ending, in lower case: ".heic".
 using EndingCounts = std::map<std::string, int64_t>;
 
 // The parts are indices of `pictures`, after divided() in an order that mixes the classes. data.split.seed
@@ -30,21 +30,26 @@ struct PictureList {
   std::vector<std::string> classes;  // ascending
   std::vector<ListedPicture> pictures;
   std::vector<int64_t> train, validation, test;
+  bool is_mixed = false;  // dtrain data pack has mixed the pictures: the parts keep their order
   EndingCounts left_out;  // files that are no pictures that can be read, and tell about none
 };
 
-inline constexpr const char* kPictureEndings = ".jpg, .jpeg, .png, .webp, .ppm, .pgm";
+// ".jpg, .jpeg, .png, ..."
+std::string picture_endings();
 
-// Whether the name of a file is that of a picture: one of kPictureEndings in any case.
+// Whether the name of a file is that of a picture: one of image_endings() in any case.
 bool is_picture_name(const std::string& name);
+
+// In lower case, with its dot: ".jpg".
+std::string ending_of(const std::string& name);
 
 // Adds a file of that name.
 void count_ending(const std::string& name, EndingCounts& counts);
 
-// "3 .tif, 1 without an ending"
+// "3 .heic, 1 without an ending"
 std::string endings_text(const EndingCounts& counts);
 
-// "4 files are left out: 3 .tif, 1 .gif; dtrain reads .jpg, ..."
+// "4 files are left out: 3 .heic, 1 .psd; dtrain reads .jpg, ..."
 std::string left_out_text(const EndingCounts& left_out);
 
 // Throws Error(kData) if more files are left out than there are pictures.

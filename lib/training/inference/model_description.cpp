@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codecs/image_file.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "data/split.h"
 #include "host/cores.h"
 #include "images/fit.h"
-#include "images/image_file.h"
 #include "inference/evaluation.h"
 #include "inference/find_checkpoint.h"
 #include "job_file/print.h"

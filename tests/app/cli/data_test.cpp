@@ -6,10 +6,10 @@
 #include <regex>
 
 #include "catch.h"
+#include "codecs/image_file.h"
 #include "command_line.h"
 #include "files.h"
 #include "images/fit.h"
-#include "images/image_file.h"
 #include "report/page.h"
 #include "safetensors/safetensors.h"
 
@@ -150,22 +150,23 @@ std::string dark_png() {
 TEST_CASE("pictures that are nearly black and files that are left out are named before anything is trained") {
   const PictureFolder pictures;
   pictures.put("train/daisy/dark", dark_png());
-  write_file(pictures.folder / "pictures/train/daisy/scan.tif", "");
+  write_file(pictures.folder / "pictures/train/daisy/scan.psd", "");
   const std::string left_out =
-      "1 file is left out: 1 .tif; dtrain reads .jpg, .jpeg, .png, .webp, .ppm, .pgm";
+      "1 file is left out: 1 .psd; dtrain reads .jpg, .jpeg, .png, .webp, .tif, .tiff, .gif, .bmp, .ppm, "
+      ".pgm";
   const Outcome checked = pictures.run({"data", "check", "job.yaml", "--json"});
   CHECK(checked.exit_code == 0);
   const json found = json::parse(checked.output);
   const json dark = json::array({{{"file", "train/daisy/dark.png"}, {"part", "train"}, {"class", "daisy"}}});
   CHECK(found.at("nearly_black") == dark);
   CHECK(found.at("turned") == dark);
-  CHECK(found.at("left_out") == json{{".tif", 1}});
+  CHECK(found.at("left_out") == json{{".psd", 1}});
   CHECK_THAT(
       pictures.run({"data", "check", "job.yaml"}).output,
       ContainsSubstring("\nnearly black (1): pictures of 16 bits with no value over 4,095, as cameras of 12 "
                         "bits make them; multiply their values by 16\n  train/daisy/dark.png\n") &&
           ContainsSubstring("\nleft out (1): files that are not read; ") &&
-          ContainsSubstring("\n  1 .tif\n"));
+          ContainsSubstring("\n  1 .psd\n"));
   CHECK_THAT(pictures.run({"plan", "job.yaml"}).errors, ContainsSubstring("WARNING: " + left_out));
   CHECK_THAT(pictures.run({"init", "--from", "pictures"}).errors, ContainsSubstring(left_out));
 
@@ -292,6 +293,36 @@ TEST_CASE("data check refuses what a run refuses, and warns of what it warns of"
   folder.write("job.yaml",
                "data: {dataset: arrays, path: a.safetensors, split: {test: 0.2}}\nbatch: {global: 8}\n");
   CHECK_THAT(check({}, 2), ContainsSubstring("cross_entropy"));
+}
+
+TEST_CASE("data pack writes archives that the other commands read") {
+  const PictureFolder pictures;
+  const Outcome packed =
+      pictures.run({"data", "pack", "job.yaml", "--out", "shards/", "--shard-size", "20KB", "--json"});
+  INFO(packed.errors);
+  CHECK(packed.exit_code == 0);
+  const json told = json::parse(packed.output);
+  CHECK(told.at("classes") == json{"daisy", "rose & co"});
+  CHECK(told.at("parts").at("train").at("pictures") == 8);
+  CHECK(told.at("parts").at("test").at("pictures") == 8);
+  CHECK(told.at("parts").at("train").at("shards") > 1);
+  const std::vector<std::string> read = {"--set", "data.dataset=tar", "--set", "data.path=shards"};
+  std::vector<std::string> check = {"data", "check", "job.yaml", "--json"};
+  check.insert(check.end(), read.begin(), read.end());
+  const json checked = json::parse(pictures.run(check).output);
+  CHECK(checked.at("examples") == 16);
+  CHECK_THAT(pictures.run({"init", "--from", "shards"}).errors,
+             ContainsSubstring("daisy (8), rose & co (8)"));
+  CHECK(pictures.run({"data", "pack", "job.yaml", "--out", "shards"}).exit_code == 2);
+  const Outcome again = pictures.run({"data", "pack", "job.yaml", "--out", "shards", "--overwrite"});
+  CHECK(again.exit_code == 0);
+  CHECK_THAT(again.output, ContainsSubstring("shards: 2 classes\n  train      8 pictures in 1 archive, ") &&
+                               ContainsSubstring("data.dataset: tar, data.path: shards, without data.split"));
+  CHECK_THAT(pictures.run({"data", "pack", "job.yaml", "--out", "s", "--shard-size", "big"}).errors,
+             ContainsSubstring("--shard-size: 'big' is no size from 1B to 1000GB"));
+  pictures.folder.write("numbers.yaml", "data: {dataset: synthetic}\n");
+  CHECK_THAT(pictures.run({"data", "pack", "numbers.yaml", "--out", "s"}).errors,
+             ContainsSubstring("synthetic has no pictures in files"));
 }
 
 TEST_CASE("data check of generated examples counts them") {

@@ -5,9 +5,9 @@
 #include <regex>
 
 #include "catch.h"
+#include "codecs/image_file.h"
 #include "command_line.h"
 #include "files.h"
-#include "images/image_file.h"
 #include "safetensors/safetensors.h"
 
 namespace dtrain {
@@ -64,12 +64,12 @@ TEST_CASE("init --from a folder of pictures, with whatever else lies there") {
     newcomer.write(stray, "no picture");
   const Outcome told = newcomer.run({"init", "--from", "photos/"});
   CHECK(told.errors == "dtrain: photos/flowers: 32 pictures of 2 classes: rose (12), tulip (20)\n");
-  newcomer.write("photos/flowers/rose/scan.tif", "");
+  newcomer.write("photos/flowers/rose/scan.psd", "");
   CHECK(
       newcomer.run({"init", "--from", "photos/"}).errors ==
-      "dtrain: photos/flowers: 32 pictures of 2 classes: rose (12), tulip (20); 1 file is left out: 1 .tif; "
-      "dtrain reads .jpg, .jpeg, .png, .webp, .ppm, .pgm\n");
-  fs::remove(newcomer.folder / "photos/flowers/rose/scan.tif");
+      "dtrain: photos/flowers: 32 pictures of 2 classes: rose (12), tulip (20); 1 file is left out: 1 .psd; "
+      "dtrain reads .jpg, .jpeg, .png, .webp, .tif, .tiff, .gif, .bmp, .ppm, .pgm\n");
+  fs::remove(newcomer.folder / "photos/flowers/rose/scan.psd");
   const std::string text = newcomer.spec_from("photos/");
   CHECK_THAT(text,
              ContainsSubstring("# For photos/flowers: 32 pictures of 2 classes: rose (12), tulip (20)\n") &&
@@ -309,7 +309,7 @@ TEST_CASE("init --from archives of pictures, which data check reads too") {
       ContainsSubstring(
           "broken (1): cannot be read; training ends with an error, or leaves them out (data.on_bad_example: "
           "skip)\n  ") &&
-          ContainsSubstring("a.tar: 105.png: no PNG"));
+          ContainsSubstring("a.tar: 105.png: no JPEG, PNG"));
 }
 
 TEST_CASE("init --from says what it looked for where there is nothing it knows") {
@@ -321,12 +321,12 @@ TEST_CASE("init --from says what it looked for where there is nothing it knows")
   newcomer.write("text/notes.txt", "");
   CHECK_THAT(newcomer.refused("text"),
              ContainsSubstring("no data that dtrain can read, but 1 .txt; looked for:"));
-  newcomer.write("scans/a/1.tif", "");
-  newcomer.write("scans/a/2.tif", "");
-  newcomer.write("scans/b/3.TIF", "");
+  newcomer.write("scans/a/1.heic", "");
+  newcomer.write("scans/a/2.heic", "");
+  newcomer.write("scans/b/3.HEIC", "");
   CHECK_THAT(newcomer.refused("scans"),
-             ContainsSubstring("no data that dtrain can read, but 3 .tif; looked for:") &&
-                 ContainsSubstring("others, such as .tif, .gif, .bmp and .heic, have to be converted"));
+             ContainsSubstring("no data that dtrain can read, but 3 .heic; looked for:") &&
+                 ContainsSubstring("others, such as .heic and .avif, have to be converted"));
   newcomer.write("archive.zip", "");
   CHECK_THAT(newcomer.refused("archive.zip"), ContainsSubstring("an archive; unpack it"));
   newcomer.write_pictures("loose", 2, 8, 8);

@@ -144,8 +144,9 @@ TEST_CASE("a file of the wrong sort is told what the model takes") {
   const std::string picture = folder.write("a.pgm", pgm(at::full({1, 4, 4}, 255, at::kByte)));
   const Outcome of_table = dtrain_command({"predict", save_run(folder.path()), table});
   CHECK(of_table.exit_code == 3);
-  CHECK_THAT(of_table.errors,
-             ContainsSubstring("rows.csv: no PNG, JPEG, WebP, PGM, PPM or IDX file of images"));
+  CHECK_THAT(
+      of_table.errors,
+      ContainsSubstring("rows.csv: no JPEG, PNG, WebP, TIFF, GIF, BMP, PPM, PGM or IDX file of images"));
   const std::string run = save_run(folder / "table", [&](Checkpoint& checkpoint) {
     const LoadedSpec loaded =
         parse_spec("data: {dataset: csv, path: " + table + ", target: price, split: {test: 0.5}}\n" +
@@ -196,13 +197,13 @@ TEST_CASE("predict takes the pictures of a folder and of those below it, by name
   std::filesystem::create_directory_symlink("..", folder / "all/rose/loop");
   const std::string first = folder.write("all/b.pgm", pgm(images[0]));
   const std::string second = folder.write("all/rose/a.PGM", pgm(images[1]));
-  folder.write("all/rose/c.tif", "II*");
+  folder.write("all/rose/c.heic", "ftyp");
   folder.write("all/.hidden/d.pgm", pgm(images[2]));
   const std::string other = folder.write("x.pgm", pgm(images[3]));
   const Outcome outcome = dtrain_command({"predict", run, folder / "all", other, "--json"});
   INFO(outcome.errors);
   CHECK(outcome.exit_code == 0);
-  CHECK_THAT(outcome.errors, ContainsSubstring("all: 1 file is left out: 1 .tif; dtrain reads .jpg"));
+  CHECK_THAT(outcome.errors, ContainsSubstring("all: 1 file is left out: 1 .heic; dtrain reads .jpg"));
   const auto lines = lines_of(outcome.output);
   REQUIRE(lines.size() == 3);
   CHECK(lines[0].at("file") == first);

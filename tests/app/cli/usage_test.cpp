@@ -175,7 +175,7 @@ TEST_CASE("mistakes are told in one line, with what was probably meant, and exit
       {{"run", "x.yaml", "y.yaml"}, "unexpected argument 'y.yaml'"},
       {{"run", "x.yaml", "--set", "a=1", "b=2"},
        "unexpected argument 'b=2'; every field needs its own --set"},
-      {{"data", "chek"}, "unknown command 'chek'; known: check, show; did you mean 'check'? (see"},
+      {{"data", "chek"}, "unknown command 'chek'; known: check, show, pack; did you mean 'check'? (see"},
       {{"schema", "x"}, "unexpected argument 'x' (see dtrain schema --help)"},
       {{"completion"}, "SHELL is missing"},
       {{"completion", "tcsh"}, "unknown shell 'tcsh'"},

@@ -6,8 +6,8 @@
 #include <new>
 #include <numeric>
 
+#include "codecs/image_file.h"
 #include "data/dataset.h"
-#include "images/image_file.h"
 
 namespace dtrain::test {
 

@@ -7,13 +7,13 @@
 #include <sstream>
 
 #include "catch.h"
+#include "codecs/image_file.h"
 #include "data/data_files.h"
 #include "data/dataset.h"
 #include "data/example_source.h"
 #include "data/picture_files.h"
 #include "files.h"
 #include "images/image_cache.h"
-#include "images/image_file.h"
 
 namespace dtrain {
 namespace {

@@ -129,7 +129,7 @@ TEST_CASE("a picture that breaks after the pictures were read is an error, and f
   const fs::path breaks = pictures.folder / list.pictures[static_cast<size_t>(list.train[0])].file.path;
   write_file(breaks, "no picture");
   CHECK_THAT(error_of([&] { all_of(*dataset.train); }),
-             ContainsSubstring(breaks.filename().string() + ": no PNG, JPEG, "));
+             ContainsSubstring(breaks.filename().string() + ": no JPEG, PNG, "));
   CHECK_FALSE(find_dataset(pictures.spec).bad.known);
   const DatasetInfo later = load_dataset(pictures.spec, 1).info;
   CHECK(later.bad.count == 6);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "catch.h"
+#include "codecs/image_file.h"
 #include "data/data_files.h"
 #include "data/dataset.h"
 #include "data/example_source.h"
@@ -15,7 +16,6 @@
 #include "files.h"
 #include "images/fit.h"
 #include "images/image_cache.h"
-#include "images/image_file.h"
 
 namespace dtrain {
 namespace {
@@ -126,23 +126,22 @@ TEST_CASE("files that are left out are counted by their ending, and most of them
   Pictures pictures;
   pictures.spec.split.test = 0.5;
   pictures.write_three_classes("", 2);
-  for (const char* name : {"rose/1.tif", "rose/2.TIF", "tulip/3.gif", "tulip/4", "rose/Thumbs.db",
-                           "rose/.x.tif", "rose/picture 300.xml", "rose/picture 300.png.json", "labels.csv"})
+  for (const char* name : {"rose/1.svg", "rose/2.SVG", "tulip/3.heic", "tulip/4", "rose/Thumbs.db",
+                           "rose/.x.svg", "rose/picture 300.xml", "rose/picture 300.png.json", "labels.csv"})
     write_file(pictures.folder / name, "");
   using Counts = std::map<std::string, int64_t>;
-  CHECK(find_dataset(pictures.spec).left_out == Counts{{"", 1}, {".gif", 1}, {".tif", 2}});
-  CHECK(left_out_text({{"", 1}, {".tif", 1200}}) ==
-        "1,201 files are left out: 1 without an ending, 1,200 .tif; dtrain reads .jpg, .jpeg, .png, .webp, "
-        ".ppm, "
-        ".pgm");
+  CHECK(find_dataset(pictures.spec).left_out == Counts{{"", 1}, {".heic", 1}, {".svg", 2}});
+  CHECK(left_out_text({{"", 1}, {".svg", 1200}}) ==
+        "1,201 files are left out: 1 without an ending, 1,200 .svg; dtrain reads .jpg, .jpeg, .png, .webp, "
+        ".tif, .tiff, .gif, .bmp, .ppm, .pgm");
   write_picture(pictures.folder / "stray.png", 1);
-  write_file(pictures.folder / "daisy" / "5.bmp", "");
+  write_file(pictures.folder / "daisy" / "5.avif", "");
   CHECK(find_dataset(pictures.spec).left_out ==
-        Counts{{"", 1}, {".bmp", 1}, {".gif", 1}, {".png outside of the classes", 1}, {".tif", 2}});
-  write_file(pictures.folder / "daisy" / "6.bmp", "");  // 7 to 6
+        Counts{{"", 1}, {".avif", 1}, {".heic", 1}, {".png outside of the classes", 1}, {".svg", 2}});
+  write_file(pictures.folder / "daisy" / "6.avif", "");  // 7 to 6
   CHECK_THAT(pictures.error(),
              ContainsSubstring("most of its files cannot be read: there are 6 pictures, and 7 "
-                               "files are left out: 1 without an ending, 2 .bmp, "));
+                               "files are left out: 1 without an ending, 2 .avif, "));
 }
 
 TEST_CASE("a folder that is no set of pictures is refused, with the place of the fault") {
@@ -161,9 +160,9 @@ TEST_CASE("a folder that is no set of pictures is refused, with the place of the
   fs::create_directory(pictures.folder / "empty");
   CHECK_THAT(pictures.error(),
              ContainsSubstring("empty: an empty folder where a class has its pictures; remove it"));
-  write_file(pictures.folder / "empty" / "1.TIF", "");
+  write_file(pictures.folder / "empty" / "1.HEIC", "");
   CHECK_THAT(pictures.error(), ContainsSubstring("empty: a class without pictures that can be read") &&
-                                   ContainsSubstring("it has 1 .tif; convert them to PNG or JPEG"));
+                                   ContainsSubstring("it has 1 .heic; convert them to PNG or JPEG"));
   fs::remove_all(pictures.folder / "empty");
   fs::create_directory(pictures.folder / "rose" / "more");
   CHECK_THAT(pictures.error(), ContainsSubstring("rose/more: a folder inside of a class"));

@@ -1,4 +1,4 @@
-#include "images/codecs.h"
+#include "codecs/codecs.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>

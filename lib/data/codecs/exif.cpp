@@ -1,4 +1,4 @@
-#include "images/codecs.h"
+#include "codecs/codecs.h"
 
 #include <ATen/ATen.h>
 
@@ -13,6 +13,7 @@ using namespace std::string_view_literals;
 
 constexpr auto kExif = "Exif\0\0"sv;
 constexpr auto kXmp = "http://ns.adobe.com/xap/1.0/\0"sv;
+constexpr auto kIcc = "ICC_PROFILE\0"sv;
 constexpr uint64_t kOrientationTag = 0x0112;
 constexpr size_t kEntryBytes = 12;       // of a directory: tag, type, count, value
 constexpr uint64_t kMostEntries = 1000;  // of a directory, more than cameras write
@@ -66,7 +67,7 @@ std::optional<uint64_t> orientation_in_xmp(std::string_view xmp) {
 }  // namespace
 
 JpegSegments jpeg_segments(std::string_view jpeg) {
-  constexpr uint64_t kStartOfScan = 0xFFDA, kApp1 = 0xFFE1;
+  constexpr uint64_t kStartOfScan = 0xFFDA, kApp1 = 0xFFE1, kApp2 = 0xFFE2;
   JpegSegments found;
   // Segments follow the first marker (2 bytes): 0xFF, a kind, and a length that counts itself.
   for (size_t at = 2;;) {
@@ -77,6 +78,8 @@ JpegSegments jpeg_segments(std::string_view jpeg) {
     if (*marker == kApp1 && content.starts_with(kExif) && found.metadata.exif.empty())
       found.metadata.exif = content;
     if (*marker == kApp1 && content.starts_with(kXmp)) found.metadata.xmp = content.substr(kXmp.size());
+    if (*marker == kApp2 && content.starts_with(kIcc) && found.metadata.icc.empty())
+      found.metadata.icc = content.substr(kIcc.size());
     at += 2 + *length;
   }
 }
@@ -85,6 +88,12 @@ int orientation_of(const Metadata& metadata) {
   std::optional<uint64_t> orientation = orientation_in_exif(metadata.exif);
   if (!orientation) orientation = orientation_in_xmp(metadata.xmp);
   return orientation >= 1 && orientation <= 8 ? static_cast<int>(*orientation) : 1;
+}
+
+bool has_other_colours(std::string_view icc) {
+  // The text is of one byte for each letter, or of two.
+  return !icc.empty() && icc.find("sRGB"sv) == std::string_view::npos &&
+         icc.find("s\0R\0G\0B"sv) == std::string_view::npos;
 }
 
 at::Tensor upright(const at::Tensor& stored, int orientation) {

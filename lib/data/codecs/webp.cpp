@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "codecs/codecs.h"
 #include "core/error.h"
-#include "images/codecs.h"
 
 namespace dtrain {
 namespace {
@@ -36,7 +36,7 @@ Metadata webp_metadata(const std::string& bytes) {
     WebPDemuxReleaseChunkIterator(&chunk);
     return found;
   };
-  return {.exif = content("EXIF"), .xmp = content("XMP ")};
+  return {.exif = content("EXIF"), .xmp = content("XMP "), .icc = content("ICCP")};
 }
 
 // The first frame on the animation's canvas, uint8 [height, width, 4]. The canvas has been checked.
@@ -66,7 +66,9 @@ ImageFacts webp_facts(const std::string& bytes) {
   std::string colours = "colour";
   if (features.has_alpha != 0) colours += ", transparent";
   if (features.has_animation != 0) colours += ", animated";
-  return {"WebP", features.width, features.height, colours, orientation_of(webp_metadata(bytes))};
+  const Metadata metadata = webp_metadata(bytes);
+  return {"WebP",  features.width,           features.height,
+          colours, orientation_of(metadata), has_other_colours(metadata.icc)};
 }
 
 at::Tensor decode_webp(const std::string& bytes, SmallestSize /*smallest*/) {

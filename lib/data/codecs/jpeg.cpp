@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "codecs/codecs.h"
 #include "core/error.h"
-#include "images/codecs.h"
 
 namespace dtrain {
 namespace {
@@ -44,6 +44,7 @@ class JpegHeader {
     throw Error(ExitCode::kData, kFault + (cut ? kCut : fault));
   }
   int orientation() const { return orientation_of(segments_.metadata); }
+  bool has_other_colours() const { return dtrain::has_other_colours(segments_.metadata.icc); }
   bool has_inks() const { return colours == TJCS_CMYK || colours == TJCS_YCCK; }
 
   int width = 0, height = 0, colours = 0;
@@ -72,7 +73,7 @@ tjscalingfactor factor_for(const JpegHeader& header, SmallestSize smallest) {
 ImageFacts jpeg_facts(const std::string& bytes) {
   const JpegHeader header(bytes);
   const char* colours = header.has_inks() ? "inks (CMYK)" : header.colours == TJCS_GRAY ? "grey" : "colour";
-  return {"JPEG", header.width, header.height, colours, header.orientation()};
+  return {"JPEG", header.width, header.height, colours, header.orientation(), header.has_other_colours()};
 }
 
 at::Tensor decode_jpeg(const std::string& bytes, SmallestSize smallest) {

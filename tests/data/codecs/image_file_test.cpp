@@ -1,4 +1,4 @@
-#include "images/image_file.h"
+#include "codecs/image_file.h"
 
 #include <ATen/ATen.h>
 #include <png.h>
@@ -129,8 +129,8 @@ TEST_CASE("what is no image is refused by name") {
   for (const auto& [content, fault] : std::vector<std::pair<std::string, std::string>>{
            {"", "is empty"},
            {"abc", "too early"},
-           {"hello world", "no PNG, JPEG, WebP, PGM, PPM or IDX file of images"},
-           {"GIF89a........", "GIF cannot be read: convert it to PNG"},
+           {"hello world", "no JPEG, PNG, WebP, TIFF, GIF, BMP, PPM, PGM or IDX file of images"},
+           {"GIF89a....", "no sound GIF: it is cut off"},
            {label_file(3), "a file of labels"},
            {"P5 3 2 65535\n............", "largest value is 65535"},
            {"P5 3 x", "no height"},
@@ -138,9 +138,13 @@ TEST_CASE("what is no image is refused by name") {
            {"P5 99999999999 1 255\n", "can be read"},
            {"P6  ", "no width"},
            {"P5# ", "no width"},
-           {std::string("II*\0", 4) + "\x08", "TIFF cannot be read: convert it to PNG"},
-           {std::string("MM\0*", 4), "TIFF cannot be read: convert it to PNG"},
-           {std::string("\0\0\0\x18", 4) + "ftypheic", "HEIC and AVIF cannot be read"},
+           {std::string("II*\0", 4) + "\x08", "no sound TIFF: it is cut off"},
+           {std::string("MM\0*", 4), "no sound TIFF: it is cut off"},
+           {std::string("\0\0\0\x18", 4) + "ftypheic", "HEIC cannot be read: convert it to JPEG or PNG"},
+           {std::string("\0\0\0\x18", 4) + "ftypavif", "AVIF cannot be read: convert it to JPEG or PNG"},
+           {std::string("\0\0\0\x18", 4) + "ftypmif1", "HEIC or AVIF cannot be read"},
+           {std::string("\0\0\0\x18", 4) + "ftypisom", "a video"},
+           {"BM....", "no sound BMP: it is cut off"},
            {"\x89PNG but not really", "no sound PNG"},
            {"\xff\xd8\xff but not really", "no sound JPEG"}}) {
     INFO(content);

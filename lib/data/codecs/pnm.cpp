@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "codecs/codecs.h"
 #include "core/error.h"
-#include "images/codecs.h"
 
 namespace dtrain {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "codecs/codecs.h"
+#include "codecs/image_file.h"
 #include "core/error.h"
-#include "images/codecs.h"
-#include "images/image_file.h"
 
 namespace dtrain {
 namespace {
@@ -37,6 +37,15 @@ class PngReader {
   bool is_transparent() const {
     return (png_get_color_type(png_.state, png_.info) & PNG_COLOR_MASK_ALPHA) != 0 ||
            png_get_valid(png_.state, png_.info, PNG_INFO_tRNS) != 0;
+  }
+
+  bool has_other_colours() const {
+    png_charp name = nullptr;
+    png_bytep profile = nullptr;
+    png_uint_32 size = 0;
+    int packing = 0;
+    if (png_get_iCCP(png_.state, png_.info, &name, &packing, &profile, &size) == 0) return false;
+    return dtrain::has_other_colours({reinterpret_cast<const char*>(profile), size});
   }
 
   // uint8 [height, width, 1 to 4]: grey or colours, with opacity if it is transparent.
@@ -114,7 +123,12 @@ ImageFacts png_facts(const std::string& bytes) {
   std::string colours = png.has_colour() ? "colour" : "grey";
   if (png.has_16_bits()) colours += ", 16 bits";
   if (png.is_transparent()) colours += ", transparent";
-  return {"PNG", png.width(), png.height(), colours, orientation_of(png_metadata(bytes))};
+  return {"PNG",
+          png.width(),
+          png.height(),
+          colours,
+          orientation_of(png_metadata(bytes)),
+          png.has_other_colours()};
 }
 
 at::Tensor decode_png(const std::string& bytes, SmallestSize /*smallest*/) {

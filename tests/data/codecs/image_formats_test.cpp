@@ -4,11 +4,11 @@
 #include <webp/encode.h>
 
 #include "catch.h"
+#include "codecs/image_file.h"
 #include "data/data_files.h"
 #include "data/picture_files.h"
 #include "files.h"
 #include "images/fit.h"
-#include "images/image_file.h"
 #include "images/look.h"
 
 namespace dtrain {
@@ -210,10 +210,15 @@ at::Tensor noise(at::IntArrayRef shape) {
 
 // A WebP file with an extended header and a chunk after its pixels.
 std::string webp_with(const at::Tensor& rows, const std::string& kind, const std::string& content) {
-  constexpr uint64_t kHasExif = 8, kHasXmp = 4;
+  constexpr uint64_t kHasExif = 8, kHasXmp = 4, kHasIcc = 32;
   const std::string sides =
       little(static_cast<uint64_t>(rows.size(1)) - 1, 3) + little(static_cast<uint64_t>(rows.size(0)) - 1, 3);
-  const std::string body = "WEBP" + chunk("VP8X", little(kind == "EXIF" ? kHasExif : kHasXmp, 4) + sides) +
+  const std::string body = "WEBP" +
+                           chunk("VP8X", little(kind == "EXIF"   ? kHasExif
+                                                : kind == "ICCP" ? kHasIcc
+                                                                 : kHasXmp,
+                                                4) +
+                                             sides) +
                            webp_file(rows).substr(12) + chunk(kind, content);
   return "RIFF" + little(body.size(), 4) + body;
 }
@@ -259,6 +264,23 @@ TEST_CASE("a PNG and a WebP are turned as their metadata says, wherever it is") 
   for (size_t kept = 0; kept < whole.size(); ++kept)
     CHECK(decoded(png(png_chunk("eXIf", whole.substr(0, kept)))).numel() == 32 * 32);
   CHECK(corners_of(decoded(png(png_chunk("iTXt", png_xmp + "tiff:Orientation=\"")))) == seen[0]);
+}
+
+TEST_CASE("a colour profile that is not sRGB's is noticed, and changes no pixel") {
+  const at::Tensor grey = four_blocks(), colour = grey.unsqueeze(2).expand({32, 32, 3}).contiguous();
+  const std::string jpeg = jpeg_file(grey, TJPF_GRAY, TJSAMP_GRAY);
+  const auto with_profile = [&](const std::string& profile) {
+    const std::string content = std::string("ICC_PROFILE\0\1\1", 14) + profile;
+    return jpeg.substr(0, 2) + "\xff\xe2" + big(content.size() + 2, 2) + content + jpeg.substr(2);
+  };
+  const std::string wide = std::string(100, 'x') + "Adobe RGB (1998)" + std::string(100, 'x');
+  const std::string usual = std::string(100, 'x') + std::string("s\0R\0G\0B\0", 8) + std::string(100, 'x');
+  CHECK_FALSE(image_facts(jpeg).other_colours);
+  CHECK(image_facts(with_profile(wide)).other_colours);
+  CHECK_FALSE(image_facts(with_profile(usual)).other_colours);
+  CHECK(at::equal(decoded(with_profile(wide)), decoded(jpeg)));
+  CHECK(image_facts(webp_with(colour, "ICCP", wide)).other_colours);
+  CHECK_FALSE(image_facts(webp_with(colour, "ICCP", "sRGB IEC61966-2.1")).other_colours);
 }
 
 TEST_CASE("a WebP file is read, of an animation the first frame") {

@@ -1,5 +1,5 @@
-// Image files from users: JPEG, PNG, WebP, PGM and PPM, recognised by their content. They are untrusted:
-// sizes are checked before memory is allocated.
+// Image files from users: JPEG, PNG, WebP, TIFF, GIF, BMP, PGM and PPM, recognised by their content. They are
+// untrusted: sizes are checked before memory is allocated.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,8 +7,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace dtrain {
+
+// How the names of such files end, in lower case: ".jpg", ".jpeg", ".png", ...
+const std::vector<std::string>& image_endings();
 
 // Limits on an image file; larger ones are refused.
 inline constexpr int64_t kMaxImageFileBytes = int64_t{256} << 20;
@@ -20,8 +24,9 @@ struct ImageFacts {
   std::string format;  // "JPEG"
   int64_t width = 0;   // pixels, as they are stored
   int64_t height = 0;
-  std::string colours;  // "colour", "grey", "inks (CMYK)", or one of them and more: "grey, 16 bits"
-  int orientation = 1;  // 1 (upright) to 8 (exif.cpp)
+  std::string colours;         // "colour", "grey", "inks (CMYK)", or one of them and more: "grey, 16 bits"
+  int orientation = 1;         // 1 (upright) to 8 (exif.cpp)
+  bool other_colours = false;  // it has a colour profile that is not sRGB's, which nobody heeds
 
   bool lies_on_its_side() const { return orientation >= 5; }
   bool has_16_bits() const { return colours.find("16 bits") != std::string::npos; }
@@ -48,9 +53,10 @@ bool is_nearly_black(const ImageFacts& facts, const at::Tensor& image);
 
 // The image as uint8 [1, channels, height, width], channels 1 (grey) or 3 (red, green, blue). A photograph is
 // turned as the orientation in its metadata says (exif.cpp), inks become colours (CMYK), transparent pixels
-// are blended with white, of 16-bit samples the upper 8 bits are kept, and of an animation (WebP) only the
-// first frame is read. What a file says of its colours (gAMA, ICC profiles) changes no pixel. Any number of
-// threads may read at once. Throws Error(kData) that names the file and the fault.
+// are blended with white, of 16-bit samples the upper 8 bits are kept, and of an animation (WebP, GIF)
+// or several pages (TIFF) only the first is read. What a file says of its colours (gAMA, ICC profiles)
+// changes no pixel. Any number of threads may read at once. Throws Error(kData) that names the file and the
+// fault.
 at::Tensor read_image_file(const std::filesystem::path& path, SmallestSize smallest = {});
 
 // A PNG file of one image, uint8 [channels, height, width] with 1 or 3 channels.
