@@ -8,7 +8,7 @@
 #include "catch.h"
 #include "checkpoint/retention.h"
 #include "job.h"
-#include "rendezvous/crypto.h"
+#include "crypto/crypto.h"
 #include "resumable.h"
 
 namespace dtrain {

@@ -28,7 +28,7 @@
 #include "diagnostics/doctor.h"
 #include "diagnostics/link_speed.h"
 #include "metrics/statistics.h"
-#include "rendezvous/crypto.h"
+#include "crypto/crypto.h"
 
 namespace dtrain {
 namespace {

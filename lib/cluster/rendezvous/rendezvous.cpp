@@ -14,7 +14,8 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "launch/identity.h"
-#include "rendezvous/crypto.h"
+#include "crypto/crypto.h"
+#include "rendezvous/handshake.h"
 
 namespace dtrain {
 namespace {

@@ -16,7 +16,7 @@
 #include "core/text.h"
 #include "initial_state/resume.h"
 #include "models/variables.h"
-#include "rendezvous/crypto.h"
+#include "crypto/crypto.h"
 #include "spec/layer_kinds.h"
 
 namespace dtrain {

@@ -6,7 +6,7 @@
 #include "core/files.h"
 #include "models/model.h"
 #include "plugins/plugin_models.h"
-#include "rendezvous/crypto.h"
+#include "crypto/crypto.h"
 #include "torchscript/script_program.h"
 
 namespace dtrain {

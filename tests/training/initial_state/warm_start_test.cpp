@@ -13,7 +13,7 @@
 #include "files.h"
 #include "initial_state/resume.h"
 #include "models/variables.h"
-#include "rendezvous/crypto.h"
+#include "crypto/crypto.h"
 #include "train/assembly.h"
 #include "train/small_jobs.h"
 

@@ -10,7 +10,7 @@
 #include "models/variables.h"
 #include "plan/plan_file.h"
 #include "plan/planned_step.h"
-#include "rendezvous/crypto.h"
+#include "crypto/crypto.h"
 #include "script_modules.h"
 #include "torch/csrc/jit/serialization/import.h"
 #include "train/assembly.h"
