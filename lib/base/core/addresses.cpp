@@ -16,9 +16,8 @@ constexpr size_t kMostAddresses = 100'000;
 constexpr size_t kMostDigits = 9;
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
-    return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); });
   return text;
 }
 
@@ -47,10 +46,12 @@ std::vector<std::string> choices_of(const std::string& text, const std::string& 
            digits.find_first_not_of("0123456789") == std::string::npos;
   };
   if (!is_number(first) || !is_number(last) || std::stoll(last) < std::stoll(first))
-    throw Error(ExitCode::kUsage, "{}: '{{{}}}' is neither a range, as in {{000..099}}, nor a list, as in {{a,b}}",
+    throw Error(ExitCode::kUsage,
+                "{}: '{{{}}}' is neither a range, as in {{000..099}}, nor a list, as in {{a,b}}",
                 shown_address(address), printable(text, 60));
   if (std::stoll(last) - std::stoll(first) >= static_cast<long long>(kMostAddresses))
-    throw Error(ExitCode::kUsage, "{}: stands for more than {} addresses", shown_address(address), kMostAddresses);
+    throw Error(ExitCode::kUsage, "{}: stands for more than {} addresses", shown_address(address),
+                kMostAddresses);
   std::vector<std::string> numbers;
   for (long long number = std::stoll(first); number <= std::stoll(last); ++number)
     numbers.push_back(fmt::format("{:0{}}", number, first.size()));
@@ -83,10 +84,12 @@ std::string fault_of_address(const std::string& address) {
     return is_store(address)
                ? "has keys in it, which would be kept with every run; leave them out: keys are read from "
                  "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from ~/.aws/credentials"
-               : "has a user and a password in it, which would be kept with every run; leave them out, and use "
+               : "has a user and a password in it, which would be kept with every run; leave them out, and "
+                 "use "
                  "a server that lets this host in without";
   if (is_store(address)) return "";
-  if (address.find('#') != std::string::npos) return "has a fragment (#...), which names no file; leave it out";
+  if (address.find('#') != std::string::npos)
+    return "has a fragment (#...), which names no file; leave it out";
   const size_t query = address.find('?', host);
   if (query != std::string::npos && has_secret(address.substr(query + 1)))
     return "has a signature or a key in its query, which would be kept with every run; for a store write "
@@ -107,10 +110,12 @@ std::vector<std::string> expanded_address(const std::string& address) {
       throw Error(ExitCode::kUsage, "{}: a brace is not closed", shown_address(address));
     const std::vector<std::string> choices = choices_of(address.substr(open + 1, close - open - 1), address);
     if (all.size() * choices.size() > kMostAddresses)
-      throw Error(ExitCode::kUsage, "{}: stands for more than {} addresses", shown_address(address), kMostAddresses);
+      throw Error(ExitCode::kUsage, "{}: stands for more than {} addresses", shown_address(address),
+                  kMostAddresses);
     std::vector<std::string> longer;
     for (const std::string& begin : all) {
-      for (const std::string& choice : choices) longer.push_back(begin + address.substr(at, open - at) + choice);
+      for (const std::string& choice : choices)
+        longer.push_back(begin + address.substr(at, open - at) + choice);
     }
     all = std::move(longer);
     at = close + 1;

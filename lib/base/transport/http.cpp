@@ -69,7 +69,9 @@ size_t take_bytes(char* bytes, size_t, size_t count, void* user) {
   return transfer.has_enough || transfer.thrown ? CURL_WRITEFUNC_ERROR : count;
 }
 
-int look_for_stop(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) { return stop_signals_received() > 0; }
+int look_for_stop(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return stop_signals_received() > 0;
+}
 
 // Whether another attempt may do what this one could not.
 bool may_work_later(CURLcode code) {
@@ -170,8 +172,8 @@ HttpResponse HttpClient::get(const HttpRequest& request, const OnBytes& on_bytes
   require_not_stopped();
   Transfer transfer;
   transfer.on_bytes = &on_bytes;
-  const std::unique_ptr<CURL, std::function<void(CURL*)>> handle(handles_->take(),
-                                                                 [this](CURL* one) { handles_->give_back(one); });
+  const std::unique_ptr<CURL, std::function<void(CURL*)>> handle(
+      handles_->take(), [this](CURL* one) { handles_->give_back(one); });
   set_transfer(handle.get(), request, times_, transfer);
   set_certificates(handle.get());
   std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> lines(nullptr, curl_slist_free_all);
@@ -204,8 +206,8 @@ HttpResponse HttpClient::get(const HttpRequest& request, const OnBytes& on_bytes
 void wait_before_attempt(const HttpTimes& times, int attempt, double asked_wait) {
   static thread_local std::minstd_rand random(std::random_device{}());
   const double part = std::uniform_real_distribution<>(0.5, 1.0)(random);
-  const double seconds =
-      std::max(asked_wait, std::min(times.longest_wait, part * times.first_wait * std::ldexp(1.0, attempt - 1)));
+  const double seconds = std::max(
+      asked_wait, std::min(times.longest_wait, part * times.first_wait * std::ldexp(1.0, attempt - 1)));
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (std::chrono::steady_clock::now() < until) {
     require_not_stopped();

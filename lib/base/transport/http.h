@@ -12,10 +12,10 @@ namespace dtrain {
 
 struct HttpTimes {
   double connect_seconds = 15;
-  int64_t silent_seconds = 30;   // a transfer that is slower than 1 KiB/s for so long is given up
-  double first_wait = 0.5;       // before the second attempt, in seconds; then twice as long each
-  double longest_wait = 60;      // that a server may ask for
-  int attempts = 6;              // without a byte of progress
+  int64_t silent_seconds = 30;  // a transfer that is slower than 1 KiB/s for so long is given up
+  double first_wait = 0.5;      // before the second attempt, in seconds; then twice as long each
+  double longest_wait = 60;     // that a server may ask for
+  int attempts = 6;             // without a byte of progress
 };
 
 struct HttpRequest {
@@ -25,12 +25,12 @@ struct HttpRequest {
 };
 
 struct HttpResponse {
-  int64_t status = 0;  // 0: there was none
+  int64_t status = 0;                               // 0: there was none
   std::map<std::string, std::string> headers = {};  // by lower-case name, of the last response
-  std::string error_body = {};   // the beginning of what came with a status of 300 and above
-  std::string fault = {};        // why it did not come whole; empty: it did, or the reader wanted no more
-  bool may_work_later = false;   // of a fault or a status
-  double asked_wait = 0;         // seconds that the server asks to wait (Retry-After)
+  std::string error_body = {};  // the beginning of what came with a status of 300 and above
+  std::string fault = {};       // why it did not come whole; empty: it did, or the reader wanted no more
+  bool may_work_later = false;  // of a fault or a status
+  double asked_wait = 0;        // seconds that the server asks to wait (Retry-After)
 
   std::string header(const std::string& name) const;  // empty: there is none
   bool is_whole() const { return fault.empty() && status >= 200 && status < 300; }
@@ -41,8 +41,8 @@ using OnBytes = std::function<bool(const HttpResponse& head, const char* bytes, 
 
 class HttpClient {
  public:
-  // Proxies are those of the environment (https_proxy, no_proxy). Servers are verified with the certificates of
-  // CURL_CA_BUNDLE, SSL_CERT_FILE or SSL_CERT_DIR, else of the system.
+  // Proxies are those of the environment (https_proxy, no_proxy). Servers are verified with the certificates
+  // of CURL_CA_BUNDLE, SSL_CERT_FILE or SSL_CERT_DIR, else of the system.
   explicit HttpClient(HttpTimes times);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
@@ -59,8 +59,8 @@ class HttpClient {
   const std::unique_ptr<Handles> handles_;
 };
 
-// Waits before attempt number `attempt` (from 1): longer each time, by a part that is random, and at least as long as
-// the server asks for. Throws Error(kStopped) after a stop signal.
+// Waits before attempt number `attempt` (from 1): longer each time, by a part that is random, and at least as
+// long as the server asks for. Throws Error(kStopped) after a stop signal.
 void wait_before_attempt(const HttpTimes& times, int attempt, double asked_wait);
 
 }  // namespace dtrain

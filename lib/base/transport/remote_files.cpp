@@ -19,13 +19,17 @@ constexpr size_t kMostFiles = 1'000'000;
 constexpr size_t kMostNameBytes = 255;  // of a file here
 constexpr int64_t kLooksAtOnce = 8;
 
-bool is_in_store(const std::string& address) { return address.starts_with("s3://") || address.starts_with("S3://"); }
+bool is_in_store(const std::string& address) {
+  return address.starts_with("s3://") || address.starts_with("S3://");
+}
 
 // "%20" becomes " ".
 std::string percent_decoded(const std::string& text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
-    const auto is_digit = [&](size_t at) { return at < text.size() && std::isxdigit(static_cast<unsigned char>(text[at])); };
+    const auto is_digit = [&](size_t at) {
+      return at < text.size() && std::isxdigit(static_cast<unsigned char>(text[at]));
+    };
     if (text[i] == '%' && is_digit(i + 1) && is_digit(i + 2)) {
       decoded += static_cast<char>(std::stoi(text.substr(i + 1, 2), nullptr, 16));
       i += 2;
@@ -40,7 +44,8 @@ std::string percent_decoded(const std::string& text) {
 std::string with_encoded_text(const std::string& url) {
   std::string encoded;
   for (const char c : url) {
-    const bool is_text = c > ' ' && c <= '~' && std::string_view("\"<>\\^`{|}").find(c) == std::string_view::npos;
+    const bool is_text =
+        c > ' ' && c <= '~' && std::string_view("\"<>\\^`{|}").find(c) == std::string_view::npos;
     encoded += is_text ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return encoded;
@@ -60,9 +65,8 @@ void name_files(const std::string& address, size_t below, std::vector<RemoteFile
     const std::string path = path_of(file.address).substr(below);
     file.name = is_in_store(file.address) ? path : percent_decoded(path);
     std::replace(file.name.begin(), file.name.end(), '/', '-');
-    size_t at = 0;
     if (file.name.empty() || file.name.starts_with('.') || file.name.size() > kMostNameBytes ||
-        !is_clean_text(file.name, at))
+        printable(file.name, kMostNameBytes) != file.name)
       throw Error(ExitCode::kData, "{}: its last part cannot be the name of a file here", file.shown());
     if (!names.insert(file.name).second)
       throw Error(ExitCode::kData, "{}: two of its files would have the name {}", shown_address(address),
@@ -92,12 +96,14 @@ std::pair<int64_t, int64_t> range_of(const HttpResponse& head) {
   const std::string text = head.header("content-range");
   const size_t space = text.find(' '), dash = text.find('-'), slash = text.find('/');
   if (!text.starts_with("bytes ") || slash == std::string::npos) return {-1, -1};
-  const auto begin = dash < slash ? whole_number(text.substr(space + 1, dash - space - 1)) : std::optional<int64_t>(0);
+  const auto begin =
+      dash < slash ? whole_number(text.substr(space + 1, dash - space - 1)) : std::optional<int64_t>(0);
   return {begin.value_or(-1), whole_number(text.substr(slash + 1)).value_or(-1)};
 }
 
 [[noreturn]] void fail_on_change(const RemoteFile& file) {
-  throw Error(ExitCode::kData, "{}: it has changed while dtrain was using it; start again when nobody changes it",
+  throw Error(ExitCode::kData,
+              "{}: it has changed while dtrain was using it; start again when nobody changes it",
               file.shown());
 }
 
@@ -111,7 +117,8 @@ const StoreSettings& RemoteFiles::settings() {
   return *settings_;
 }
 
-HttpRequest RemoteFiles::request_for(const std::string& address, const std::map<std::string, std::string>& headers) {
+HttpRequest RemoteFiles::request_for(const std::string& address,
+                                     const std::map<std::string, std::string>& headers) {
   if (is_in_store(address)) return store_request(settings(), store_place(address), {}, headers);
   return {.url = with_encoded_text(address), .headers = headers};
 }
@@ -123,25 +130,29 @@ HttpResponse RemoteFiles::insist(const std::string& address,
     HttpResponse response = attempt(got_further);
     if (!response.may_work_later) return response;
     if (got_further) number = 1;
-    const std::string what = response.fault.empty() ? fmt::format("the server answers {}", response.status)
-                                                    : "the server cannot be reached, or cuts off: " + response.fault;
+    const std::string what = response.fault.empty()
+                                 ? fmt::format("the server answers {}", response.status)
+                                 : "the server cannot be reached, or cuts off: " + response.fault;
     if (response.asked_wait > client_.times().longest_wait)
-      throw Error(ExitCode::kDisk, "{}: {}, and asks to wait {}; start again then", shown_address(address), what,
-                  human_duration(response.asked_wait));
+      throw Error(ExitCode::kDisk, "{}: {}, and asks to wait {}; start again then", shown_address(address),
+                  what, human_duration(response.asked_wait));
     if (number >= client_.times().attempts)
-      throw Error(ExitCode::kDisk,
-                  "{}: {} ({} attempts); copies that were fetched before are used only while the server says that "
-                  "they are as they were",
-                  shown_address(address), what, number);
+      throw Error(
+          ExitCode::kDisk,
+          "{}: {} ({} attempts); copies that were fetched before are used only while the server says that "
+          "they are as they were",
+          shown_address(address), what, number);
     wait_before_attempt(client_.times(), number, response.asked_wait);
   }
 }
 
 std::string RemoteFiles::access_advice(const std::string& address, const std::string& code) {
-  if (!is_in_store(address)) return "the server wants to know who asks; use an address that everyone may read";
+  if (!is_in_store(address))
+    return "the server wants to know who asks; use an address that everyone may read";
   const StoreKeys& keys = settings().keys;
   if (!keys.are_given())
-    return "not everyone may read it, and there are no keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+    return "not everyone may read it, and there are no keys: set AWS_ACCESS_KEY_ID and "
+           "AWS_SECRET_ACCESS_KEY, or "
            "AWS_PROFILE and ~/.aws/credentials";
   if (code == "ExpiredToken" || code == "TokenRefreshRequired")
     return fmt::format("the keys have expired: get new ones ({})", keys.from);
@@ -158,7 +169,8 @@ void RemoteFiles::refuse(const std::string& address, const HttpResponse& respons
                 response.fault.find("ertificate") == std::string::npos
                     ? ""
                     : "; SSL_CERT_FILE or CURL_CA_BUNDLE names a file with the certificates to trust");
-  const std::string answer = fmt::format("the server answers {}{}", response.status, code.empty() ? "" : " " + code);
+  const std::string answer =
+      fmt::format("the server answers {}{}", response.status, code.empty() ? "" : " " + code);
   const bool of_keys = code == "ExpiredToken" || code == "TokenRefreshRequired" || code == "InvalidToken";
   if (response.status == 401 || response.status == 403 || of_keys)
     throw Error(ExitCode::kUsage, "{}: {}: {}", shown, answer, access_advice(address, code));
@@ -167,7 +179,8 @@ void RemoteFiles::refuse(const std::string& address, const HttpResponse& respons
                 code == "NoSuchBucket" ? "bucket" : "file");
   const std::string region = response.header("x-amz-bucket-region");
   if (!region.empty() && region != settings().region)
-    throw Error(ExitCode::kUsage, "{}: the bucket is in the region {}; set AWS_REGION", shown, printable(region, 60));
+    throw Error(ExitCode::kUsage, "{}: the bucket is in the region {}; set AWS_REGION", shown,
+                printable(region, 60));
   throw Error(ExitCode::kData, "{}: {}, which is not the file", shown, answer);
 }
 
@@ -178,7 +191,8 @@ RemoteFile RemoteFiles::look_at(const std::string& address) {
   const HttpResponse response = insist(address, [&](bool&) {
     return client_.get(request, [](const HttpResponse&, const char*, size_t) { return false; });
   });
-  RemoteFile file{.address = address, .name = {}, .bytes = -1, .version = version_of(response), .has_ranges = false};
+  RemoteFile file{
+      .address = address, .name = {}, .bytes = -1, .version = version_of(response), .has_ranges = false};
   if (response.status == 416 && range_of(response).second == 0) {
     file.bytes = 0;
     return file;
@@ -210,7 +224,8 @@ std::vector<RemoteFile> RemoteFiles::list(const std::string& address, const IsWa
     const StorePage page = parse_store_page(xml, shown_address(address));
     for (const StoreEntry& entry : page.entries) {
       const std::string name = entry.key.substr(std::min(place.key.size(), entry.key.size()));
-      if (!entry.key.starts_with(place.key) || name.empty() || name.ends_with('/') || !is_wanted(name)) continue;
+      if (!entry.key.starts_with(place.key) || name.empty() || name.ends_with('/') || !is_wanted(name))
+        continue;
       files.push_back({.address = "s3://" + place.bucket + "/" + entry.key,
                        .name = {},
                        .bytes = entry.bytes,
@@ -218,8 +233,8 @@ std::vector<RemoteFile> RemoteFiles::list(const std::string& address, const IsWa
                        .has_ranges = entry.bytes > 0});
     }
     if (files.size() > kMostFiles || (page.next == next && !next.empty()))
-      throw Error(ExitCode::kData, "{}: has more than {} objects, or a list without end", shown_address(address),
-                  with_separators(kMostFiles));
+      throw Error(ExitCode::kData, "{}: has more than {} objects, or a list without end",
+                  shown_address(address), with_separators(kMostFiles));
     next = page.next;
   } while (!next.empty());
   if (files.empty())
@@ -240,9 +255,10 @@ std::vector<RemoteFile> RemoteFiles::find(const std::string& address, const IsWa
     return files;
   }
   if (is_folder)
-    throw Error(ExitCode::kUsage,
-                "{}: names a folder, which cannot be listed; name the files, as in {{000..099}}.tar or {{a,b}}.csv",
-                shown_address(address));
+    throw Error(
+        ExitCode::kUsage,
+        "{}: names a folder, which cannot be listed; name the files, as in {{000..099}}.tar or {{a,b}}.csv",
+        shown_address(address));
   files.resize(addresses.size());
   for_each_in_threads(std::ssize(files), kLooksAtOnce, [&](int64_t i) {
     files[static_cast<size_t>(i)] = look_at(addresses[static_cast<size_t>(i)]);
@@ -286,7 +302,8 @@ class RemoteFiles::Reading {
     if (is_part && range_of(head) != std::pair(at_, file_.bytes)) fail_on_change(file_);
     if (is_part == asked_part_) return;
     if (is_part || at_ != begin_ || end_ != file_.bytes || begin_ != 0)
-      throw Error(ExitCode::kData, "{}: the server does not send the part that it is asked for", file_.shown());
+      throw Error(ExitCode::kData, "{}: the server does not send the part that it is asked for",
+                  file_.shown());
   }
 
   const RemoteFile& file_;
@@ -303,9 +320,10 @@ int64_t RemoteFiles::read(const RemoteFile& file, int64_t begin, int64_t end, co
   const HttpResponse response = insist(file.address, [&](bool& got_further) {
     const int64_t before = reading.at();
     const HttpRequest request = request_for(file.address, reading.headers());
-    HttpResponse answer = client_.get(request, [&](const HttpResponse& head, const char* bytes, size_t count) {
-      return reading.take(head, bytes, count);
-    });
+    HttpResponse answer =
+        client_.get(request, [&](const HttpResponse& head, const char* bytes, size_t count) {
+          return reading.take(head, bytes, count);
+        });
     got_further = reading.at() > before;
     if (answer.is_whole() && file.bytes >= 0 && !reading.is_done()) {
       answer.fault = "it ends too early";

@@ -14,11 +14,11 @@
 namespace dtrain {
 
 struct RemoteFile {
-  std::string address;       // one file's, without braces
-  std::string name;          // for its copy: the path below what the address of all names, with - for /
-  int64_t bytes = -1;        // -1: the server does not say
-  std::string version;       // ETag, else the time of its last change; empty: the server says neither
-  bool has_ranges = false;   // parts of it can be asked for
+  std::string address;      // one file's, without braces
+  std::string name;         // for its copy: the path below what the address of all names, with - for /
+  int64_t bytes = -1;       // -1: the server does not say
+  std::string version;      // ETag, else the time of its last change; empty: the server says neither
+  bool has_ranges = false;  // parts of it can be asked for
 
   std::string shown() const;  // the address for messages
 };
@@ -26,19 +26,20 @@ struct RemoteFile {
 // By the file's name, for those of a whole folder of a store.
 using IsWanted = std::function<bool(const std::string& name)>;
 
-// Any number of threads may read at once. What these throw names the address, and has no secret in it: Error(kData) for
-// a file that is not there or has changed, Error(kUsage) where there is no access, Error(kDisk) if a server could not be
-// reached or did not do its work in several attempts, which later ones may, Error(kStopped) after a stop signal.
+// Any number of threads may read at once. What these throw names the address, and has no secret in it:
+// Error(kData) for a file that is not there or has changed, Error(kUsage) where there is no access,
+// Error(kDisk) if a server could not be reached or did not do its work in several attempts, which later ones
+// may, Error(kStopped) after a stop signal.
 class RemoteFiles {
  public:
   explicit RemoteFiles(HttpTimes times = {}) : client_(times) {}
 
-  // The files at an address, with what braces in it stand for; s3://bucket/prefix/ names all objects that begin so and
-  // are wanted. None is read. Throws also if there is none, or if two would have the same name.
+  // The files at an address, with what braces in it stand for; s3://bucket/prefix/ names all objects that
+  // begin so and are wanted. None is read. Throws also if there is none, or if two would have the same name.
   std::vector<RemoteFile> find(const std::string& address, const IsWanted& is_wanted);
 
-  // Reads bytes [begin, end) of a file that find() has found; `end` -1: to its end. `write` gets them, at their places;
-  // some may come twice. Returns where they end.
+  // Reads bytes [begin, end) of a file that find() has found; `end` -1: to its end. `write` gets them, at
+  // their places; some may come twice. Returns where they end.
   using Write = std::function<void(int64_t offset, const char* bytes, size_t count)>;
   int64_t read(const RemoteFile& file, int64_t begin, int64_t end, const Write& write);
 

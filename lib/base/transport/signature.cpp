@@ -62,16 +62,16 @@ std::map<std::string, std::string> signed_headers(const StoreRequest& request, c
     names += (names.empty() ? "" : ";") + name;
     lines += name + ":" + value + "\n";
   }
-  const std::string canonical = "GET\n" + request.path + "\n" + query_text(request) + "\n" + lines + "\n" + names +
-                                "\n" + headers["x-amz-content-sha256"];
+  const std::string canonical = "GET\n" + request.path + "\n" + query_text(request) + "\n" + lines + "\n" +
+                                names + "\n" + headers["x-amz-content-sha256"];
   const std::string scope = day + "/" + region + "/s3/aws4_request";
   const std::string to_sign =
       fmt::format("{}\n{}\n{}\n{}", kMethod, now, scope, hexadecimal(sha256(canonical)));
   std::string key = "AWS4" + keys.secret;
   for (const std::string& part : {day, region, std::string("s3"), std::string("aws4_request")})
     key = hmac_sha256(key, part);
-  headers["authorization"] = fmt::format("{} Credential={}/{},SignedHeaders={},Signature={}", kMethod, keys.id, scope,
-                                         names, hexadecimal(hmac_sha256(key, to_sign)));
+  headers["authorization"] = fmt::format("{} Credential={}/{},SignedHeaders={},Signature={}", kMethod,
+                                         keys.id, scope, names, hexadecimal(hmac_sha256(key, to_sign)));
   headers.erase("host");  // libcurl sends it
   return headers;
 }

@@ -1,5 +1,5 @@
-// Signature Version 4 of AWS, with which a request to a store proves that its sender has the key, for requests without
-// a body (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html).
+// Signature Version 4 of AWS, with which a request to a store proves that its sender has the key, for
+// requests without a body (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html).
 #pragma once
 
 #include <map>
@@ -19,10 +19,10 @@ struct StoreKeys {
 std::string uri_encoded(const std::string& text, bool keeps_slashes);
 
 struct StoreRequest {
-  std::string host;                                         // with its port, if it is not the usual one
-  std::string path = "/";                                   // encoded
+  std::string host;                                             // with its port, if it is not the usual one
+  std::string path = "/";                                       // encoded
   std::vector<std::pair<std::string, std::string>> query = {};  // not encoded
-  std::map<std::string, std::string> headers = {};          // by lower-case name; signed, too
+  std::map<std::string, std::string> headers = {};              // by lower-case name; signed, too
 };
 
 // "list-type=2&prefix=a%2Fb", in the order in which it is signed.

@@ -96,7 +96,8 @@ HttpRequest store_request(const StoreSettings& settings, const StorePlace& place
   if (base.empty()) base = "https://" + (in_host ? place.bucket + "." : "") + aws;
   const size_t host = base.find("://") + 3, path = std::min(base.find('/', host), base.size());
   request.host = base.substr(host, path - host);
-  request.path = base.substr(path) + (in_host ? "/" : "/" + place.bucket + "/") + uri_encoded(place.key, true);
+  request.path =
+      base.substr(path) + (in_host ? "/" : "/" + place.bucket + "/") + uri_encoded(place.key, true);
   request.query = query;
   request.headers = headers;
   HttpRequest http;
@@ -113,7 +114,8 @@ StorePage parse_store_page(const std::string& xml, const std::string& address) {
   const auto refuse = [&](const std::string& fault) {
     throw Error(ExitCode::kData, "{}: the store's list of objects {}", address, fault);
   };
-  if (xml.find("<ListBucketResult") == std::string::npos || xml.find("</ListBucketResult>") == std::string::npos)
+  if (xml.find("<ListBucketResult") == std::string::npos ||
+      xml.find("</ListBucketResult>") == std::string::npos)
     refuse("is none: is AWS_ENDPOINT_URL that of a store with the interface of S3?");
   StorePage page;
   const std::string open = "<Contents>", close = "</Contents>";
@@ -123,10 +125,14 @@ StorePage parse_store_page(const std::string& xml, const std::string& address) {
     const size_t end = xml.find(close, begin);
     if (end == std::string::npos) refuse("is cut off");
     const std::string entry = xml.substr(begin, end - begin);
-    const auto key = decoded(element(entry, "Key").value_or("&")), etag = decoded(element(entry, "ETag").value_or(""));
+    const auto key = decoded(element(entry, "Key").value_or("&")),
+               etag = decoded(element(entry, "ETag").value_or(""));
     const auto bytes = whole_number(element(entry, "Size").value_or(""));
-    if (!key || key->empty() || !etag || !bytes || *bytes < 0) refuse("has an object without a key or a size");
-    page.entries.push_back({*key, *bytes, *etag});
+    if (!key || key->empty() || !etag || !bytes || *bytes < 0)
+      refuse("has an object without a key or a size");
+    const bool is_quoted =
+        etag->empty() || etag->starts_with('"');  // as in answers; not all stores list it so
+    page.entries.push_back({*key, *bytes, is_quoted ? *etag : '"' + *etag + '"'});
     rest += xml.substr(at, begin - at);
     at = end + close.size();
   }
@@ -139,9 +145,10 @@ StorePage parse_store_page(const std::string& xml, const std::string& address) {
 
 std::string store_error_code(const std::string& xml) {
   const std::string code = element(xml, "Code").value_or("");
-  const bool is_word = code.size() <= kMostCodeBytes &&
-                       code.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.") ==
-                           std::string::npos;
+  const bool is_word =
+      code.size() <= kMostCodeBytes &&
+      code.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.") ==
+          std::string::npos;
   return is_word ? code : "";
 }
 

@@ -45,14 +45,17 @@ Section section_of(const fs::path& path, const std::string& name) {
     }
     const size_t equals = text.find('=');
     const bool nested = line.starts_with(' ') || line.starts_with('\t');
-    if (!inside || nested || equals == std::string::npos || text.starts_with('#') || text.starts_with(';')) continue;
+    if (!inside || nested || equals == std::string::npos || text.starts_with('#') || text.starts_with(';'))
+      continue;
     section[trimmed(text.substr(0, equals))] = trimmed(text.substr(equals + 1));
   }
   return section;
 }
 
 StoreKeys keys_in(const Section& section, const std::string& from) {
-  const auto value = [&](const char* name) { return section.contains(name) ? section.at(name) : std::string(); };
+  const auto value = [&](const char* name) {
+    return section.contains(name) ? section.at(name) : std::string();
+  };
   return {value("aws_access_key_id"), value("aws_secret_access_key"), value("aws_session_token"), from};
 }
 
@@ -60,10 +63,12 @@ StoreKeys keys_in(const Section& section, const std::string& from) {
 void require_whole(const StoreKeys& keys) {
   if (keys.id.empty() != keys.secret.empty())
     throw Error(ExitCode::kUsage, "{}: there is {} without {}", keys.from,
-                keys.id.empty() ? "a secret key" : "an access key's name", keys.id.empty() ? "its name" : "its secret");
+                keys.id.empty() ? "a secret key" : "an access key's name",
+                keys.id.empty() ? "its name" : "its secret");
   for (const std::string* part : {&keys.id, &keys.secret, &keys.session}) {
     for (const char c : *part) {
-      if (c <= ' ' || c > '~') throw Error(ExitCode::kUsage, "{}: a key has characters that keys do not have", keys.from);
+      if (c <= ' ' || c > '~')
+        throw Error(ExitCode::kUsage, "{}: a key has characters that keys do not have", keys.from);
     }
   }
 }
@@ -73,8 +78,10 @@ std::string endpoint_in(const Section& config) {
   if (endpoint.empty() && config.contains("endpoint_url")) endpoint = config.at("endpoint_url");
   if (endpoint.empty()) return endpoint;
   while (endpoint.ends_with('/')) endpoint.pop_back();
-  const std::string fault = is_address(endpoint) ? fault_of_address(endpoint) : "is no http:// or https:// address";
-  if (!fault.empty()) throw Error(ExitCode::kUsage, "AWS_ENDPOINT_URL, or endpoint_url of ~/.aws/config: {}", fault);
+  const std::string fault =
+      is_address(endpoint) ? fault_of_address(endpoint) : "is no http:// or https:// address";
+  if (!fault.empty())
+    throw Error(ExitCode::kUsage, "AWS_ENDPOINT_URL, or endpoint_url of ~/.aws/config: {}", fault);
   return endpoint;
 }
 
