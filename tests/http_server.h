@@ -74,7 +74,7 @@ class HttpServer {
     }
     const Answer answer = answer_(request);
     std::string reply = "HTTP/1.1 " + std::to_string(answer.status) + " x\r\nconnection: close\r\n";
-    if (!answer.headers.contains("content-length"))
+    if (!answer.headers.contains("transfer-encoding"))
       reply += "content-length: " + std::to_string(answer.body.size()) + "\r\n";
     for (const auto& [name, value] : answer.headers) reply += name + ": " + value + "\r\n";
     reply += "\r\n" + answer.body.substr(0, answer.cut_after.value_or(answer.body.size()));

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "core/addresses.h"
 #include "core/error.h"
 #include "core/parallel.h"
 #include "core/text.h"
+#include "transport/file_names.h"
 #include "transport/store.h"
 
 namespace dtrain {
@@ -16,29 +16,7 @@ namespace {
 
 constexpr size_t kMostPageBytes = size_t{16} << 20;
 constexpr size_t kMostFiles = 1'000'000;
-constexpr size_t kMostNameBytes = 255;  // of a file here
 constexpr int64_t kLooksAtOnce = 8;
-
-bool is_in_store(const std::string& address) {
-  return address.starts_with("s3://") || address.starts_with("S3://");
-}
-
-// "%20" becomes " ".
-std::string percent_decoded(const std::string& text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto is_digit = [&](size_t at) {
-      return at < text.size() && std::isxdigit(static_cast<unsigned char>(text[at]));
-    };
-    if (text[i] == '%' && is_digit(i + 1) && is_digit(i + 2)) {
-      decoded += static_cast<char>(std::stoi(text.substr(i + 1, 2), nullptr, 16));
-      i += 2;
-    } else {
-      decoded += text[i];
-    }
-  }
-  return decoded;
-}
 
 // What libcurl would not send as it is.
 std::string with_encoded_text(const std::string& url) {
@@ -49,41 +27,6 @@ std::string with_encoded_text(const std::string& url) {
     encoded += is_text ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return encoded;
-}
-
-// The path of an address, whose last part names the file: of a store the key.
-std::string path_of(const std::string& address) {
-  if (is_in_store(address)) return store_place(address).key;
-  const std::string plain = address.substr(0, address.find('?'));
-  const size_t slash = plain.find('/', plain.find("://") + 3);
-  return slash == std::string::npos ? "" : plain.substr(slash + 1);
-}
-
-void name_files(const std::string& address, size_t below, std::vector<RemoteFile>& files) {
-  std::set<std::string> names;
-  for (RemoteFile& file : files) {
-    const std::string path = path_of(file.address).substr(below);
-    file.name = is_in_store(file.address) ? path : percent_decoded(path);
-    std::replace(file.name.begin(), file.name.end(), '/', '-');
-    if (file.name.empty() || file.name.starts_with('.') || file.name.size() > kMostNameBytes ||
-        printable(file.name, kMostNameBytes) != file.name)
-      throw Error(ExitCode::kData, "{}: its last part cannot be the name of a file here", file.shown());
-    if (!names.insert(file.name).second)
-      throw Error(ExitCode::kData, "{}: two of its files would have the name {}", shown_address(address),
-                  printable(file.name));
-  }
-}
-
-// How much of their paths files have in common, in whole folders.
-size_t common_folder(const std::vector<RemoteFile>& files) {
-  std::string common = path_of(files.front().address);
-  for (const RemoteFile& file : files) {
-    const std::string path = path_of(file.address);
-    const auto [mine, theirs] = std::mismatch(common.begin(), common.end(), path.begin(), path.end());
-    common.resize(static_cast<size_t>(mine - common.begin()));
-  }
-  const size_t slash = common.rfind('/');
-  return slash == std::string::npos ? 0 : slash + 1;
 }
 
 std::string version_of(const HttpResponse& head) {
@@ -247,7 +190,7 @@ std::vector<RemoteFile> RemoteFiles::find(const std::string& address, const IsWa
   const std::string fault = fault_of_address(address);
   if (!fault.empty()) throw Error(ExitCode::kUsage, "{}", "the address " + fault);
   const std::vector<std::string> addresses = expanded_address(address);
-  const bool is_folder = address.ends_with('/') || path_of(address).empty();
+  const bool is_folder = address.ends_with('/') || path_of_address(address).empty();
   std::vector<RemoteFile> files;
   if (is_in_store(address) && is_folder && addresses.size() == 1) {
     files = list(address, is_wanted);
