@@ -54,7 +54,8 @@ class Moto:
     def check_keys(self, yes):
         """moto compares each signature with botocore's from now on."""
         request = urllib.request.Request(self.address + "/moto-api/reset-auth",
-                                         data=b"0" if yes else b"1000000000", method="POST")
+                                         data=b"0" if yes else b"1000000000", method="POST",
+                                         headers={"Content-Type": "text/plain"})  # no form
         urllib.request.urlopen(request).read()
 
     def stop(self):

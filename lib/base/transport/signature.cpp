@@ -38,7 +38,7 @@ std::string uri_encoded(const std::string& text, bool keeps_slashes) {
   return encoded;
 }
 
-std::string query_text(const StoreRequest& request) {
+std::string query_text(const SignedRequest& request) {
   std::vector<std::pair<std::string, std::string>> parts;
   for (const auto& [name, value] : request.query)
     parts.emplace_back(uri_encoded(name, false), uri_encoded(value, false));
@@ -48,7 +48,7 @@ std::string query_text(const StoreRequest& request) {
   return text;
 }
 
-std::map<std::string, std::string> signed_headers(const StoreRequest& request, const StoreKeys& keys,
+std::map<std::string, std::string> signed_headers(const SignedRequest& request, const StoreKeys& keys,
                                                   const std::string& region, int64_t time) {
   const std::string now = time_text(time, "%Y%m%dT%H%M%SZ"), day = time_text(time, "%Y%m%d");
   std::map<std::string, std::string> headers = request.headers;

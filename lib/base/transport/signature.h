@@ -18,7 +18,7 @@ struct StoreKeys {
 // In a request, bytes other than letters, digits and -_.~ are %XX.
 std::string uri_encoded(const std::string& text, bool keeps_slashes);
 
-struct StoreRequest {
+struct SignedRequest {
   std::string host;                                             // with its port, if it is not the usual one
   std::string path = "/";                                       // encoded
   std::vector<std::pair<std::string, std::string>> query = {};  // not encoded
@@ -26,10 +26,10 @@ struct StoreRequest {
 };
 
 // "list-type=2&prefix=a%2Fb", in the order in which it is signed.
-std::string query_text(const StoreRequest& request);
+std::string query_text(const SignedRequest& request);
 
 // The headers to send: those of the request, and those that sign it at `time` (seconds since 1970).
-std::map<std::string, std::string> signed_headers(const StoreRequest& request, const StoreKeys& keys,
+std::map<std::string, std::string> signed_headers(const SignedRequest& request, const StoreKeys& keys,
                                                   const std::string& region, int64_t time);
 
 }  // namespace dtrain

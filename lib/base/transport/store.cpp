@@ -88,7 +88,7 @@ StorePlace store_place(const std::string& address) {
 HttpRequest store_request(const StoreSettings& settings, const StorePlace& place,
                           const std::vector<std::pair<std::string, std::string>>& query,
                           const std::map<std::string, std::string>& headers) {
-  StoreRequest request;
+  SignedRequest request;
   std::string base = settings.endpoint;
   // Certificates of AWS do not cover a dot in the bucket's name, and other stores know buckets in paths.
   const bool in_host = base.empty() && !has_dot(place.bucket);

@@ -12,13 +12,13 @@ const StoreKeys kKeys{"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXA
                       "the documentation"};
 constexpr int64_t kTime = 1369353600;  // 2013-05-24, 0:00 UTC
 
-std::string signature_of(const StoreRequest& request) {
+std::string signature_of(const SignedRequest& request) {
   const std::string header = signed_headers(request, kKeys, "us-east-1", kTime).at("authorization");
   return header.substr(header.find("Signature=") + 10);
 }
 
 TEST_CASE("signatures are those of AWS's examples") {
-  StoreRequest object{.host = "examplebucket.s3.amazonaws.com", .path = "/test.txt"};
+  SignedRequest object{.host = "examplebucket.s3.amazonaws.com", .path = "/test.txt"};
   object.headers = {{"range", "bytes=0-9"}};
   CHECK(signature_of(object) == "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
   CHECK(signed_headers(object, kKeys, "us-east-1", kTime).at("authorization") ==
@@ -26,10 +26,10 @@ TEST_CASE("signatures are those of AWS's examples") {
         "SignedHeaders=host;range;x-amz-content-sha256;x-amz-date,"
         "Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
 
-  StoreRequest lifecycle{.host = "examplebucket.s3.amazonaws.com", .query = {{"lifecycle", ""}}};
+  SignedRequest lifecycle{.host = "examplebucket.s3.amazonaws.com", .query = {{"lifecycle", ""}}};
   CHECK(signature_of(lifecycle) == "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543");
 
-  StoreRequest list{.host = "examplebucket.s3.amazonaws.com", .query = {{"prefix", "J"}, {"max-keys", "2"}}};
+  SignedRequest list{.host = "examplebucket.s3.amazonaws.com", .query = {{"prefix", "J"}, {"max-keys", "2"}}};
   CHECK(query_text(list) == "max-keys=2&prefix=J");
   CHECK(signature_of(list) == "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
 }
@@ -37,7 +37,7 @@ TEST_CASE("signatures are those of AWS's examples") {
 TEST_CASE("what a request has in its path and query is encoded as it is signed") {
   CHECK(uri_encoded("a b+c=d/é~_-.", true) == "a%20b%2Bc%3Dd/%C3%A9~_-.");
   CHECK(uri_encoded("a/b", false) == "a%2Fb");
-  StoreRequest list{.host = "h", .query = {{"prefix", "a=b/ü"}, {"continuation-token", "x+/="}}};
+  SignedRequest list{.host = "h", .query = {{"prefix", "a=b/ü"}, {"continuation-token", "x+/="}}};
   CHECK(query_text(list) == "continuation-token=x%2B%2F%3D&prefix=a%3Db%2F%C3%BC");
 }
 
