@@ -174,8 +174,9 @@ def check_network(checks, nginx, local):
     checks.claim(code == 2 and "ertificate" in err, f"a server that nobody vouches for: {err.strip()[-160:]}")
     code, _, err, cold = checks.run(*plan, **trust)
     _, _, _, warm = checks.run(*plan, **trust)
-    checks.claim(code == 0 and fetched(), f"a file of {bytes_of >> 20} MiB over TLS, fetched and planned in {cold:.1f} s, "
-                                          f"and warm in {warm:.1f} s {err.strip()[-200:] if code else ''}")
+    checks.claim(code == 0 and fetched(),
+                 f"a file of {bytes_of >> 20} MiB over TLS, fetched and planned in {cold:.1f} s, and warm in "
+                 f"{warm:.1f} s {err.strip()[-200:] if code else ''}")
 
     nginx.start(server="limit_rate 4m;")
     checks.cold()
@@ -187,8 +188,9 @@ def check_network(checks, nginx, local):
     nginx.start(server="limit_rate 40m;")
     code = process.wait()
     err = process.communicate()[1]
-    checks.claim(code == 0 and fetched(), f"a server that dies and comes back in the middle: the same bytes, in "
-                                          f"{nginx.answers(206) - before} requests {err.strip()[-200:] if code else ''}")
+    checks.claim(code == 0 and fetched(),
+                 f"a server that dies and comes back in the middle: the same bytes, in "
+                 f"{nginx.answers(206) - before} requests {err.strip()[-200:] if code else ''}")
 
     nginx.start(server="limit_rate 8m; limit_conn one 2;", http="limit_conn_zone $binary_remote_addr zone=one:1m;")
     checks.cold()
