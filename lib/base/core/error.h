@@ -33,7 +33,8 @@ std::string as_named_in_messages(std::string message);
 // to stderr and exits with the code.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, const std::string& message) : std::runtime_error(as_named_in_messages(message)), code_(code) {}
+  Error(ExitCode code, const std::string& message)
+      : std::runtime_error(as_named_in_messages(message)), code_(code) {}
   // As fmt::format. A message without arguments is no format: it may hold braces.
   template <class... Values>
   requires(sizeof...(Values) > 0)

@@ -13,8 +13,8 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "launch/identity.h"
 #include "crypto/crypto.h"
+#include "launch/identity.h"
 #include "rendezvous/handshake.h"
 
 namespace dtrain {
