@@ -160,8 +160,9 @@ void CommandLine::add_bench() {
 }
 
 void CommandLine::add_cache() {
-  CLI::App* command =
-      app.add_subcommand("cache", "List the files of decoded pictures and kept features, or remove them");
+  CLI::App* command = app.add_subcommand(
+      "cache",
+      "List the files of decoded pictures, kept features and copies of files at addresses, or remove them");
   command->add_flag("--clear", cache.clear, "Remove them; runs that use one keep it until they end");
   command->add_flag("--json", cache.json, "Print the same as JSON");
   command->footer(exit_code_help({{ExitCode::kDone, "they are listed, or removed"}}));

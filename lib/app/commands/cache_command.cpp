@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "addresses/fetched_files.h"
 #include "commands/commands.h"
 #include "core/text.h"
 #include "features/feature_file.h"
@@ -51,6 +52,17 @@ std::string content_of(const KeptFeatures& kept) {
                      fmt::join(kept.block.shape, ", "), printable(kept.block.source, 1000));
 }
 
+Event cache_json(const FetchedCopy& copy) {
+  return {
+      {"file", copy.file.string()}, {"bytes", copy.bytes}, {"source", copy.address}, {"in_use", copy.in_use}};
+}
+
+std::string content_of(const FetchedCopy& copy) {
+  if (copy.address.empty()) return "copy of a file at an address, unfinished";
+  return copy.address + (copy.in_use ? ", in use" : "");
+}
+
+void remove(const FetchedCopy& copy) { remove_fetched(copy); }
 void remove(const CachedImages& cached) { remove_image_cache(cached); }
 void remove(const KeptFeatures& kept) { remove_features(kept); }
 
@@ -73,6 +85,7 @@ ExitCode cache_command(const CacheCommandOptions& options) {
   Event files = Event::array();
   int64_t bytes = tell_of(list_image_caches(), options, files);
   bytes += tell_of(list_features(), options, files);
+  bytes += tell_of(list_fetched(), options, files);
   const std::string folder = cache_folder().string();
   if (options.json) {
     std::cout << event_text(Event{

@@ -7,6 +7,7 @@
 #include "commands/commands.h"
 #include "commands/compile_ahead.h"
 #include "commands/shared.h"
+#include "core/addresses.h"
 #include "core/files.h"
 #include "core/terminal.h"
 #include "core/text.h"
@@ -348,14 +349,16 @@ ExitCode plan_command(const PlanOptions& options) {
   LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   report_notes(loaded.notes);
   if (options.compile_for) expect_topology(loaded.spec, *options.compile_for);
-  PlannedJob planned = plan_job(loaded, describe_dataset);
+  const std::string path = loaded.spec.data.path.value_or("");
+  const auto look = is_address(path) ? find_dataset : describe_dataset;  // a guess would tell little of it
+  PlannedJob planned = plan_job(loaded, look);
   const JobPlan& job = planned.job;
   if (planned.ok() && job.spec.batch.per_replica == kLargestThatFits) {
     std::cerr
         << "dtrain: batch.per_replica: auto is measured when a run begins; this plan has what fits by the "
            "estimate of its memory\n";
     loaded.spec.batch.per_replica = estimated_fit(job);
-    planned = plan_job(loaded, describe_dataset);
+    planned = plan_job(loaded, look);
   }
   if (!planned.ok()) return report_problems(planned.problems);
   report_warnings(plan_warnings(job));

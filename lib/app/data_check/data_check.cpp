@@ -183,8 +183,9 @@ void check_examples(DataCheck& check, const Dataset& dataset, const OnPrepared& 
   check.same = find_copies(contents, std::vector<bool>(contents.size(), true));
 }
 
-DataCheck check_data(const DataSpec& spec, uint64_t seed, int64_t threads, const OnPrepared& on_progress) {
+DataCheck check_data(const DataSpec& asked, uint64_t seed, int64_t threads, const OnPrepared& on_progress) {
   const double begin = steady_seconds();
+  const DataSpec spec = with_files_here(asked);
   DataCheck check;
   check.dataset = spec.dataset;
   if (spec.dataset == "csv") {
@@ -205,6 +206,7 @@ DataCheck check_data(const DataSpec& spec, uint64_t seed, int64_t threads, const
       check_examples(check, load_dataset(spec, seed), on_progress);
     }
   }
+  if (spec.path != asked.path) check.source = *asked.path;
   check.seconds = steady_seconds() - begin;
   return check;
 }

@@ -14,6 +14,7 @@
 #include "core/sockets.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "crypto/crypto.h"
 #include "data/dataset.h"
 #include "data/example_source.h"
 #include "device/cuda.h"
@@ -25,7 +26,6 @@
 #include "host/hosts.h"
 #include "host/machine.h"
 #include "kernels/instructions.h"
-#include "rendezvous/crypto.h"
 #include "train/describe_exception.h"
 
 namespace dtrain {

@@ -25,10 +25,10 @@
 #include "core/error.h"
 #include "core/signals.h"
 #include "core/text.h"
+#include "crypto/crypto.h"
 #include "diagnostics/doctor.h"
 #include "diagnostics/link_speed.h"
 #include "metrics/statistics.h"
-#include "rendezvous/crypto.h"
 
 namespace dtrain {
 namespace {

@@ -15,7 +15,8 @@
 #include "core/signals.h"
 #include "core/sockets.h"
 #include "core/text.h"
-#include "rendezvous/crypto.h"
+#include "crypto/crypto.h"
+#include "rendezvous/handshake.h"
 #include "rendezvous/rendezvous.h"
 
 namespace dtrain {

@@ -13,8 +13,9 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "crypto/crypto.h"
 #include "launch/identity.h"
-#include "rendezvous/crypto.h"
+#include "rendezvous/handshake.h"
 
 namespace dtrain {
 namespace {

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <system_error>
 
+#include "addresses/fetched_files.h"
 #include "arrays/idx.h"
+#include "core/addresses.h"
 #include "core/error.h"
 #include "core/named.h"
 #include "core/text.h"
@@ -15,6 +17,7 @@
 #include "data/picture_dataset.h"
 #include "data/split.h"
 #include "data/table_dataset.h"
+#include "pictures/archives.h"
 #include "yaml/problem.h"
 
 namespace dtrain {
@@ -267,6 +270,57 @@ DatasetInfo split_info(DatasetInfo info, const SplitSpec& split) {
   return info;
 }
 
+bool has_address(const DataSpec& spec) { return spec.path && is_address(*spec.path); }
+
+// Which objects below s3://bucket/prefix/ are of a dataset.
+bool is_file_of(const std::string& dataset, const std::string& name) {
+  const auto ends_with = [&](const std::vector<std::string>& ends) {
+    return std::any_of(ends.begin(), ends.end(), [&](const std::string& end) { return name.ends_with(end); });
+  };
+  if (dataset == "tar") return is_archive_name(name);
+  if (dataset == "csv") return ends_with({".csv", ".csv.gz"});
+  if (dataset == "arrays") return ends_with({".npy", ".npz", ".safetensors"});
+  return ends_with({"ubyte", "ubyte.gz"});
+}
+
+// What was found in the copies of an address, as that of the address.
+DatasetInfo of_address(DatasetInfo info, const DataSpec& copies, const DataSpec& spec) {
+  if (!has_address(spec)) return info;
+  info.source = *spec.path;
+  info.content = copies.resolved_content;
+  info.place = *copies.path;
+  if (!spec.saved_content.empty() && spec.saved_content != info.content)
+    throw Error(ExitCode::kData,
+                "{}: its files are not those that the model was trained on; --set data.path=... uses them "
+                "nevertheless",
+                shown_address(*spec.path));
+  return info;
+}
+
+// The reverse, for what reads the files.
+DatasetInfo info_here(DatasetInfo info, const DataSpec& spec) {
+  if (has_address(spec) && info.source == *spec.path) info.source = *with_files_here(spec).path;
+  return info;
+}
+
+// The public functions, for files that are here.
+DatasetInfo find_here(const DataSpec& spec) {
+  if (is_table_dataset(spec.dataset)) return checked(find_table_dataset(spec), spec);
+  return checked(split_info(find_unsplit(spec), spec.split), spec);
+}
+
+Dataset load_here(const DataSpec& spec, uint64_t seed) {
+  if (is_table_dataset(spec.dataset)) return load_table_dataset(spec);
+  const DatasetInfo unsplit = find_unsplit(spec);
+  Dataset dataset = entry_named(unsplit.name).load(unsplit, spec, seed);
+  if (!spec.split.validation || entry_named(unsplit.name).divides_itself) return dataset;
+  ExampleSplit parts = split_examples(unsplit.train_examples, spec.split);
+  dataset.info = split_info(unsplit, spec.split);
+  dataset.validation = make_selection(dataset.train, std::move(parts.validation));
+  dataset.train = make_selection(dataset.train, std::move(parts.train));
+  return dataset;
+}
+
 }  // namespace
 
 int64_t DatasetInfo::stored_bytes() const {
@@ -285,9 +339,11 @@ std::string counts_of(const DatasetInfo& info) {
 }
 
 std::string fingerprint_of(const DatasetInfo& info) {
-  if (info.bad.count == 0) return counts_of(info);
-  return fmt::format("{}, without {} that cannot be read (checksum of the names {})", counts_of(info),
-                     with_separators(info.bad.count), info.bad.names.substr(0, 8));
+  const std::string content =
+      info.content.empty() ? "" : fmt::format(", checksum of the files {}", info.content.substr(0, 16));
+  if (info.bad.count == 0) return counts_of(info) + content;
+  return fmt::format("{}, without {} that cannot be read (checksum of the names {}){}", counts_of(info),
+                     with_separators(info.bad.count), info.bad.names.substr(0, 8), content);
 }
 
 std::string bad_examples_text(const BadExamples& bad) {
@@ -310,16 +366,29 @@ const std::vector<std::string>& dataset_names() {
   return names;
 }
 
+DataSpec with_files_here(const DataSpec& spec) {
+  if (!has_address(spec)) return spec;
+  use_fetched(*spec.path, {spec.resolved_place, spec.resolved_content});
+  const FetchedFiles files = fetch_files(*spec.path, spec.cache_gigabytes, [&](const std::string& name) {
+    return is_file_of(spec.dataset, name);
+  });
+  DataSpec here = spec;
+  here.path = files.place.string();
+  here.resolved_content = files.content;
+  return here;
+}
+
 DatasetInfo find_dataset(const DataSpec& spec) {
-  if (is_table_dataset(spec.dataset)) return checked(find_table_dataset(spec), spec);
-  return checked(split_info(find_unsplit(spec), spec.split), spec);
+  const DataSpec here = with_files_here(spec);
+  return of_address(find_here(here), here, spec);
 }
 
 DatasetInfo describe_dataset(const DataSpec& spec) {
   if (is_table_dataset(spec.dataset))
-    return spec.saved_table.empty() ? checked(find_table_dataset(spec), spec) : saved_table_dataset(spec);
+    return spec.saved_table.empty() ? find_dataset(spec) : saved_table_dataset(spec);
   std::vector<std::string> looked_in;
-  if (const auto info = search(spec, looked_in)) return checked(split_info(*info, spec.split), spec);
+  const auto info = has_address(spec) ? std::nullopt : search(spec, looked_in);
+  if (info) return checked(split_info(*info, spec.split), spec);
   const Entry& entry = entry_named(spec.dataset);
   DatasetInfo published;
   published.example_shape = entry.shape;
@@ -331,28 +400,25 @@ DatasetInfo describe_dataset(const DataSpec& spec) {
 }
 
 Dataset load_dataset(const DataSpec& spec, uint64_t seed) {
-  if (is_table_dataset(spec.dataset)) return load_table_dataset(spec);
-  const DatasetInfo unsplit = find_unsplit(spec);
-  Dataset dataset = entry_named(unsplit.name).load(unsplit, spec, seed);
-  if (!spec.split.validation || entry_named(unsplit.name).divides_itself) return dataset;
-  ExampleSplit parts = split_examples(unsplit.train_examples, spec.split);
-  dataset.info = split_info(unsplit, spec.split);
-  dataset.validation = make_selection(dataset.train, std::move(parts.validation));
-  dataset.train = make_selection(dataset.train, std::move(parts.train));
+  const DataSpec here = with_files_here(spec);
+  Dataset dataset = load_here(here, seed);
+  dataset.info = of_address(std::move(dataset.info), here, spec);
   return dataset;
 }
 
 void prepare_dataset(const DatasetInfo& info, const DataSpec& spec, const OnPrepared& on_progress) {
-  if (is_picture_dataset(info.name) && !info.source.empty()) prepare_pictures(info, spec, on_progress);
+  if (is_picture_dataset(info.name) && !info.source.empty())
+    prepare_pictures(info_here(info, spec), spec, on_progress);
 }
 
 std::string resolve_cache(const DatasetInfo& info, const DataSpec& spec) {
   if (spec.cache != "auto" || !is_picture_dataset(info.name) || info.source.empty()) return spec.cache;
-  return can_cache_pictures(info, spec) ? "disk" : "none";
+  return can_cache_pictures(info_here(info, spec), spec) ? "disk" : "none";
 }
 
 int64_t prepared_bytes(const DatasetInfo& info, const DataSpec& spec) {
-  return is_picture_dataset(info.name) && spec.cache_in_use() != "none" ? picture_cache_bytes(info, spec) : 0;
+  if (!is_picture_dataset(info.name) || spec.cache_in_use() == "none") return 0;
+  return picture_cache_bytes(info_here(info, spec), spec);
 }
 
 }  // namespace dtrain

@@ -38,6 +38,8 @@ struct DatasetInfo {
   std::string reading = {};                    // csv: how its cells are read, in words; not kept in plans
   std::vector<std::string> warnings = {};      // csv: what is doubtful about its columns; not kept in plans
   BadExamples bad = {};
+  std::string content = {};  // of an address: a checksum of its files (addresses/fetched_files.h)
+  std::string place = {};    // where their copies are on this host; not kept in plans
   std::map<std::string, int64_t> left_out = {};  // of pictures: PictureList::left_out
   // Of all examples as they are stored, in bytes.
   int64_t stored_bytes() const;
@@ -76,6 +78,11 @@ std::string class_name(const DatasetInfo& info, int64_t label);
 // The names that `data.dataset` and `data.fallback` accept.
 const std::vector<std::string>& dataset_names();
 
+// The spec with copies of its files in the place of an address; they are fetched now if they are not here.
+// Other specs stay as they are. Throws as fetch_files() (addresses/fetched_files.h). The functions that
+// follow do so, too.
+DataSpec with_files_here(const DataSpec& spec);
+
 // Looks for the files of the dataset in spec.path, or without one in $DTRAIN_DATA/<name>, datasets/<name>
 // under the working folder, and the system's folder; then for the files of spec.fallback. Reads the headers,
 // and without spec.classes the labels. Throws Error(kData) that lists the folders it searched and the command
@@ -86,7 +93,7 @@ const std::vector<std::string>& dataset_names();
 DatasetInfo find_dataset(const DataSpec& spec);
 
 // Like find_dataset, but if no files are found, returns the published counts and shape with an empty
-// `source`: planning needs no data.
+// `source`: planning needs no data. Of an address, only tables are fetched.
 DatasetInfo describe_dataset(const DataSpec& spec);
 
 // Opens the dataset, or reads all of it. Only the synthetic dataset uses `seed`. Throws Error(kData) that

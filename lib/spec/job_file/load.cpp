@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/addresses.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
@@ -259,6 +260,7 @@ class SpecReader {
 
   // Relative paths in the file start at the spec's folder; on the command line, at the working folder.
   std::string resolve(const std::string& path, const YamlNode& node) const {
+    if (is_address(path)) return path;
     if (node.line == 0) return std::filesystem::absolute(path).lexically_normal();
     return folder_.empty() ? path : (folder_ / path).lexically_normal().string();
   }

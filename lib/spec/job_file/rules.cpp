@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/addresses.h"
 #include "core/text.h"
 #include "spec/augment_kinds.h"
 #include "spec/fields.h"
@@ -356,6 +357,13 @@ class Rules : private RuleBase {
     if (!has_problem("data.dataset") && needs_path(data.dataset) && !is_written("data.path") &&
         !has_problem("data.path"))
       add("data.path", "missing; {} has no usual folder", data.dataset);
+    const bool elsewhere = data.path && is_address(*data.path);
+    refuse("data.path",
+           elsewhere && usable("data.path") && data.dataset != "idx" && data.dataset != "tar" &&
+               data.dataset != "arrays" && data.dataset != "csv",
+           "is an address, which data.dataset: {} cannot have; idx, tar, arrays and csv can", data.dataset);
+    refuse("data.fallback", elsewhere && data.fallback,
+           "data.path is an address, whose files are there or an error; leave this out");
     refuse("data.fallback", needs_path(data.fallback.value_or("")),
            "{} has no usual folder to look in; use another dataset", data.fallback.value_or(""));
     refuse("data.image.channels", image.channels == 2,

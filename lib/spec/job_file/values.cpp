@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "core/addresses.h"
 #include "core/patterns.h"
 #include "core/text.h"
 
@@ -40,6 +41,11 @@ std::optional<T> parse_number(const std::string& text, bool& overflow) {
   overflow = error == std::errc::result_out_of_range;
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+// Why a field of a path cannot have this address; empty: it can.
+std::string fault_of(const FieldInfo& field, const std::string& address) {
+  return field.may_be_address ? fault_of_address(address) : "is an address; this has to be a file or folder";
 }
 
 constexpr size_t kMaxExpandedBytes = 64 * 1024;
@@ -287,6 +293,8 @@ void ValueReader::read(std::string& value) const {
     problem("must be {}, got {}{}", field_.made_of, in_quotes(text), name_hint(text, field_.pattern));
   } else if (field_.file_system && text[0] == '~') {
     problem("'~' is not expanded in {}; write ${{HOME}}", in_quotes(text));
+  } else if (field_.file_system && is_address(text) && !fault_of(field_, text).empty()) {
+    problem(fault_of(field_, text));
   } else {
     value = text;
   }

@@ -9,6 +9,7 @@ const Condition kDatasetOfFiles{
     {"data.dataset"},
     {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "tar", "arrays", "csv"}};
 const Condition kPictures{{"data.dataset"}, {"image_folder", "tar"}};
+const Condition kCaching{{"data.dataset"}, {"idx", "image_folder", "tar", "arrays", "csv"}};
 const Condition kSkipping{{"data.on_bad_example"}, {"skip"}};
 const Condition kCsv{{"data.dataset"}, {"csv"}};
 const Condition kDividing{{"data.dataset"}, {"image_folder", "tar", "arrays", "csv"}};
@@ -32,8 +33,9 @@ Fields<JobSpec> data_fields() {
       JOB(data.dataset, .doc = "the examples to train and evaluate on; arrays and csv are [your own "
           "numbers](tables.md); synthetic ones are for benchmarks", .choices = &dataset_kinds(), .common = true),
       JOB(data.path, .doc = "the folder with the dataset's files, or for arrays and csv a file; dtrain then searches "
-          "no other folder; relative to the spec",
-          .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true),
+          "no other folder; relative to the spec. For idx, tar, arrays and csv also an [address](data.md#addresses): "
+          "https://host/{000..099}.tar, s3://bucket/key, s3://bucket/prefix/",
+          .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true, .may_be_address = true),
       JOB(data.fallback, .doc = "the dataset to use if the files of `dataset` are not found; the run prints a note",
           .choices = &dataset_kinds(), .word = "none"),
       JOB(data.shuffle, .doc = "train in a new random order every epoch"),
@@ -104,9 +106,9 @@ Fields<JobSpec> data_fields() {
           "share (`dtrain cache`); memory: once for each run of the program, into memory that the replicas of a "
           "host share; none: whenever a batch needs them; auto: disk, if the file fits there, else none",
           .choices = &kCaches, .when = kPictures),
-      JOB(data.cache_gigabytes, .doc = "the most that the decoded pictures may take, and also the "
-          "[features](transfer.md#kept-features) of all runs together", .unit = "GB",
-          .bounds = above_zero_to(1e6), .when = kPictures),
+      JOB(data.cache_gigabytes, .doc = "the most that the decoded pictures may take, also the "
+          "[features](transfer.md#kept-features) of all runs together, and also the copies of all files at "
+          "[addresses](data.md#addresses)", .unit = "GB", .bounds = above_zero_to(1e6), .when = kCaching),
       JOB(data.on_bad_example, .doc = "how to handle a picture that dtrain cannot read: error: end the job; skip: "
           "leave it out, after reading all pictures once before the job begins ([bad pictures](data.md#bad-pictures))",
           .choices = &kBadExamples, .when = kPictures),

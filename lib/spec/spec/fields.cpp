@@ -184,7 +184,7 @@ Fields<JobSpec> batch_and_model_fields() {
       JOB(model.dtype, .doc = "the type of weights and activations", .choices = &kDtypes),
       JOB(model.weights, .doc = "start from the weights of this run, checkpoint or .safetensors file of `dtrain "
           "export` or [scripts/convert_weights](models.md#pretrained-weights) instead of initial ones; relative to the "
-          "spec", .word = "none", .file_system = true),
+          "spec, or an [address](data.md#addresses)", .word = "none", .file_system = true, .may_be_address = true),
       JOB(model.weights_prefix, .doc = "take only variables whose names begin with this, such as `conv2d`; the others "
           "keep their initial values. none: take all; they must be exactly those of the model", .word = "none"),
   }});

@@ -75,6 +75,7 @@ struct FieldInfo {
   Condition when = {};
   bool required = false;        // must be given wherever `when` holds
   bool file_system = false;     // for text: it names a file or folder
+  bool may_be_address = false;  // or a file or folder elsewhere (core/addresses.h)
   bool common = false;          // most specs need it: docs/spec.md shows it before all others
   bool without_phases = false;  // for a job without `phases` only, which have their own
 

@@ -130,6 +130,12 @@ struct DataSpec {
   // No field of a spec: what a plan made of `cache: auto`. Empty: it is not planned.
   std::string resolved_cache = {};
   const std::string& cache_in_use() const { return resolved_cache.empty() ? cache : resolved_cache; }
+  // No fields of a spec: what a plan found at an address, and where its copies are on this host
+  // (addresses/fetched_files.h). Empty: `path` is none, or it is not planned.
+  std::string resolved_content = {};
+  std::string resolved_place = {};
+  // No field of a spec: what a checkpoint says was trained on, of the address that its spec has. Empty: any.
+  std::string saved_content = {};
   // No field of a spec: what a checkpoint keeps of the arrays or csv that its model was trained on
   // (DatasetInfo::table). Empty: the training part decides.
   std::string saved_table = {};

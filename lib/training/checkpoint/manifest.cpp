@@ -89,6 +89,7 @@ void each_of_state(State& state, const Each& each) {
   each("replicas", state.replicas);
   each("spec", state.spec);
   each("dataset", state.dataset);
+  each("content", state.content);
   each("table", state.table);
   each("dtrain", state.dtrain);
   each("libtorch", state.libtorch);
@@ -100,7 +101,7 @@ void each_of_state(State& state, const Each& each) {
 TrainingState training_state_from(const Json& json) {
   static const std::set<std::string> kMayBeMissing = {
       // in checkpoints of older versions of dtrain
-      "validation_examples", "suspicion", "dataset", "table", "arithmetic"};
+      "validation_examples", "suspicion", "dataset", "content", "table", "arithmetic"};
   TrainingState state;
   each_of_state(state, [&json](const char* name, auto& value) {
     if (kMayBeMissing.contains(name) && !json.contains(name)) return;

@@ -34,6 +34,7 @@ struct TrainingState {
   int64_t replicas = 1;
   std::string spec;     // the complete resolved spec, as print_spec() prints it
   std::string dataset;  // DatasetInfo::name, a fallback's where that was trained on; empty: not known
+  std::string content;  // DatasetInfo::content; empty: the data was not at an address
   std::string table;    // DatasetInfo::table; empty: the model was not trained on a user's arrays or csv
   std::string dtrain;   // the versions that saved the checkpoint
   std::string libtorch;

@@ -70,6 +70,9 @@ LoadedSpec spec_of_checkpoint(const std::filesystem::path& checkpoint, const Ove
   const std::string name = "the checkpoint's spec";
   LoadedSpec loaded = parse_spec(state.spec, name, overrides);
   loaded.spec.data.saved_table = state.table;
+  const bool names_data = std::any_of(overrides.set.begin(), overrides.set.end(),
+                                      [](const std::string& set) { return set.starts_with("data.path="); });
+  if (!names_data) loaded.spec.data.saved_content = state.content;
   const auto file = loaded.positions.find("model.file");  // one of an override is not the run's
   if (file != loaded.positions.end() && file->second.file == name)
     loaded.spec.model.kept_file = checkpoint / kProgramFile;

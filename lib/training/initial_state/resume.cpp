@@ -6,6 +6,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
+#include "core/addresses.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "runs/same_training.h"
@@ -168,6 +169,9 @@ void require_resumable(const JobPlan& job, const TrainingState& state, const std
     differences.push_back(
         fmt::format("it was trained on {}, and data.dataset: {} is {} here; use --set data.dataset={}",
                     state.dataset, job.spec.data.dataset, job.data.name, state.dataset));
+  if (!state.content.empty() && !job.data.content.empty() && state.content != job.data.content)
+    differences.push_back(fmt::format("it was trained on other files than those that are at {} now",
+                                      shown_address(job.data.source)));
   if (state.position > 0 && !saved.ok()) differences.push_back("its spec is not one of this dtrain");
   if (state.position > 0 && saved.ok() && !has_same_order(job.spec, saved.spec)) {
     differences.push_back(fmt::format(

@@ -10,13 +10,15 @@
 #include <map>
 #include <set>
 
+#include "addresses/fetched_files.h"
 #include "architectures/architectures.h"
 #include "checkpoint/checkpoint.h"
+#include "core/addresses.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "crypto/crypto.h"
 #include "initial_state/resume.h"
 #include "models/variables.h"
-#include "rendezvous/crypto.h"
 #include "spec/layer_kinds.h"
 
 namespace dtrain {
@@ -41,6 +43,13 @@ WeightsFile of_export(const fs::path& path, bool outlines) {
     found.variables.emplace_back(entry.name, outlines ? at::empty(entry.shape, options) : file.read(entry));
   }
   return found;
+}
+
+// The file or folder that the spec names; what is at an address is fetched.
+fs::path here(const JobSpec& spec) {
+  const std::string& path = *spec.model.weights;
+  if (!is_address(path)) return path;
+  return fetch_files(path, spec.data.cache_gigabytes, [](const std::string&) { return true; }).place;
 }
 
 // The variables at `path`; as outlines they have types and sizes, but no values.
@@ -246,16 +255,16 @@ void require_weights(const JobPlan& job) {
   const ModelSpec& model = job.spec.model;
   if (!model.weights) return;
   require_match(job, *outline_model(job.model, dtype_from_name(model.dtype)),
-                weights_at(*model.weights, /*outlines=*/true));
+                weights_at(here(job.spec), /*outlines=*/true));
 }
 
 std::optional<WeightsRead> start_from_weights(const JobPlan& job, Model& model) {
   if (!job.spec.model.weights) return std::nullopt;
   const at::NoGradGuard no_grad;
   const std::string& from = *job.spec.model.weights;
-  WeightsFile weights = weights_at(from, /*outlines=*/false);
+  WeightsFile weights = weights_at(here(job.spec), /*outlines=*/false);
   WeightsRead read;
-  read.file = weights.path.string();
+  read.file = is_address(from) ? from : weights.path.string();
   read.sha256 = hexadecimal(sha256_of_file(weights.path));
   const Match found = require_match(job, model, std::move(weights));
   for (const auto& [own, theirs] : found.pairs) own.copy_(theirs);

@@ -26,7 +26,8 @@ Dataset planned_dataset(const JobPlan& job) {
       found.classes == planned.classes && found.targets == planned.targets &&
       dataset.train->size() == planned.train_examples &&
       found.validation_examples == planned.validation_examples &&
-      dataset.test->size() == planned.test_examples && found.bad.names == planned.bad.names)
+      dataset.test->size() == planned.test_examples && found.bad.names == planned.bad.names &&
+      found.content == planned.content)
     return dataset;
   throw Error(ExitCode::kData,
               "the data has changed since the job was planned: {} in {}, {}, then; now {} in {}, {}",

@@ -407,6 +407,8 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   }
   plan.spec = loaded.spec;
   plan.data = data;
+  plan.spec.data.resolved_content = data.content;
+  plan.spec.data.resolved_place = data.place;
   // So that the model of a checkpoint does not depend on other files. Those of tables are kept beside the
   // spec.
   if (data.classes > 0) plan.spec.data.classes = data.classes;

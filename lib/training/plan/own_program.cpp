@@ -4,9 +4,9 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "crypto/crypto.h"
 #include "models/model.h"
 #include "plugins/plugin_models.h"
-#include "rendezvous/crypto.h"
 #include "torchscript/script_program.h"
 
 namespace dtrain {

@@ -37,6 +37,7 @@ void each_of_data(Data& data, const Each& each) {
   each("bad_examples", data.bad.count);
   each("bad_names", data.bad.names);
   each("table", data.table);
+  each("content", data.content);
 }
 
 template <class Run, class Each>
@@ -66,6 +67,8 @@ void each_of_job(Job& job, const Each& each) {
   each("communication", job.communication);
   each("spans_hosts", job.spans_hosts);
   each("cache", job.spec.data.resolved_cache);
+  each("content", job.spec.data.resolved_content);
+  each("place", job.spec.data.resolved_place);
 }
 
 auto writing_to(ordered_json& document) {
@@ -74,7 +77,8 @@ auto writing_to(ordered_json& document) {
 
 auto reading_from(const json& document) {
   return [&document](const std::string& name, auto& value) {
-    const bool is_newer = name == "bad_examples" || name == "bad_names";  // plans of earlier runs have none
+    const bool is_newer =  // plans of earlier runs have none
+        name == "bad_examples" || name == "bad_names" || name == "content" || name == "place";
     if (!is_newer || document.contains(name)) document.at(name).get_to(value);
   };
 }

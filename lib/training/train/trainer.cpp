@@ -362,6 +362,7 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
   state.spec = print_spec(job_.spec);
   state.arithmetic = arithmetic_of(job_, run_, *phase_);
   state.dataset = job_.data.name;
+  state.content = job_.data.content;
   state.table = job_.data.table;
   return state;
 }

@@ -129,6 +129,17 @@ TEST_CASE("what would train on other examples is refused, with the fix") {
              ContainsSubstring("it was trained on mnist, and data.dataset: synthetic is synthetic here; "
                                "use --set data.dataset=mnist"));
   state.dataset.clear();  // an older checkpoint
+  JobPlan elsewhere = job;
+  elsewhere.data.source = "https://host/{train,test}.csv";
+  elsewhere.data.content = "1";
+  CHECK_NOTHROW(require_resumable(elsewhere, state));  // trained on files that were here
+  state.content = "1";
+  CHECK_NOTHROW(require_resumable(elsewhere, state));
+  CHECK_NOTHROW(require_resumable(job, state));
+  state.content = "2";
+  CHECK_THAT(refusal(elsewhere), ContainsSubstring("it was trained on other files than those that are at "
+                                                   "https://host/{train,test}.csv now"));
+  state.content.clear();
   state.position = 4;
   CHECK_NOTHROW(require_resumable(job, state));
   CHECK_THAT(refusal(small_job({"seed=1"})), ContainsSubstring("--set seed=42"));

@@ -10,10 +10,10 @@
 #include "architectures/architectures.h"
 #include "checkpoint/checkpoint.h"
 #include "core/error.h"
+#include "crypto/crypto.h"
 #include "files.h"
 #include "initial_state/resume.h"
 #include "models/variables.h"
-#include "rendezvous/crypto.h"
 #include "train/assembly.h"
 #include "train/small_jobs.h"
 

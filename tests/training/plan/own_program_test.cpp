@@ -4,13 +4,13 @@
 #include <filesystem>
 
 #include "catch.h"
+#include "crypto/crypto.h"
 #include "export/exports.h"
 #include "files.h"
 #include "job_file/print.h"
 #include "models/variables.h"
 #include "plan/plan_file.h"
 #include "plan/planned_step.h"
-#include "rendezvous/crypto.h"
 #include "script_modules.h"
 #include "torch/csrc/jit/serialization/import.h"
 #include "train/assembly.h"

@@ -1,4 +1,4 @@
-#include "rendezvous/crypto.h"
+#include "crypto/crypto.h"
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>

@@ -1,4 +1,4 @@
-#include "rendezvous/crypto.h"
+#include "crypto/crypto.h"
 
 #include "catch.h"
 #include "core/files.h"

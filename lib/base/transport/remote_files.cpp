@@ -1,0 +1,282 @@
+#include "transport/remote_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/addresses.h"
+#include "core/error.h"
+#include "core/parallel.h"
+#include "core/text.h"
+#include "transport/file_names.h"
+#include "transport/store.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kMostPageBytes = size_t{16} << 20;
+constexpr size_t kMostFiles = 1'000'000;
+constexpr int64_t kLooksAtOnce = 8;
+
+// What libcurl would not send as it is.
+std::string with_encoded_text(const std::string& url) {
+  std::string encoded;
+  for (const char c : url) {
+    const bool is_text =
+        c > ' ' && c <= '~' && std::string_view("\"<>\\^`{|}").find(c) == std::string_view::npos;
+    encoded += is_text ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return encoded;
+}
+
+std::string version_of(const HttpResponse& head) {
+  const std::string etag = head.header("etag");
+  return etag.empty() ? head.header("last-modified") : etag;
+}
+
+// Of an answer with a part: "bytes 0-0/1234" has {0, 1234}.
+std::pair<int64_t, int64_t> range_of(const HttpResponse& head) {
+  const std::string text = head.header("content-range");
+  const size_t space = text.find(' '), dash = text.find('-'), slash = text.find('/');
+  if (!text.starts_with("bytes ") || slash == std::string::npos) return {-1, -1};
+  const auto begin =
+      dash < slash ? whole_number(text.substr(space + 1, dash - space - 1)) : std::optional<int64_t>(0);
+  return {begin.value_or(-1), whole_number(text.substr(slash + 1)).value_or(-1)};
+}
+
+[[noreturn]] void fail_on_change(const RemoteFile& file) {
+  throw Error(ExitCode::kData,
+              "{}: it has changed while dtrain was using it; start again when nobody changes it",
+              file.shown());
+}
+
+}  // namespace
+
+std::string RemoteFile::shown() const { return shown_address(address); }
+
+const StoreSettings& RemoteFiles::settings() {
+  const std::lock_guard lock(mutex_);
+  if (!settings_) settings_ = store_settings();
+  return *settings_;
+}
+
+HttpRequest RemoteFiles::request_for(const std::string& address,
+                                     const std::map<std::string, std::string>& headers) {
+  if (is_in_store(address)) return store_request(settings(), store_place(address), {}, headers);
+  return {.url = with_encoded_text(address), .headers = headers};
+}
+
+HttpResponse RemoteFiles::insist(const std::string& address,
+                                 const std::function<HttpResponse(bool& got_further)>& attempt) {
+  for (int number = 1;; ++number) {
+    bool got_further = false;
+    HttpResponse response = attempt(got_further);
+    if (!response.may_work_later) return response;
+    if (got_further) number = 1;
+    const std::string what = response.fault.empty()
+                                 ? fmt::format("the server answers {}", response.status)
+                                 : "the server cannot be reached, or cuts off: " + response.fault;
+    if (response.asked_wait > client_.times().longest_wait)
+      throw Error(ExitCode::kDisk, "{}: {}, and asks to wait {}; start again then", shown_address(address),
+                  what, human_duration(response.asked_wait));
+    if (number >= client_.times().attempts)
+      throw Error(
+          ExitCode::kDisk,
+          "{}: {} ({} attempts); copies that were fetched before are used only while the server says that "
+          "they are as they were",
+          shown_address(address), what, number);
+    wait_before_attempt(client_.times(), number, response.asked_wait);
+  }
+}
+
+std::string RemoteFiles::access_advice(const std::string& address, const std::string& code) {
+  if (!is_in_store(address))
+    return "the server wants to know who asks; use an address that everyone may read";
+  const StoreKeys& keys = settings().keys;
+  if (!keys.are_given())
+    return "not everyone may read it, and there are no keys: set AWS_ACCESS_KEY_ID and "
+           "AWS_SECRET_ACCESS_KEY, or "
+           "AWS_PROFILE and ~/.aws/credentials";
+  if (code == "ExpiredToken" || code == "TokenRefreshRequired")
+    return fmt::format("the keys have expired: get new ones ({})", keys.from);
+  if (code == "RequestTimeTooSkewed") return "the clock of this host is wrong: set it";
+  if (code == "InvalidAccessKeyId" || code == "SignatureDoesNotMatch" || code == "InvalidToken")
+    return fmt::format("the store does not know these keys: correct them ({})", keys.from);
+  return fmt::format("the keys may not read it: give them the right to, or use others ({})", keys.from);
+}
+
+void RemoteFiles::refuse(const std::string& address, const HttpResponse& response) {
+  const std::string shown = shown_address(address), code = store_error_code(response.error_body);
+  if (!response.fault.empty())
+    throw Error(ExitCode::kUsage, "{}: {}{}", shown, response.fault,
+                response.fault.find("ertificate") == std::string::npos
+                    ? ""
+                    : "; SSL_CERT_FILE or CURL_CA_BUNDLE names a file with the certificates to trust");
+  const std::string answer =
+      fmt::format("the server answers {}{}", response.status, code.empty() ? "" : " " + code);
+  const bool of_keys = code == "ExpiredToken" || code == "TokenRefreshRequired" || code == "InvalidToken";
+  if (response.status == 401 || response.status == 403 || of_keys)
+    throw Error(ExitCode::kUsage, "{}: {}: {}", shown, answer, access_advice(address, code));
+  if (response.status == 404 || response.status == 410)
+    throw Error(ExitCode::kData, "{}: {}: there is no such {}; correct the address", shown, answer,
+                code == "NoSuchBucket" ? "bucket" : "file");
+  const std::string region = response.header("x-amz-bucket-region");
+  if (!region.empty() && region != settings().region)
+    throw Error(ExitCode::kUsage, "{}: the bucket is in the region {}; set AWS_REGION", shown,
+                printable(region, 60));
+  throw Error(ExitCode::kData, "{}: {}, which is not the file", shown, answer);
+}
+
+// Asks for the first byte: what answers this says all there is to know, and every server answers it.
+RemoteFile RemoteFiles::look_at(const std::string& address) {
+  HttpResponse head;
+  const HttpRequest request = request_for(address, {{"range", "bytes=0-0"}});
+  const HttpResponse response = insist(address, [&](bool&) {
+    return client_.get(request, [](const HttpResponse&, const char*, size_t) { return false; });
+  });
+  RemoteFile file{
+      .address = address, .name = {}, .bytes = -1, .version = version_of(response), .has_ranges = false};
+  if (response.status == 416 && range_of(response).second == 0) {
+    file.bytes = 0;
+    return file;
+  }
+  if (!response.is_whole()) refuse(address, response);
+  file.has_ranges = response.status == 206 && range_of(response).second > 0;
+  file.bytes = response.status == 206 ? range_of(response).second
+                                      : whole_number(response.header("content-length")).value_or(-1);
+  return file;
+}
+
+std::vector<RemoteFile> RemoteFiles::list(const std::string& address, const IsWanted& is_wanted) {
+  const StorePlace place = store_place(address);
+  std::vector<RemoteFile> files;
+  std::string next;
+  do {
+    std::vector<std::pair<std::string, std::string>> query = {{"list-type", "2"}, {"prefix", place.key}};
+    if (!next.empty()) query.emplace_back("continuation-token", next);
+    std::string xml;
+    const HttpResponse response = insist(address, [&](bool&) {
+      xml.clear();
+      return client_.get(store_request(settings(), {place.bucket, ""}, query, {}),
+                         [&](const HttpResponse&, const char* bytes, size_t count) {
+                           xml.append(bytes, count);
+                           return xml.size() <= kMostPageBytes;
+                         });
+    });
+    if (!response.is_whole()) refuse(address, response);
+    const StorePage page = parse_store_page(xml, shown_address(address));
+    for (const StoreEntry& entry : page.entries) {
+      const std::string name = entry.key.substr(std::min(place.key.size(), entry.key.size()));
+      if (!entry.key.starts_with(place.key) || name.empty() || name.ends_with('/') || !is_wanted(name))
+        continue;
+      files.push_back({.address = "s3://" + place.bucket + "/" + entry.key,
+                       .name = {},
+                       .bytes = entry.bytes,
+                       .version = entry.etag,
+                       .has_ranges = entry.bytes > 0});
+    }
+    if (files.size() > kMostFiles || (page.next == next && !next.empty()))
+      throw Error(ExitCode::kData, "{}: has more than {} objects, or a list without end",
+                  shown_address(address), with_separators(kMostFiles));
+    next = page.next;
+  } while (!next.empty());
+  if (files.empty())
+    throw Error(ExitCode::kData, "{}: no object there whose name begins so is one for this data.dataset",
+                shown_address(address));
+  return files;
+}
+
+std::vector<RemoteFile> RemoteFiles::find(const std::string& address, const IsWanted& is_wanted) {
+  const std::string fault = fault_of_address(address);
+  if (!fault.empty()) throw Error(ExitCode::kUsage, "{}", "the address " + fault);
+  const std::vector<std::string> addresses = expanded_address(address);
+  const bool is_folder = address.ends_with('/') || path_of_address(address).empty();
+  std::vector<RemoteFile> files;
+  if (is_in_store(address) && is_folder && addresses.size() == 1) {
+    files = list(address, is_wanted);
+    name_files(address, store_place(address).key.size(), files);
+    return files;
+  }
+  if (is_folder)
+    throw Error(
+        ExitCode::kUsage,
+        "{}: names a folder, which cannot be listed; name the files, as in {{000..099}}.tar or {{a,b}}.csv",
+        shown_address(address));
+  files.resize(addresses.size());
+  for_each_in_threads(std::ssize(files), kLooksAtOnce, [&](int64_t i) {
+    files[static_cast<size_t>(i)] = look_at(addresses[static_cast<size_t>(i)]);
+  });
+  name_files(address, common_folder(files), files);
+  return files;
+}
+
+// One reading of a part, over as many attempts as it takes.
+class RemoteFiles::Reading {
+ public:
+  Reading(const RemoteFile& file, int64_t begin, int64_t end, const Write& write)
+      : file_(file), begin_(begin), end_(end < 0 ? file.bytes : end), at_(begin), write_(write) {}
+
+  int64_t at() const { return at_; }
+  bool is_done() const { return end_ >= 0 && at_ == end_; }
+
+  std::map<std::string, std::string> headers() {
+    std::map<std::string, std::string> headers;
+    asked_part_ = file_.has_ranges && (at_ > 0 || end_ < file_.bytes);
+    if (asked_part_) headers["range"] = fmt::format("bytes={}-{}", at_, end_ - 1);
+    if (file_.version.starts_with('"')) headers["if-match"] = file_.version;
+    if (!asked_part_) at_ = begin_;
+    checked_ = false;
+    return headers;
+  }
+
+  bool take(const HttpResponse& head, const char* bytes, size_t count) {
+    if (!checked_) check(head);
+    if (end_ >= 0 && static_cast<int64_t>(count) > end_ - at_) fail_on_change(file_);
+    write_(at_, bytes, count);
+    at_ += static_cast<int64_t>(count);
+    return true;
+  }
+
+ private:
+  void check(const HttpResponse& head) {
+    checked_ = true;
+    if (!file_.version.empty() && version_of(head) != file_.version) fail_on_change(file_);
+    const bool is_part = head.status == 206;
+    if (is_part && range_of(head) != std::pair(at_, file_.bytes)) fail_on_change(file_);
+    if (is_part == asked_part_) return;
+    if (is_part || at_ != begin_ || end_ != file_.bytes || begin_ != 0)
+      throw Error(ExitCode::kData, "{}: the server does not send the part that it is asked for",
+                  file_.shown());
+  }
+
+  const RemoteFile& file_;
+  const int64_t begin_, end_;
+  int64_t at_;
+  const Write& write_;
+  bool asked_part_ = false;
+  bool checked_ = false;
+};
+
+int64_t RemoteFiles::read(const RemoteFile& file, int64_t begin, int64_t end, const Write& write) {
+  Reading reading(file, begin, end, write);
+  if (reading.is_done()) return begin;
+  const HttpResponse response = insist(file.address, [&](bool& got_further) {
+    const int64_t before = reading.at();
+    const HttpRequest request = request_for(file.address, reading.headers());
+    HttpResponse answer =
+        client_.get(request, [&](const HttpResponse& head, const char* bytes, size_t count) {
+          return reading.take(head, bytes, count);
+        });
+    got_further = reading.at() > before;
+    if (answer.is_whole() && file.bytes >= 0 && !reading.is_done()) {
+      answer.fault = "it ends too early";
+      answer.may_work_later = true;
+    }
+    return answer;
+  });
+  if (response.status == 412 || response.status == 416) fail_on_change(file);
+  if (!response.is_whole()) refuse(file.address, response);
+  return reading.at();
+}
+
+}  // namespace dtrain

@@ -1,0 +1,63 @@
+// Files at addresses: finding them, and reading them whatever the network does meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/http.h"
+#include "transport/store_settings.h"
+
+namespace dtrain {
+
+struct RemoteFile {
+  std::string address;      // one file's, without braces
+  std::string name;         // for its copy: the path below what the address of all names, with - for /
+  int64_t bytes = -1;       // -1: the server does not say
+  std::string version;      // ETag, else the time of its last change; empty: the server says neither
+  bool has_ranges = false;  // parts of it can be asked for
+
+  std::string shown() const;  // the address for messages
+};
+
+// By the file's name, for those of a whole folder of a store.
+using IsWanted = std::function<bool(const std::string& name)>;
+
+// Any number of threads may read at once. What these throw names the address, and has no secret in it:
+// Error(kData) for a file that is not there or has changed, Error(kUsage) where there is no access,
+// Error(kDisk) if a server could not be reached or did not do its work in several attempts, which later ones
+// may, Error(kStopped) after a stop signal.
+class RemoteFiles {
+ public:
+  explicit RemoteFiles(HttpTimes times = {}) : client_(times) {}
+
+  // The files at an address, with what braces in it stand for; s3://bucket/prefix/ names all objects that
+  // begin so and are wanted. None is read. Throws also if there is none, or if two would have the same name.
+  std::vector<RemoteFile> find(const std::string& address, const IsWanted& is_wanted);
+
+  // Reads bytes [begin, end) of a file that find() has found; `end` -1: to its end. `write` gets them, at
+  // their places; some may come twice. Returns where they end.
+  using Write = std::function<void(int64_t offset, const char* bytes, size_t count)>;
+  int64_t read(const RemoteFile& file, int64_t begin, int64_t end, const Write& write);
+
+ private:
+  class Reading;
+  HttpRequest request_for(const std::string& address, const std::map<std::string, std::string>& headers);
+  const StoreSettings& settings();
+  // Attempts until one works. `attempt` returns the response, and whether it has got further than before.
+  HttpResponse insist(const std::string& address,
+                      const std::function<HttpResponse(bool& got_further)>& attempt);
+  [[noreturn]] void refuse(const std::string& address, const HttpResponse& response);
+  std::string access_advice(const std::string& address, const std::string& code);
+  RemoteFile look_at(const std::string& address);
+  std::vector<RemoteFile> list(const std::string& address, const IsWanted& is_wanted);
+
+  HttpClient client_;
+  std::mutex mutex_;  // guards settings_
+  std::optional<StoreSettings> settings_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,155 @@
+#include "transport/store.h"
+
+#include <fmt/format.h>
+
+#include <ctime>
+#include <optional>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kMostCodeBytes = 60;
+
+// The text of the first element `name`, as it is in the document.
+std::optional<std::string> element(const std::string& xml, const std::string& name, size_t begin = 0) {
+  const std::string open = "<" + name + ">", close = "</" + name + ">";
+  const size_t at = xml.find(open, begin);
+  if (at == std::string::npos) return std::nullopt;
+  const size_t end = xml.find(close, at);
+  if (end == std::string::npos) return std::nullopt;
+  return xml.substr(at + open.size(), end - at - open.size());
+}
+
+void append_utf8(std::string& text, uint32_t code) {
+  const auto add = [&](uint32_t byte) { text += static_cast<char>(byte); };
+  if (code < 0x80) return add(code);
+  if (code < 0x800) {
+    add(0xC0 | code >> 6);
+  } else if (code < 0x10000) {
+    add(0xE0 | code >> 12);
+    add(0x80 | (code >> 6 & 0x3F));
+  } else {
+    add(0xF0 | code >> 18);
+    add(0x80 | (code >> 12 & 0x3F));
+    add(0x80 | (code >> 6 & 0x3F));
+  }
+  add(0x80 | (code & 0x3F));
+}
+
+// "&amp;", "&#38;" and "&#x26;" become "&"; nullopt: there is another entity.
+std::optional<std::string> decoded(const std::string& xml) {
+  static const std::map<std::string, char> kNamed = {
+      {"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}};
+  std::string text;
+  size_t at = 0;
+  for (size_t open = xml.find('&'); open != std::string::npos; open = xml.find('&', at)) {
+    const size_t close = xml.find(';', open);
+    if (close == std::string::npos || close - open > 10) return std::nullopt;
+    const std::string name = xml.substr(open + 1, close - open - 1);
+    text += xml.substr(at, open - at);
+    if (kNamed.contains(name)) {
+      text += kNamed.at(name);
+    } else if (name.size() > 1 && name[0] == '#') {
+      const bool hex = name[1] == 'x' || name[1] == 'X';
+      const std::string digits = name.substr(hex ? 2 : 1);
+      if (digits.empty() ||
+          digits.find_first_not_of(hex ? "0123456789abcdefABCDEF" : "0123456789") != std::string::npos)
+        return std::nullopt;
+      const unsigned long code = std::stoul(digits, nullptr, hex ? 16 : 10);
+      if (code == 0 || code > 0x10FFFF) return std::nullopt;
+      append_utf8(text, static_cast<uint32_t>(code));
+    } else {
+      return std::nullopt;
+    }
+    at = close + 1;
+  }
+  return text + xml.substr(at);
+}
+
+bool has_dot(const std::string& bucket) { return bucket.find('.') != std::string::npos; }
+
+}  // namespace
+
+StorePlace store_place(const std::string& address) {
+  const std::string place = address.substr(5);  // after s3://
+  const size_t slash = std::min(place.find('/'), place.size());
+  StorePlace found{place.substr(0, slash), slash < place.size() ? place.substr(slash + 1) : ""};
+  if (found.bucket.empty() ||
+      found.bucket.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_") !=
+          std::string::npos)
+    throw Error(ExitCode::kUsage, "{}: '{}' is no name of a bucket", printable(address, 1000),
+                printable(found.bucket, 100));
+  return found;
+}
+
+HttpRequest store_request(const StoreSettings& settings, const StorePlace& place,
+                          const std::vector<std::pair<std::string, std::string>>& query,
+                          const std::map<std::string, std::string>& headers) {
+  SignedRequest request;
+  std::string base = settings.endpoint;
+  // Certificates of AWS do not cover a dot in the bucket's name, and other stores know buckets in paths.
+  const bool in_host = base.empty() && !has_dot(place.bucket);
+  const std::string aws = "s3." + settings.region + ".amazonaws.com";
+  if (base.empty()) base = "https://" + (in_host ? place.bucket + "." : "") + aws;
+  const size_t host = base.find("://") + 3, path = std::min(base.find('/', host), base.size());
+  request.host = base.substr(host, path - host);
+  request.path =
+      base.substr(path) + (in_host ? "/" : "/" + place.bucket + "/") + uri_encoded(place.key, true);
+  request.query = query;
+  request.headers = headers;
+  HttpRequest http;
+  const std::string text = query_text(request);
+  http.url = base.substr(0, path) + request.path + (text.empty() ? "" : "?" + text);
+  http.follows_redirects = false;  // a signature is for one host
+  http.headers = settings.keys.are_given()
+                     ? signed_headers(request, settings.keys, settings.region, std::time(nullptr))
+                     : headers;
+  return http;
+}
+
+StorePage parse_store_page(const std::string& xml, const std::string& address) {
+  const auto refuse = [&](const std::string& fault) {
+    throw Error(ExitCode::kData, "{}: the store's list of objects {}", address, fault);
+  };
+  if (xml.find("<ListBucketResult") == std::string::npos ||
+      xml.find("</ListBucketResult>") == std::string::npos)
+    refuse("is none: is AWS_ENDPOINT_URL that of a store with the interface of S3?");
+  StorePage page;
+  const std::string open = "<Contents>", close = "</Contents>";
+  std::string rest;  // without the objects
+  size_t at = 0;
+  for (size_t begin = xml.find(open); begin != std::string::npos; begin = xml.find(open, at)) {
+    const size_t end = xml.find(close, begin);
+    if (end == std::string::npos) refuse("is cut off");
+    const std::string entry = xml.substr(begin, end - begin);
+    const auto key = decoded(element(entry, "Key").value_or("&")),
+               etag = decoded(element(entry, "ETag").value_or(""));
+    const auto bytes = whole_number(element(entry, "Size").value_or(""));
+    if (!key || key->empty() || !etag || !bytes || *bytes < 0)
+      refuse("has an object without a key or a size");
+    const bool is_quoted =
+        etag->empty() || etag->starts_with('"');  // as in answers; not all stores list it so
+    page.entries.push_back({*key, *bytes, is_quoted ? *etag : '"' + *etag + '"'});
+    rest += xml.substr(at, begin - at);
+    at = end + close.size();
+  }
+  rest += xml.substr(at);
+  if (element(rest, "IsTruncated").value_or("false") != "true") return page;
+  page.next = decoded(element(rest, "NextContinuationToken").value_or("")).value_or("");
+  if (page.next.empty()) refuse("says that there is more, and not where");
+  return page;
+}
+
+std::string store_error_code(const std::string& xml) {
+  const std::string code = element(xml, "Code").value_or("");
+  const bool is_word =
+      code.size() <= kMostCodeBytes &&
+      code.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.") ==
+          std::string::npos;
+  return is_word ? code : "";
+}
+
+}  // namespace dtrain

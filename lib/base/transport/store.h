@@ -1,0 +1,44 @@
+// Stores with the interface of S3: how their objects are asked for, and lists of objects.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "transport/http.h"
+#include "transport/store_settings.h"
+
+namespace dtrain {
+
+// s3://bucket/key; the key as it is, with nothing encoded.
+struct StorePlace {
+  std::string bucket, key;
+};
+
+// Throws Error(kUsage) for a bucket with characters that names of buckets do not have.
+StorePlace store_place(const std::string& address);
+
+// The request for an object, or with `query` for a list of a bucket's (then `key` is empty), signed if there
+// are keys.
+HttpRequest store_request(const StoreSettings& settings, const StorePlace& place,
+                          const std::vector<std::pair<std::string, std::string>>& query,
+                          const std::map<std::string, std::string>& headers);
+
+struct StoreEntry {
+  std::string key;
+  int64_t bytes = 0;
+  std::string etag;  // with its quotes
+};
+
+struct StorePage {
+  std::vector<StoreEntry> entries;
+  std::string next;  // the token for the next page; empty: this is the last one
+};
+
+// A page of ListObjectsV2. Throws Error(kData) that begins with `address` if it is none.
+StorePage parse_store_page(const std::string& xml, const std::string& address);
+
+// "AccessDenied" of the XML that came with an error; empty: there is none.
+std::string store_error_code(const std::string& xml);
+
+}  // namespace dtrain
