@@ -124,7 +124,7 @@ class BmpReader {
   static uint8_t part_of(uint64_t value, uint32_t mask) {
     if (mask == 0) return 0;
     const int shift = std::countr_zero(mask);
-    return static_cast<uint8_t>((value & mask) >> shift) * uint64_t{255} / (mask >> shift);
+    return static_cast<uint8_t>(((value & mask) >> shift) * 255 / (mask >> shift));
   }
 
   // Runs of equal pixels. What they leave out has the first colour.
