@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "core/cache_lines.h"
 #include "core/error.h"

@@ -3,9 +3,7 @@
 
 #include <c10/util/Exception.h>
 
-#include <exception>
 #include <map>
-#include <new>
 #include <string>
 #include <utility>
 

@@ -18,7 +18,6 @@
 #include "optim/optimizer.h"
 #include "optim/optimizer_kinds.h"
 #include "optim/weight_average.h"
-#include "spec/spec.h"
 #include "stablehlo/model_lowering.h"
 
 namespace dtrain {

@@ -4,12 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <string>
-#include <vector>
 
 #include "core/text.h"
-#include "display/chart.h"
 
 namespace dtrain {
 namespace {

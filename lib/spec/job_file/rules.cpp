@@ -1,6 +1,5 @@
 #include "job_file/rules.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -9,7 +8,6 @@
 #include <numeric>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "core/text.h"
 #include "spec/augment_kinds.h"

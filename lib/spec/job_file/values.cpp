@@ -1,13 +1,10 @@
 #include "job_file/values.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <string>
 
 #include "core/patterns.h"
 #include "core/text.h"

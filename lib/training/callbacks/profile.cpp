@@ -10,7 +10,6 @@
 #include "core/clock.h"
 #include "core/files.h"
 #include "step/device_steps.h"
-#include "store/store.h"
 
 namespace dtrain {
 namespace {

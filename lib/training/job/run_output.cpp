@@ -9,9 +9,7 @@
 #include "core/text.h"
 #include "initial_state/warm_start.h"
 #include "job_file/print.h"
-#include "metrics/jsonl.h"
 #include "models/layer_kinds.h"
-#include "runs/run_directory.h"
 #include "train/assembly.h"
 #include "train/overhead.h"
 

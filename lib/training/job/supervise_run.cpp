@@ -7,7 +7,6 @@
 
 #include "core/files.h"
 #include "core/signals.h"
-#include "launch/identity.h"
 #include "plan/plan_file.h"
 #include "processes/status_board.h"
 #include "store/local_store.h"

@@ -11,7 +11,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "host/cores.h"
-#include "job_file/load.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
 #include "plan/class_weights.h"

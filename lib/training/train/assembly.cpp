@@ -45,6 +45,51 @@ std::string kernel_choices() {
   return "";
 }
 
+constexpr int64_t kUploadedAhead = 4;  // batches: the processor collects some while the device computes
+
+// Where batches are put together for a replica on a device.
+void assemble_on(const Accelerator& accelerator, const JobPlan& job, LoaderOptions& options) {
+  const std::string& where = job.spec.cuda.data;
+  const int64_t bytes = job.data.stored_bytes(), room = accelerator.memory().free;
+  const bool resident = !decodes_while_reading(job) && options.augment.empty() &&
+                        (where == "resident" || (where == "auto" && bytes <= room / 4));
+  options.device = accelerator.device();
+  options.assembly = resident ? Assembly::kResident : Assembly::kUploaded;
+  // The numbers that pixels of a byte each are converted to.
+  const int64_t bytes_of_numbers = bytes * static_cast<int64_t>(at::elementSize(options.format.dtype));
+  options.holds_numbers = job.data.has_pixels && bytes_of_numbers <= room / 16;
+  if (resident) options.prefetch = 0;  // there is nothing to prepare
+  if (!resident && options.prefetch == 0) options.prefetch = kUploadedAhead;
+}
+
+// The same batches for one process that takes all of each and divides it among its devices itself.
+BatchPlan as_one(BatchPlan plan) {
+  plan.parts = 1;
+  plan.accumulate_steps = 1;
+  plan.per_replica = plan.global;
+  return plan;
+}
+
+// `rank` yields its parts of each batch.
+LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t rank,
+                             const Accelerator* accelerator, const BatchPlan& batch,
+                             std::vector<AugmentSpec> augment) {
+  LoaderOptions options;
+  options.augment = std::move(augment);
+  options.threads = run.threads_per_replica;
+  options.plan = run.one_process ? as_one(batch) : batch;
+  if (!run.one_process) options.own = batch.parts == 1 ? Range{0, 1} : run.parts_of(rank);
+  options.shuffle = job.spec.data.shuffle;
+  options.seed = static_cast<uint64_t>(job.spec.seed);
+  options.format.channels_last = job.spec.train.channels_last;
+  options.format.normalisation = normalisation_of(job.spec.data);
+  options.format.dtype = dtype_from_name(job.spec.model.dtype);
+  options.prefetch = job.spec.data.prefetch.value_or(decodes_while_reading(job) ? kDecodedAhead : 0);
+  if (accelerator != nullptr) assemble_on(*accelerator, job, options);
+  if (run.one_process) options.assembly = Assembly::kUploaded;  // it normalises on its devices
+  return options;
+}
+
 }  // namespace
 
 ProgramParts program_parts(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
@@ -109,55 +154,6 @@ StrategyParts strategy_parts(const JobPlan& job, TrainSpec train, std::unique_pt
   }
   return parts;
 }
-
-namespace {
-
-constexpr int64_t kUploadedAhead = 4;  // batches: the processor collects some while the device computes
-
-// Where batches are put together for a replica on a device.
-void assemble_on(const Accelerator& accelerator, const JobPlan& job, LoaderOptions& options) {
-  const std::string& where = job.spec.cuda.data;
-  const int64_t bytes = job.data.stored_bytes(), room = accelerator.memory().free;
-  const bool resident = !decodes_while_reading(job) && options.augment.empty() &&
-                        (where == "resident" || (where == "auto" && bytes <= room / 4));
-  options.device = accelerator.device();
-  options.assembly = resident ? Assembly::kResident : Assembly::kUploaded;
-  // The numbers that pixels of a byte each are converted to.
-  const int64_t bytes_of_numbers = bytes * static_cast<int64_t>(at::elementSize(options.format.dtype));
-  options.holds_numbers = job.data.has_pixels && bytes_of_numbers <= room / 16;
-  if (resident) options.prefetch = 0;  // there is nothing to prepare
-  if (!resident && options.prefetch == 0) options.prefetch = kUploadedAhead;
-}
-
-// The same batches for one process that takes all of each and divides it among its devices itself.
-BatchPlan as_one(BatchPlan plan) {
-  plan.parts = 1;
-  plan.accumulate_steps = 1;
-  plan.per_replica = plan.global;
-  return plan;
-}
-
-// `rank` yields its parts of each batch.
-LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t rank,
-                             const Accelerator* accelerator, const BatchPlan& batch,
-                             std::vector<AugmentSpec> augment) {
-  LoaderOptions options;
-  options.augment = std::move(augment);
-  options.threads = run.threads_per_replica;
-  options.plan = run.one_process ? as_one(batch) : batch;
-  if (!run.one_process) options.own = batch.parts == 1 ? Range{0, 1} : run.parts_of(rank);
-  options.shuffle = job.spec.data.shuffle;
-  options.seed = static_cast<uint64_t>(job.spec.seed);
-  options.format.channels_last = job.spec.train.channels_last;
-  options.format.normalisation = normalisation_of(job.spec.data);
-  options.format.dtype = dtype_from_name(job.spec.model.dtype);
-  options.prefetch = job.spec.data.prefetch.value_or(decodes_while_reading(job) ? kDecodedAhead : 0);
-  if (accelerator != nullptr) assemble_on(*accelerator, job, options);
-  if (run.one_process) options.assembly = Assembly::kUploaded;  // it normalises on its devices
-  return options;
-}
-
-}  // namespace
 
 LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank,
                             const Accelerator* accelerator) {

@@ -19,7 +19,6 @@
 #include "job_file/load.h"
 #include "job_file/print.h"
 #include "store/local_store.h"
-#include "store/store.h"
 
 namespace dtrain {
 namespace {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
@@ -21,7 +20,6 @@
 #include "host/host_memory.h"
 #include "host/hosts.h"
 #include "initial_state/warm_start.h"
-#include "launch/identity.h"
 #include "parallel/parallel_blocks.h"
 #include "plan/class_weights.h"
 #include "plan/devices.h"
