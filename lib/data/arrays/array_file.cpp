@@ -21,7 +21,6 @@
 #include "core/data_errors.h"
 #include "core/descriptor.h"
 #include "core/error.h"
-#include "core/files.h"
 #include "core/patterns.h"
 #include "core/text.h"
 #include "safetensors/safetensors.h"

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/data_errors.h"
-#include "core/error.h"
 #include "core/text.h"
 #include "tables/csv_cell.h"
 

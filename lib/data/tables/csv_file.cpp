@@ -14,8 +14,6 @@
 #include <new>
 
 #include "core/data_errors.h"
-#include "core/error.h"
-#include "core/files.h"
 #include "core/parallel.h"
 #include "core/text.h"
 

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "core/error.h"
 #include "plugins/plugin.h"
 #include "spec/added_kinds.h"
 

@@ -12,7 +12,6 @@
 #include "callbacks/forwarding_strategy.h"
 #include "core/error.h"
 #include "models/variables.h"
-#include "step/collect.h"
 #include "step/step_execution.h"
 
 namespace dtrain {

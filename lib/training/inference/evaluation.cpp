@@ -16,7 +16,6 @@
 #include "objective/objective.h"
 #include "plan/own_program.h"
 #include "train/assembly.h"
-#include "traits/strategies.h"
 
 namespace dtrain {
 namespace {

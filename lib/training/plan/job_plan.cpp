@@ -12,7 +12,6 @@
 #include "core/text.h"
 #include "host/cores.h"
 #include "models/model.h"
-#include "optim/optimizer.h"
 #include "plan/class_weights.h"
 #include "plan/devices.h"
 #include "plan/own_program.h"

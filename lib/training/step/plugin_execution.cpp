@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "compiled/compiled_program.h"
 #include "models/parts_model.h"
 #include "models/variables.h"
 #include "plugins/plugin_losses.h"

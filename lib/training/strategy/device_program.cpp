@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "device/plugins.h"
-#include "loader/batch_plan.h"
 #include "models/variables.h"
 #include "objective/objective.h"
 #include "optim/optimizer.h"

@@ -16,7 +16,6 @@
 #include "core/version.h"
 #include "host/hosts.h"
 #include "host/machine.h"
-#include "job_file/load.h"
 #include "job_file/print.h"
 #include "store/local_store.h"
 

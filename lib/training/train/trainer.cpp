@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "core/signals.h"
 #include "core/text.h"
-#include "job_file/load.h"
 #include "job_file/print.h"
 #include "plan/planned_step.h"
 #include "spec/schedule_kinds.h"
