@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "spec/fields.h"
+
 namespace dtrain {
 
 namespace {

@@ -1,5 +1,6 @@
 #include "job_file/rules.h"
 
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/text.h"
 #include "spec/augment_kinds.h"

@@ -1,10 +1,13 @@
 #include "job_file/values.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <string>
 
 #include "core/patterns.h"
 #include "core/text.h"

@@ -133,17 +133,6 @@ std::string named_elsewhere(const std::string& path) {
   return join(paths, "' or '");
 }
 
-// A spec of the first kind that has the field.
-template <class Spec>
-Spec spec_with(const FieldInfo& field) {
-  Spec spec;
-  if constexpr (!std::is_same_v<Spec, KindFields>) {
-    const auto* const kind = find_field(fields_of<Spec>(), field.when.paths.front());
-    *std::get<MemberOf<Spec, std::string>>(kind->member).at(spec) = field.when.values.front();
-  }
-  return spec;
-}
-
 }  // namespace
 
 std::vector<std::string> FieldInfo::words() const {
@@ -157,6 +146,21 @@ bool Bounds::contain(double value) const {
   if (minimum && (open_minimum ? value <= *minimum : value < *minimum)) return false;
   return !maximum || (open_maximum ? value < *maximum : value <= *maximum);
 }
+
+namespace {
+
+// A spec of the first kind that has the field.
+template <class Spec>
+Spec spec_with(const FieldInfo& field) {
+  Spec spec;
+  if constexpr (!std::is_same_v<Spec, KindFields>) {
+    const auto* const kind = find_field(fields_of<Spec>(), field.when.paths.front());
+    *std::get<MemberOf<Spec, std::string>>(kind->member).at(spec) = field.when.values.front();
+  }
+  return spec;
+}
+
+}  // namespace
 
 template <class Spec>
 ordered_json to_json(const Field<Spec>& field, const Spec& spec) {

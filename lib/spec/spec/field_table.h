@@ -1,6 +1,8 @@
 // What the tables of fields are written with.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <type_traits>
 
 #include "spec/fields.h"

@@ -1,5 +1,6 @@
 #include "spec/kind_table.h"
 
+#include <algorithm>
 #include <set>
 
 #include "yaml/yaml_text.h"

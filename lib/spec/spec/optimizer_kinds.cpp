@@ -30,6 +30,10 @@ std::vector<Contradiction> sgd_contradictions(const KindFields& own) {
   return {{"nesterov", "momentum", "needs train.optimizer.momentum above 0, such as 0.9"}};
 }
 
+}  // namespace
+
+namespace {
+
 std::vector<OptimizerKind> make_optimizers() {
   std::vector<OptimizerKind> kinds = {
       {"sgd", {momentum_field<SgdFields>(), KIND_FIELD(SgdFields, nesterov, .doc = "Nesterov's momentum")},
