@@ -2,11 +2,14 @@
 
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
+#include "compiled/graph.h"
+#include "compiled/layer_passes.h"
 #include "core/cache_lines.h"
 #include "kernels/elementwise.h"
 #include "models/variables.h"
@@ -265,6 +268,24 @@ void Program::backward(bool adds, const GradientReady& ready) {
     if (is_needed) node.passes->backward_input(work);
     for (float* const sum : sums) accumulate(examples_ * work.inputs, addend_, sum);
   }
+}
+
+std::string reason_not_to_compile(const std::vector<PlacedLayer>& layers, const std::string& dtype,
+                                  const TrainSpec& train, size_t first) {
+  if (train.step == "eager") return "train.step: eager";
+  if (dtype != "float32") return fmt::format("model.dtype: {}", dtype);
+  if (train.precision != "float32") return fmt::format("train.precision: {}", train.precision);
+  for (size_t i = first; i < layers.size();) {
+    const LayerMatch match = match_layers(layers, i);
+    const bool learns = layers[i].parameters > 0;
+    if (match.passes == nullptr || (learns && match.passes->backward_weights == nullptr))
+      return fmt::format("layer {} ({}) has no compiled form", layers[i].name, layers[i].spec.kind);
+    i += match.layers;
+  }
+  for (const Node& node : nodes_of(layers, first, /*training=*/true)) {
+    if (node.readers == 0) return fmt::format("nothing uses what layer {} makes", layers[node.end - 1].name);
+  }
+  return "";
 }
 
 }  // namespace dtrain
