@@ -159,14 +159,7 @@ void check_examples(DataCheck& check, const Dataset& dataset, const OnPrepared& 
   const auto add = [&](const ExampleSource& source, DataPart part) {
     for (int64_t begin = 0; begin < source.size(); begin += kAtOnce) {
       const int64_t count = std::min(kAtOnce, source.size() - begin);
-      std::vector<int64_t> indices(static_cast<size_t>(count));
-      std::iota(indices.begin(), indices.end(), begin);
-      std::vector<int64_t> shape = source.shape().vec();
-      shape.insert(shape.begin(), count);
-      ExampleSlot slot{
-          at::empty(shape, source.has_pixels() ? at::kByte : at::kFloat),
-          classes ? at::empty({count}, at::kLong) : at::empty({count, source.targets()}, at::kFloat)};
-      source.read(indices, {}, slot);
+      const ExampleSlot slot = read_rows(source, {begin, begin + count});
       for (int64_t i = 0; i < count; ++i) {
         const at::Tensor input = slot.inputs[i];
         Checksum sum;
