@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "display/table_layout.h"
 #include "pictures/picture_list.h"
 
 namespace dtrain {
@@ -126,14 +127,7 @@ std::string check_text(const DataCheck& check) {
                   human_duration(check.seconds));
   if (const std::string sizes = sizes_text(check); !sizes.empty()) text += sizes + "\n";
   text += "\n";
-  const TableRows rows = class_rows(check);
-  size_t width = 0;
-  for (const auto& row : rows) width = std::max(width, row[0].size());
-  for (const auto& row : rows) {
-    text += fmt::format("  {:<{}}", row[0], width);
-    for (size_t column = 1; column < row.size(); ++column) text += fmt::format("{:>12}", row[column]);
-    text += "\n";
-  }
+  text += lay_out(class_rows(check), {.narrowest = 10});
   const std::vector<DataFinding> findings = findings_of(check);
   if (findings.empty()) return text + "\nnothing odd was found\n";
   for (const DataFinding& finding : findings) {

@@ -8,6 +8,10 @@
 
 namespace dtrain {
 
+// Of a table of texts. The first row may have the headings of the columns.
+using TableRow = std::vector<std::string>;
+using TableRows = std::vector<TableRow>;
+
 // The known word closest to `word`, if it is close enough to be a typing error: a Damerau-Levenshtein
 // distance of at most a third of the length (and at least 1 is always allowed). Case is ignored.
 std::optional<std::string> closest_word(const std::string& word, const std::vector<std::string>& known);

@@ -8,7 +8,6 @@
 #include <map>
 #include <utility>
 
-#include "compiled/graph.h"
 #include "compiled/layer_passes.h"
 #include "core/cache_lines.h"
 #include "kernels/elementwise.h"

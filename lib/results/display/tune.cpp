@@ -49,8 +49,8 @@ std::vector<size_t> drawn_trials(const Tune& tune) {
 
 }  // namespace
 
-std::vector<std::vector<std::string>> tune_rows(const Tune& tune) {
-  std::vector<std::vector<std::string>> rows = {{"rank", "trial"}};
+TableRows tune_rows(const Tune& tune) {
+  TableRows rows = {{"rank", "trial"}};
   for (const std::string& field : tune.fields)
     rows[0].push_back(printable(column_of(tune, field), kWidestValue));
   rows[0].insert(rows[0].end(), {tune.metric, "epochs", "seconds", "outcome"});

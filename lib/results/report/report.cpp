@@ -122,8 +122,7 @@ std::string tiles(const RunHistory& run) {
 // Compares the baseline with the distributed run, and explains the result.
 std::string comparison_of(const RunHistory& run, const std::string& title) {
   if (!run.comparison) return "";
-  TableRows rows;
-  for (const auto& row : comparison_rows(*run.comparison)) rows.emplace_back(row.begin(), row.end());
+  TableRows rows = comparison_rows(*run.comparison);
   for (size_t column = 1; column < 3; ++column) rows[0][column] += ": " + rows[1][column];
   rows.erase(rows.begin() + 1);
   return page_heading(title) + page_table(rows) +
