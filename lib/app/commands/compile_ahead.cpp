@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
-#include <sstream>
 
 #include "core/error.h"
 #include "core/patterns.h"
@@ -25,9 +24,8 @@ std::optional<int64_t> devices_in(const std::string& topology) {
   const auto found = numbers.match(topology);
   if (!found) return std::nullopt;
   int64_t devices = 1;
-  std::istringstream sizes((*found)[1].text + (*found)[2].text);
-  for (std::string size; std::getline(sizes, size, 'x') && devices <= kMostDevices;)
-    devices *= std::stoll(size);
+  for (const std::string& size : split((*found)[1].text + (*found)[2].text, 'x'))
+    devices = std::min<int64_t>(devices * std::stoll(size), kMostDevices + 1);
   return devices <= kMostDevices ? std::optional(devices) : std::nullopt;
 }
 

@@ -7,7 +7,6 @@
 #include <array>
 #include <functional>
 #include <iostream>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -76,8 +75,7 @@ void report_failure(const std::string& message, bool expected) {
   const bool on_terminal = is_terminal(STDERR_FILENO);
   const bool red = on_terminal && !expected && shows_colour(STDERR_FILENO);
   const int width = on_terminal ? terminal_width(STDERR_FILENO) : 0;
-  std::istringstream lines(printable_lines(message));
-  for (std::string line; std::getline(lines, line);)
+  for (const std::string& line : split_lines(printable_lines(message)))
     std::cerr << (red ? kRed : "") << wrapped(line, width, 2) << (red ? kPlain : "") << '\n';
   std::cerr.flush();
 }

@@ -16,7 +16,6 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <thread>
 
 #include "comm/gloo_group.h"
@@ -162,8 +161,7 @@ std::vector<Finding> examine_host(const std::string& host, const DoctorOptions& 
                                   RemoteCommand& command, const OnFinding& on_finding) {
   const RemoteCommand::Result result = command.finish(kExaminationSeconds);
   std::vector<Finding> findings;
-  std::istringstream lines(result.output);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : split_lines(result.output)) {
     if (auto finding = finding_from(line)) {
       finding->host = host;
       findings.push_back(*finding);

@@ -168,10 +168,16 @@ std::string printable(const std::string& text, size_t limit) {
   return shown;
 }
 
+std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream all(text);
+  for (std::string line; std::getline(all, line);) lines.push_back(line);
+  return lines;
+}
+
 std::string printable_lines(const std::string& text, size_t limit) {
-  std::istringstream lines(text);
   std::string shown;
-  for (std::string line; std::getline(lines, line);) shown += printable(line, limit) + "\n";
+  for (const std::string& line : split_lines(text)) shown += printable(line, limit) + "\n";
   return shown;
 }
 

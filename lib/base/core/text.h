@@ -25,6 +25,9 @@ std::string join(const std::vector<std::string>& words, const std::string& separ
 // The parts of the text between separators: "a,b," has three, the last one empty.
 std::vector<std::string> split(const std::string& text, char separator);
 
+// The lines of the text without their ends.
+std::vector<std::string> split_lines(const std::string& text);
+
 // The number that the whole text is, in decimal digits with a minus before them or not; nullopt: it is none.
 std::optional<int64_t> whole_number(const std::string& text);
 

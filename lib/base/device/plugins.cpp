@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -58,9 +57,8 @@ void add_of_python(PluginDevices devices, const fs::path& folder, std::vector<fs
 // The folder whose bin has the first python3 of PATH, which may be a virtual environment; empty: there is
 // none.
 fs::path folder_of_python() {
-  std::istringstream folders(environment_text("PATH").value_or(""));
   std::error_code missing;
-  for (std::string folder; std::getline(folders, folder, ':');) {
+  for (const std::string& folder : split(environment_text("PATH").value_or(""), ':')) {
     if (fs::path(folder).is_absolute() && fs::exists(fs::path(folder) / "python3", missing))
       return (fs::path(folder) / "").parent_path().parent_path();
   }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "core/patterns.h"
 #include "core/text.h"
@@ -80,12 +79,7 @@ std::string without_markdown(const std::string& text) {
   return kLink.replace(text, "$1");
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream wrapped_text(wrapped(text, kWidth));
-  for (std::string line; std::getline(wrapped_text, line);) lines.push_back(line);
-  return lines;
-}
+std::vector<std::string> lines_of(const std::string& text) { return split_lines(wrapped(text, kWidth)); }
 
 std::vector<std::string> comment_on(const FieldInfo& field) {
   std::vector<std::string> lines = lines_of(without_markdown(field.doc));
@@ -174,8 +168,7 @@ std::string starter_spec(const JobSpec& spec, const std::vector<std::string>& al
   if (!notes.title.empty()) {
     for (const std::string& line : lines_of(notes.title)) title += "# " + line + "\n";
   }
-  std::istringstream lines(fields);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : split_lines(fields)) {
     const bool is_section = !line.empty() && line.front() != ' ' && line.back() == ':';
     text += (is_section ? "\n" : "") + line + "\n";
   }

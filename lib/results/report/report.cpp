@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <sstream>
 
 #include "core/text.h"
 #include "display/chart.h"
@@ -188,8 +187,8 @@ std::string spec_of(const RunHistory& run) {
   std::string html =
       fmt::format("<details class=\"card\"><summary>spec of {} ({})</summary>\n<pre>",
                   markup_text(run.finished.spec.name), markup_text(run.finished.path, kLongText));
-  std::istringstream lines(print_spec(run.finished.spec));
-  for (std::string line; std::getline(lines, line);) html += markup_text(line, kLongText) + "\n";
+  for (const std::string& line : split_lines(print_spec(run.finished.spec)))
+    html += markup_text(line, kLongText) + "\n";
   return html + "</pre></details>\n";
 }
 
