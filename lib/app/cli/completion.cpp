@@ -41,8 +41,8 @@ void add_options_of(CLI::App& app, Command& command) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;  // hidden
     for (const std::string& name : option->get_lnames()) {
-      const bool known = std::any_of(command.options.begin(), command.options.end(),
-                                     [&name](const Option& other) { return other.name == name; });
+      const bool known =
+          std::ranges::any_of(command.options, [&name](const Option& other) { return other.name == name; });
       if (known) continue;
       command.options.push_back(
           {name, option->get_description(), option->get_items_expected_max() > 0, values_of(*option)});

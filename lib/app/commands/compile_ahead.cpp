@@ -34,7 +34,7 @@ void require_gpus(const std::string& topology) {
   const std::vector<std::string> known = {"a100", "h100", "h200"};  // as pjrt/gpus.h
   const std::string name = topology.substr(0, topology.find(':'));
   const bool one_number = topology.find('x') == std::string::npos;
-  if (std::find(known.begin(), known.end(), name) == known.end() || !devices_in(topology) || !one_number)
+  if (std::ranges::find(known, name) == known.end() || !devices_in(topology) || !one_number)
     throw Error(ExitCode::kUsage,
                 "--compile-for {}: with train.step xla name a GPU and how many, such as h200:1; known: {}",
                 printable(topology), join(known));

@@ -87,7 +87,7 @@ ExitCode init_plugin(const std::string& name, bool overwrite) {
         printable(name, 60));
   const std::vector<std::string> taken = {"all", "clean", "help", "install", "package", "test"};  // by CMake
   const auto& models = model_kinds().built;
-  if (std::count(models.begin(), models.end(), name) + std::count(taken.begin(), taken.end(), name) > 0)
+  if (std::ranges::count(models, name) + std::ranges::count(taken, name) > 0)
     throw Error(ExitCode::kUsage,
                 "--plugin: '{}' is a model of dtrain's or a target of CMake's; choose another name", name);
   const std::filesystem::path folder = name;
@@ -160,7 +160,7 @@ ExitCode configs_command(const ConfigsOptions& options) {
     std::cout << "\ndtrain configs NAME writes NAME.yaml here; then: dtrain run NAME.yaml\n";
     return ExitCode::kDone;
   }
-  const auto at = std::find(names.begin(), names.end(), *options.name);
+  const auto at = std::ranges::find(names, *options.name);
   if (at == names.end())
     throw Error(ExitCode::kUsage, "there is no config '{}'{} (known: {})", printable(*options.name, 60),
                 did_you_mean(*options.name, names), join(names));

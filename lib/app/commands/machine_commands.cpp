@@ -84,7 +84,7 @@ AllReduceBench bench_from(const BenchOptions& options) {
   if (bench.sizes.size() > kMostSizes)
     throw Error(ExitCode::kUsage, "--sizes: more than {} sizes", kMostSizes);
   const int64_t element = bench_element_bytes(bench.dtype);
-  if (*std::min_element(bench.sizes.begin(), bench.sizes.end()) < element)
+  if (*std::ranges::min_element(bench.sizes) < element)
     throw Error(ExitCode::kUsage, "--sizes: the smallest is less than one {} of {} bytes", bench.dtype,
                 element);
   return bench;

@@ -46,7 +46,7 @@ std::string advice_on_file(const Problem& problem) {
   if (std::filesystem::is_directory(file) || file.extension() == ".csv")
     return fmt::format("; for a spec for such data: dtrain init --from {} > job.yaml", name);
   const std::vector<std::string> names = names_of_rows(shipped_configs());
-  const bool is_example = std::find(names.begin(), names.end(), example) != names.end();
+  const bool is_example = std::ranges::find(names, example) != names.end();
   if (!is_example || std::filesystem::exists(file)) return "";
   return fmt::format("; `dtrain configs {0}` writes the example of this name to {0}.yaml here", example);
 }
@@ -59,9 +59,8 @@ constexpr double kLong = 2;  // seconds, after which a user wonders
 ExitCode report_problems(const std::vector<Problem>& problems) {
   for (const Problem& problem : problems)
     std::cerr << printable_lines(problem.to_string() + advice_on_file(problem));
-  const bool about_fields = std::any_of(problems.begin(), problems.end(), [](const Problem& problem) {
-    return problem.line > 0 || !problem.path.empty();
-  });
+  const bool about_fields = std::ranges::any_of(
+      problems, [](const Problem& problem) { return problem.line > 0 || !problem.path.empty(); });
   std::cerr << fmt::format("{}{}\n", counted(std::ssize(problems), "problem"),
                            about_fields ? "; docs/spec.md and `dtrain schema` describe every field" : "");
   return ExitCode::kUsage;

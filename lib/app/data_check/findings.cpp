@@ -18,8 +18,7 @@ constexpr size_t kMostClassRows = 60;
 std::vector<size_t> parts_shown(const std::vector<std::vector<int64_t>>& counts) {
   std::vector<size_t> shown;
   for (size_t part = 0; part < counts.size(); ++part) {
-    const bool any =
-        std::any_of(counts[part].begin(), counts[part].end(), [](int64_t count) { return count > 0; });
+    const bool any = std::ranges::any_of(counts[part], [](int64_t count) { return count > 0; });
     if (any) shown.push_back(part);
   }
   return shown;

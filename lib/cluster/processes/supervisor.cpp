@@ -158,7 +158,7 @@ class Job {
 
   void note_failure(int rank) {
     if (replicas_[static_cast<size_t>(rank)].plan->expendable) return note_loss(rank);
-    if (std::find(failed_.begin(), failed_.end(), rank) != failed_.end()) return;
+    if (std::ranges::find(failed_, rank) != failed_.end()) return;
     failed_.push_back(rank);
     begin_gathering();
   }
@@ -240,8 +240,8 @@ class Job {
   }
 
   bool nobody_can_say_more() const {
-    return std::all_of(replicas_.begin(), replicas_.end(),
-                       [](const Replica& replica) { return !replica.process || replica.is_stopped(); });
+    return std::ranges::all_of(
+        replicas_, [](const Replica& replica) { return !replica.process || replica.is_stopped(); });
   }
 
   // Ends expendable replicas when nobody is left to work with: those still running hang or are stopped.

@@ -79,7 +79,7 @@ std::vector<std::string> addresses_of(const std::vector<Member>& members) {
   std::vector<std::string> all;
   for (const Member& member : members) {
     for (const std::string& address : member.addresses) {
-      if (std::find(all.begin(), all.end(), address) == all.end()) all.push_back(address);
+      if (std::ranges::find(all, address) == all.end()) all.push_back(address);
     }
   }
   return all;
@@ -99,7 +99,7 @@ std::vector<int> hosts_of_ranks(const std::vector<Member>& members) {
 }
 
 bool are_host_by_host(const std::vector<int>& hosts) {
-  const auto each = static_cast<size_t>(std::count(hosts.begin(), hosts.end(), 0));
+  const auto each = static_cast<size_t>(std::ranges::count(hosts, 0));
   for (size_t rank = 0; rank < hosts.size(); ++rank) {
     if (hosts[rank] != static_cast<int>(rank / each)) return false;
   }

@@ -95,7 +95,7 @@ PixelStatistics measure_pixels(const ExampleSource& source, int64_t threads, con
 bool are_nearly_black(const PixelStatistics& measured) {
   constexpr double kBrightest = 1.0 / 16;  // such pixels deviate by half of that at most
   const auto below = [](const std::vector<double>& numbers, double most) {
-    return std::all_of(numbers.begin(), numbers.end(), [most](double number) { return number <= most; });
+    return std::ranges::all_of(numbers, [most](double number) { return number <= most; });
   };
   return below(measured.mean, kBrightest) && below(measured.standard_deviation, kBrightest / 2);
 }

@@ -210,7 +210,7 @@ void Program::lay_out_evaluation() {
   for (size_t i = 0; i < steps_.size(); ++i) {
     const auto& [node, work, trained, sums] = steps_[i];
     const auto is_free = [i](int64_t last) { return last < static_cast<int64_t>(i); };
-    const auto free = std::find_if(busy.begin(), busy.end(), is_free);
+    const auto free = std::ranges::find_if(busy, is_free);
     size_t place = static_cast<size_t>(free - busy.begin());
     if (node.in_place) place = places[static_cast<size_t>(node.input)];
     if (place == busy.size()) busy.push_back(0);

@@ -75,9 +75,8 @@ std::string clash(AddedKind::What what, const Field<KindFields>& field) {
   if (known == nullptr)
     return names_in_section(path_in(section, field.path)).empty() ? "" : "it is a section";
   const auto& added = added_kinds(what);
-  const bool is_shipped = std::none_of(added.begin(), added.end(), [&](const AddedKind& kind) {
-    return find_field(kind.fields, field.path) != nullptr;
-  });
+  const bool is_shipped = std::ranges::none_of(
+      added, [&](const AddedKind& kind) { return find_field(kind.fields, field.path) != nullptr; });
   if (what == AddedKind::kModel && is_shipped) return "dtrain has a field of this name";
   return clash(field, field.member.index(), *known, path_in(section, "kind"));
 }
@@ -90,18 +89,16 @@ std::string default_problem(const OptionInfo& option) {
   const auto fits = [&](double number) { return std::isfinite(number) && bounds.contain(number); };
   bool good = true;
   if (const auto* text = std::get_if<std::string>(&option.otherwise)) {
-    const bool known =
-        option.choices.empty() || std::count(option.choices.begin(), option.choices.end(), *text) > 0;
+    const bool known = option.choices.empty() || std::ranges::count(option.choices, *text) > 0;
     good = known && !text->empty() && *text == printable(*text, text->size());
   } else if (const auto* integer = std::get_if<int64_t>(&option.otherwise)) {
     good = fits(static_cast<double>(*integer));
   } else if (const auto* number = std::get_if<double>(&option.otherwise)) {
     good = fits(*number);
   } else if (const auto* integers = std::get_if<std::vector<int64_t>>(&option.otherwise)) {
-    good = std::all_of(integers->begin(), integers->end(),
-                       [&](int64_t each) { return fits(static_cast<double>(each)); });
+    good = std::ranges::all_of(*integers, [&](int64_t each) { return fits(static_cast<double>(each)); });
   } else if (const auto* numbers = std::get_if<std::vector<double>>(&option.otherwise)) {
-    good = std::all_of(numbers->begin(), numbers->end(), fits);
+    good = std::ranges::all_of(*numbers, fits);
   }
   return good
              ? ""
@@ -112,8 +109,7 @@ std::string default_problem(const OptionInfo& option) {
 void require_names(const std::vector<std::string>& names, const std::string& noun,
                    const std::vector<std::string>& taken) {
   for (const std::string& name : names) {
-    if (!is_name(name) || std::count(names.begin(), names.end(), name) > 1 ||
-        std::count(taken.begin(), taken.end(), name) > 0)
+    if (!is_name(name) || std::ranges::count(names, name) > 1 || std::ranges::count(taken, name) > 0)
       throw Error(ExitCode::kUsage,
                   "the {} '{}' is there twice, means something else in dtrain, or has other signs than small "
                   "letters, digits and '_'; choose another name",
@@ -129,14 +125,13 @@ void require_fitting(AddedKind::What what, const AddedKind& kind, const std::vec
     throw Error(ExitCode::kUsage,
                 "{} '{}': a name has up to 64 small letters, digits and '_', the first a letter",
                 section.noun, printable(kind.name, 60));
-  if (std::count(section.kinds.built.begin(), section.kinds.built.end(), kind.name) > 0)
+  if (std::ranges::count(section.kinds.built, kind.name) > 0)
     throw Error(ExitCode::kUsage, "there is a {} '{}' already; choose another name", section.noun, kind.name);
   for (const Field<KindFields>& field : kind.fields) {
     std::string problem = clash(what, field);
     if (!is_name(field.path))
       problem = "a name has up to 64 small letters, digits and '_', the first a letter";
-    if (std::count_if(kind.fields.begin(), kind.fields.end(),
-                      [&](const auto& other) { return other.path == field.path; }) > 1)
+    if (std::ranges::count(kind.fields, field.path, &Field<KindFields>::path) > 1)
       problem = "it is there twice";
     for (const OptionInfo& option : options) {
       if (option.name == field.path && problem.empty()) problem = default_problem(option);

@@ -85,8 +85,7 @@ class ScriptModel final : public PartsModel {
   void set_training(const std::string& name, bool on) override { part_of(name).set_training(on); }
 
   ScriptPart& part_of(const std::string& name) {
-    return *std::find_if(script_.parts.begin(), script_.parts.end(),
-                         [&](const ScriptPart& part) { return part.name == name; });
+    return *std::ranges::find(script_.parts, name, &ScriptPart::name);
   }
 
   // A module that assigns to a buffer has another tensor in its place.

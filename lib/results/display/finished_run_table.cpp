@@ -46,8 +46,7 @@ TableRows metric_rows(const std::vector<FinishedRun>& runs, const std::string& m
   for (const int64_t epoch : epochs) {
     TableRow row = {std::to_string(epoch)};
     for (const FinishedRun& run : runs) {
-      const auto point = std::find_if(run.points.begin(), run.points.end(),
-                                      [&](const EvaluationPoint& any) { return any.epoch == epoch; });
+      const auto point = std::ranges::find(run.points, epoch, &EvaluationPoint::epoch);
       row.push_back(
           show_metric(point == run.points.end() ? std::nullopt : find_metric(point->metrics, metric)));
     }
@@ -79,7 +78,7 @@ TableRows number_rows(const RunsComparison& comparison) {
   // Of each part the runs that were evaluated on it: first what they ended with.
   for (const std::string part : {kValidationPart, kTestPart}) {
     const auto evaluates = [&](const FinishedRun& run) { return run.evaluated_part() == part; };
-    const bool during = std::any_of(runs.begin(), runs.end(), evaluates);
+    const bool during = std::ranges::any_of(runs, evaluates);
     const auto value_of = [&](const FinishedRun& run, const std::string& name) {
       if (part == kTestPart) return run.test(name);
       return run.of_validation ? run.last(name) : std::nullopt;
@@ -95,9 +94,8 @@ TableRows number_rows(const RunsComparison& comparison) {
           show_metric,
           [&](const FinishedRun& run) { return evaluates(run) ? run.best(metric) : std::nullopt; });
     for (const MetricInfo& other : known_metrics()) {
-      const bool all = std::all_of(runs.begin(), runs.end(), [&](const FinishedRun& run) {
-        return value_of(run, other.name).has_value();
-      });
+      const bool all = std::ranges::all_of(
+          runs, [&](const FinishedRun& run) { return value_of(run, other.name).has_value(); });
       if (all && other.name != "loss" && other.name != metric) add_metric(other.name);
     }
   }

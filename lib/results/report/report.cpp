@@ -46,9 +46,9 @@ std::vector<size_t> charted(const std::vector<RunHistory>& runs) {
     const auto left = value_of(one), right = value_of(other);
     return left && (!right || is_better(metric, "auto", *left, *right));
   };
-  std::stable_sort(chosen.begin(), chosen.end(), is_first);
+  std::ranges::stable_sort(chosen, is_first);
   chosen.resize(kMostCharted);
-  std::sort(chosen.begin(), chosen.end());
+  std::ranges::sort(chosen);
   return chosen;
 }
 
@@ -134,8 +134,7 @@ std::string text_of(std::optional<int64_t> number) { return show_count(number); 
 // "cpu, cuda", "2 x cpu"
 std::string text_of(const std::optional<std::vector<std::string>>& words) {
   if (!words) return "-";
-  const bool same =
-      std::all_of(words->begin(), words->end(), [&](const auto& word) { return word == words->front(); });
+  const bool same = std::ranges::all_of(*words, [&](const auto& word) { return word == words->front(); });
   return words->size() > 1 && same ? fmt::format("{} x {}", words->size(), words->front()) : join(*words);
 }
 
@@ -209,7 +208,7 @@ std::string notes_of(const RunHistory& run, const std::string& whose) {
 
 // Whether the learning rate of at least one run decays by factors.
 bool are_multiplied_down(const std::vector<RunHistory>& runs) {
-  return std::any_of(runs.begin(), runs.end(), [](const RunHistory& run) {
+  return std::ranges::any_of(runs, [](const RunHistory& run) {
     const std::string& kind = run.finished.spec.train.schedule.kind;
     return schedule_uses(kind, "values") || schedule_uses(kind, "factor");
   });
@@ -278,8 +277,7 @@ std::string layers_of(const std::vector<ModelReport>& models) {
   for (size_t i = 0; i < models.size(); ++i) {
     const std::string layers = layers_section(models[i]);
     if (layers.empty()) continue;
-    const auto same = std::find_if(different.begin(), different.end(),
-                                   [&](const auto& one) { return one.first == layers; });
+    const auto same = std::ranges::find_if(different, [&](const auto& one) { return one.first == layers; });
     if (same == different.end()) {
       different.push_back({layers, {i}});
     } else {

@@ -148,8 +148,8 @@ bool has_same_order(const JobSpec& now, const JobSpec& saved) {
 
 bool is_checkpoint(const fs::path& path) {
   const auto beside = list_checkpoints(path.parent_path());
-  return std::any_of(beside.begin(), beside.end(),
-                     [&](const SavedCheckpoint& saved) { return saved.path.filename() == path.filename(); });
+  return std::ranges::any_of(
+      beside, [&](const SavedCheckpoint& saved) { return saved.path.filename() == path.filename(); });
 }
 
 fs::path checkpoint_folder(const fs::path& run) { return run / "checkpoints"; }

@@ -99,7 +99,7 @@ std::vector<int64_t> chosen_gpus(const StrategySpec& strategy) {
   for (const std::string& device : strategy.devices) {
     if (is_gpu(device) && device != kGpu) numbers.push_back(number_of(device));
   }
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   return numbers;
 }
 

@@ -367,7 +367,7 @@ class DeviceProgramStrategy : public Strategy {
   bool moves(const std::string& name) const {
     if (buffers_agree()) return false;
     const Variables moving = moving_buffers(*parts_.model);
-    return std::any_of(moving.begin(), moving.end(), [&](const auto& each) { return each.first == name; });
+    return std::ranges::any_of(moving, [&](const auto& each) { return each.first == name; });
   }
 
   Replica replica() { return {*parts_.model, *parts_.group, *reducer_, *optimizer_}; }

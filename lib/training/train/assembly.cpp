@@ -109,7 +109,7 @@ TrainSpec training_of(const JobPlan& job, const RunPlan& run, const ExampleSourc
   const auto is_eager = [&](const PhasePlan& phase) {
     return planned_step(job, run, phase).execution == "eager";
   };
-  if (std::all_of(run.phases.begin(), run.phases.end(), is_eager)) train.step = "eager";
+  if (std::ranges::all_of(run.phases, is_eager)) train.step = "eager";
   ClassWeights& weights = train.loss.class_weights;
   if (weights.balanced) weights.weights = balanced_weights(examples.classes(), job.data.classes);
   return train;
