@@ -58,7 +58,7 @@ std::string option_advice(const CLI::App& command, const std::string& name) {
 // is none.
 std::string left_over(const CLI::App& app) {
   std::vector<std::string> words = app.remaining(true);
-  words.erase(std::remove(words.begin(), words.end(), "--"), words.end());
+  std::erase(words, "--");
   const auto option = std::ranges::find_if(words, is_option);
   if (option != words.end()) return *option;
   return words.empty() ? "" : words.front();

@@ -222,9 +222,7 @@ class Job {
     replica.outcome = {std::nullopt, std::nullopt, {}, process.log, process.name};
     replica.returns = replica.killed = false;
     ++alive_;
-    losses_.erase(std::remove_if(losses_.begin(), losses_.end(),
-                                 [rank](const Loss& loss) { return loss.rank == rank; }),
-                  losses_.end());
+    std::erase_if(losses_, [rank](const Loss& loss) { return loss.rank == rank; });
   }
 
   // Whether all replicas that are not expendable have ended. False if this host has none of them: then they

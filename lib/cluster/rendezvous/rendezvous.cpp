@@ -66,9 +66,7 @@ class Rendezvous::Gathering {
   // Admits who has come. Does not block.
   void look() {
     accept_candidates();
-    candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
-                                     [this](Candidate& candidate) { return advance(candidate); }),
-                      candidates_.end());
+    std::erase_if(candidates_, [this](Candidate& candidate) { return advance(candidate); });
   }
 
   void tell_all(const nlohmann::json& line) {

@@ -162,9 +162,7 @@ void LeadingHost::announce_restart() {
 
 void LeadingHost::drop_lost() {
   stopped();  // who is gone meanwhile
-  others_.erase(
-      std::remove_if(others_.begin(), others_.end(), [](const OtherHost& host) { return host.gone; }),
-      others_.end());
+  std::erase_if(others_, [](const OtherHost& host) { return host.gone; });
 }
 
 std::vector<int> LeadingHost::numbers_here() const {
@@ -276,9 +274,7 @@ void LeadingHost::tell_losses(double age) {
   for (const Loss& loss : losses_) {
     if (loss.noticed <= before) on_lost_(loss.replica);
   }
-  losses_.erase(std::remove_if(losses_.begin(), losses_.end(),
-                               [&](const Loss& loss) { return loss.noticed <= before; }),
-                losses_.end());
+  std::erase_if(losses_, [&](const Loss& loss) { return loss.noticed <= before; });
 }
 
 std::optional<SuperviseResult> LeadingHost::interrupted() {
