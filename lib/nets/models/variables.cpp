@@ -45,8 +45,6 @@ std::vector<at::Tensor> tensors_of(const Variables& variables) {
   return tensors;
 }
 
-Variables moving_buffers(const Model& model) { return model.moving_buffers(); }
-
 Variables copy_variables(const Model& model) {
   const at::NoGradGuard no_grad;
   Variables copies = named_variables(model);

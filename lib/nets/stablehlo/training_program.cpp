@@ -148,7 +148,7 @@ struct TrainingOutline {
       names.push_back(name);
       for (const std::string& memory : memories) names.push_back(memory_name(memory, name));
     }
-    for (const auto& [name, buffer] : moving_buffers(*model)) names.push_back(name);
+    for (const auto& [name, buffer] : model->moving_buffers()) names.push_back(name);
     return names;
   }
 
