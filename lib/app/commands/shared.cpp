@@ -12,6 +12,7 @@
 
 #include "core/clock.h"
 #include "core/files.h"
+#include "core/named.h"
 #include "core/sockets.h"
 #include "core/terminal.h"
 #include "core/text.h"

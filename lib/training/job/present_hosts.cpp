@@ -34,7 +34,8 @@ Range PresentHosts::ranks_on(int number) const {
 }
 
 int PresentHosts::number_of_rank(int64_t rank) const {
-  return *std::ranges::find_if(numbers_ - 1, [&](int number) { return rank < ranks_on(number).end; });
+  return *std::find_if(numbers_.begin(), numbers_.end() - 1,
+                       [&](int number) { return rank < ranks_on(number).end; });
 }
 
 int PresentHosts::number_of(const Member& member) const {
