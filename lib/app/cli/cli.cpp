@@ -57,6 +57,34 @@ void add_bench_options(CLI::App* command, BenchOptions& options) {
   for (const char* list : {"--communication", "--sizes"}) command->get_option(list)->allow_extra_args(false);
 }
 
+// Checks that the output was written. A command that failed has already reported that.
+void require_written(ExitCode code) {
+  if (code == ExitCode::kDone && !std::cout.flush())
+    throw Error(output_failure_code(), "cannot write to the standard output");
+}
+
+ExitCode parse_and_run(int argc, char** argv) {
+  CommandLine line;
+  if (const auto problem = unknown_command(line.app, argc, argv)) throw Error(ExitCode::kUsage, *problem);
+  try {
+    line.app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help, --version
+    line.app.exit(success);
+    require_written(ExitCode::kDone);
+    return ExitCode::kDone;
+  } catch (const CLI::ParseError& error) {
+    throw Error(ExitCode::kUsage, usage_error(line.app, error));
+  }
+  if (!line.action) {
+    std::cerr << line.app.help();
+    return ExitCode::kUsage;
+  }
+  instructions();  // an environment that asks for what the processor lacks is an error of every command
+  const ExitCode code = line.action();
+  if (!line.output_is_progress) require_written(code);
+  return code;
+}
+
 }  // namespace
 
 CommandLine::CommandLine() {
@@ -209,38 +237,6 @@ void CommandLine::add_replica() {
   command->add_option("--checkpoint", replica.checkpoint);
   command->callback([this] { action = [this] { return replica_command(replica); }; });
 }
-
-namespace {
-
-// Checks that the output was written. A command that failed has already reported that.
-void require_written(ExitCode code) {
-  if (code == ExitCode::kDone && !std::cout.flush())
-    throw Error(output_failure_code(), "cannot write to the standard output");
-}
-
-ExitCode parse_and_run(int argc, char** argv) {
-  CommandLine line;
-  if (const auto problem = unknown_command(line.app, argc, argv)) throw Error(ExitCode::kUsage, *problem);
-  try {
-    line.app.parse(argc, argv);
-  } catch (const CLI::Success& success) {  // --help, --version
-    line.app.exit(success);
-    require_written(ExitCode::kDone);
-    return ExitCode::kDone;
-  } catch (const CLI::ParseError& error) {
-    throw Error(ExitCode::kUsage, usage_error(line.app, error));
-  }
-  if (!line.action) {
-    std::cerr << line.app.help();
-    return ExitCode::kUsage;
-  }
-  instructions();  // an environment that asks for what the processor lacks is an error of every command
-  const ExitCode code = line.action();
-  if (!line.output_is_progress) require_written(code);
-  return code;
-}
-
-}  // namespace
 
 int run_command_line(int argc, char** argv) {
   occupy_standard_streams();

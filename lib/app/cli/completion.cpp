@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "cli/options.h"
@@ -29,15 +28,12 @@ struct Command {
 
 // Of an option that CLI::IsMember checks, whose description is "{a,b,c}".
 std::vector<std::string> values_of(CLI::Option& option) {
-  std::vector<std::string> values;
   try {
-    std::string text = option.get_validator(0)->get_description();
-    if (text.size() < 2 || text.front() != '{') return values;
-    std::istringstream names(text.substr(1, text.size() - 2));
-    for (std::string name; std::getline(names, name, ',');) values.push_back(name);
+    const std::string text = option.get_validator(0)->get_description();
+    if (text.size() > 2 && text.front() == '{') return split(text.substr(1, text.size() - 2), ',');
   } catch (const CLI::OptionNotFound&) {  // it has no validator
   }
-  return values;
+  return {};
 }
 
 // Adds the options that `app` has and `command` has not yet.
@@ -45,8 +41,8 @@ void add_options_of(CLI::App& app, Command& command) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_group().empty()) continue;  // hidden
     for (const std::string& name : option->get_lnames()) {
-      const bool known = std::any_of(command.options.begin(), command.options.end(),
-                                     [&name](const Option& other) { return other.name == name; });
+      const bool known =
+          std::ranges::any_of(command.options, [&name](const Option& other) { return other.name == name; });
       if (known) continue;
       command.options.push_back(
           {name, option->get_description(), option->get_items_expected_max() > 0, values_of(*option)});

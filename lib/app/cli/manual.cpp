@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
-#include <sstream>
 #include <vector>
 
 #include "cli/options.h"
@@ -41,8 +40,7 @@ std::string heading(const std::string& words) { return ".SH " + words + "\n"; }
 // One paragraph for each line: descriptions and footers break their lines on purpose.
 std::string paragraphs(const std::string& text) {
   std::string page;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) page += line.empty() ? ".PP\n" : roff(line) + "\n.br\n";
+  for (const std::string& line : split_lines(text)) page += line.empty() ? ".PP\n" : roff(line) + "\n.br\n";
   return page;
 }
 

@@ -23,6 +23,15 @@ void add_checkpoint(CLI::App* command, CheckpointChoice& choice) {
       ->excludes(best);
 }
 
+Range steps_from(const std::string& text) {
+  const std::vector<std::string> ends = split(text, ':');
+  const auto first = whole_number(ends.front()), last = whole_number(ends.back());
+  if (ends.size() != 2 || !first || !last || *first < 1 || *last < *first)
+    throw CLI::ValidationError(
+        fmt::format("--steps {}: write the first and the last step, such as 100:200", printable(text)));
+  return {*first, *last + 1};
+}
+
 }  // namespace
 
 void CommandLine::add_inspect() {
@@ -141,19 +150,6 @@ void CommandLine::add_compare() {
     action = [this] { return compare_command(compare); };
   });
 }
-
-namespace {
-
-Range steps_from(const std::string& text) {
-  const std::vector<std::string> ends = split(text, ':');
-  const auto first = whole_number(ends.front()), last = whole_number(ends.back());
-  if (ends.size() != 2 || !first || !last || *first < 1 || *last < *first)
-    throw CLI::ValidationError(
-        fmt::format("--steps {}: write the first and the last step, such as 100:200", printable(text)));
-  return {*first, *last + 1};
-}
-
-}  // namespace
 
 void CommandLine::add_verify() {
   CLI::App* command = app.add_subcommand(

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -40,6 +39,16 @@ void require_at_most_one(const std::vector<const CLI::Option*>& options) {
 
 CLI::Option* add_spec(CLI::App* command, std::string& spec) {
   return add_value(command, "SPEC", spec, "The job spec (YAML); - is the standard input")->required();
+}
+
+// An option with a list of numbers from 1 to `most`.
+CLI::Option* add_numbers(CLI::App* command, const std::string& name, std::vector<int64_t>& values,
+                         const std::string& help, int64_t most) {
+  return command->add_option(name, values, help)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(whole_numbers(1, most))
+      ->type_name("N,N,...");
 }
 
 // For "run --resume PATH": the spec of the run at PATH. In "run --resume job.yaml" the word after the option
@@ -136,14 +145,10 @@ void CommandLine::add_plan() {
                                     "xla, for devices that need not be here, such "
                                     "as v5e:2x2 or h200:1");
   CLI::Option* at_hosts =
-      command
-          ->add_option("--at-hosts", plan.at_hosts,
-                       "Only forecast how fast the job would be on so many hosts like this one, by ways to "
-                       "exchange gradients; trains for 20 seconds to measure, unless --from names a run")
-          ->delimiter(',')
-          ->allow_extra_args(false)
-          ->check(whole_numbers(1, 100'000))
-          ->type_name("N,N,...");
+      add_numbers(command, "--at-hosts", plan.at_hosts,
+                  "Only forecast how fast the job would be on so many hosts like this one, by ways to "
+                  "exchange gradients; trains for 20 seconds to measure, unless --from names a run",
+                  100'000);
   CLI::Option* link = add_value(command, "--link RATE,TIME", plan.link,
                                 "With --at-hosts: the network of each host, and the round trip between two "
                                 "(ping), such as 25gbit,50us")
@@ -289,17 +294,10 @@ void CommandLine::add_sweep() {
       "sweep",
       "Time the job with several numbers of replicas and batch sizes: a table, CSV, JSON and a chart");
   add_spec(command, sweep.spec.spec);
-  const auto add_list = [&](const std::string& name, std::vector<int64_t>& values, const std::string& help,
-                            int64_t most) {
-    return command->add_option(name, values, help)
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->check(whole_numbers(1, most))
-        ->type_name("N,N,...");
-  };
-  add_list("--replicas", sweep.plan.replicas, "Numbers of replicas, such as 1,2,4", 1024)->required();
-  add_list("--batch", sweep.plan.batches,
-           "Batch sizes, per replica (weak) or global (strong); default: the spec's", 1'000'000'000);
+  add_numbers(command, "--replicas", sweep.plan.replicas, "Numbers of replicas, such as 1,2,4", 1024)
+      ->required();
+  add_numbers(command, "--batch", sweep.plan.batches,
+              "Batch sizes, per replica (weak) or global (strong); default: the spec's", 1'000'000'000);
   add_value(command, "--mode MODE", sweep.mode,
             "weak: keep the batch of each replica (default); strong: keep the global batch")
       ->check(CLI::IsMember({"weak", "strong"}));

@@ -31,7 +31,7 @@ std::string field_named(std::string name) {
   name.erase(0, name.find_first_not_of('-'));
   std::replace(name.begin(), name.end(), '-', '_');
   name = usual_name(name);
-  const auto depth = [](const std::string& path) { return std::count(path.begin(), path.end(), '.'); };
+  const auto depth = [](const std::string& path) { return std::ranges::count(path, '.'); };
   std::string named;  // the one that is least deep in the spec
   for (const auto& field : job_fields()) {
     if (field.path == name) return name;
@@ -58,8 +58,8 @@ std::string option_advice(const CLI::App& command, const std::string& name) {
 // is none.
 std::string left_over(const CLI::App& app) {
   std::vector<std::string> words = app.remaining(true);
-  words.erase(std::remove(words.begin(), words.end(), "--"), words.end());
-  const auto option = std::find_if(words.begin(), words.end(), is_option);
+  std::erase(words, "--");
+  const auto option = std::ranges::find_if(words, is_option);
   if (option != words.end()) return *option;
   return words.empty() ? "" : words.front();
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
-#include <sstream>
 
 #include "core/error.h"
 #include "core/patterns.h"
@@ -25,9 +24,8 @@ std::optional<int64_t> devices_in(const std::string& topology) {
   const auto found = numbers.match(topology);
   if (!found) return std::nullopt;
   int64_t devices = 1;
-  std::istringstream sizes((*found)[1].text + (*found)[2].text);
-  for (std::string size; std::getline(sizes, size, 'x') && devices <= kMostDevices;)
-    devices *= std::stoll(size);
+  for (const std::string& size : split((*found)[1].text + (*found)[2].text, 'x'))
+    devices = std::min<int64_t>(devices * std::stoll(size), kMostDevices + 1);
   return devices <= kMostDevices ? std::optional(devices) : std::nullopt;
 }
 
@@ -36,7 +34,7 @@ void require_gpus(const std::string& topology) {
   const std::vector<std::string> known = {"a100", "h100", "h200"};  // as pjrt/gpus.h
   const std::string name = topology.substr(0, topology.find(':'));
   const bool one_number = topology.find('x') == std::string::npos;
-  if (std::find(known.begin(), known.end(), name) == known.end() || !devices_in(topology) || !one_number)
+  if (std::ranges::find(known, name) == known.end() || !devices_in(topology) || !one_number)
     throw Error(ExitCode::kUsage,
                 "--compile-for {}: with train.step xla name a GPU and how many, such as h200:1; known: {}",
                 printable(topology), join(known));

@@ -1,10 +1,13 @@
+// run, resize and what they start.
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <iostream>
 
 #include "commands/commands.h"
 #include "commands/shared.h"
+#include "core/error.h"
 #include "core/own_process.h"
 #include "core/signals.h"
 #include "core/terminal.h"
@@ -12,9 +15,11 @@
 #include "data/dataset.h"
 #include "experiments/first_steps.h"
 #include "job/job.h"
+#include "job/other_replicas.h"
 #include "launch/place.h"
 #include "launch/token.h"
 #include "plan/devices.h"
+#include "runs/run_directory.h"
 #include "traits/strategies.h"
 
 namespace dtrain {
@@ -130,6 +135,15 @@ ExitCode run_command(const RunOptions& options) {
 ExitCode replica_command(const ReplicaOptions& options) {
   return run_supervised_replica(options.plan, options.run,
                                 {options.folder, options.resumes, options.checkpoint});
+}
+
+ExitCode resize_command(const ResizeOptions& options) {
+  const std::filesystem::path run = options.run;
+  require_run(run, ExitCode::kUsage, "dtrain resize RUN");
+  const int64_t before = resize(run, options.replicas);
+  std::cout << fmt::format("{} goes on with {} (before: {})\n", printable(run.string()),
+                           counted(options.replicas, "replica"), before);
+  return ExitCode::kDone;
 }
 
 }  // namespace dtrain

@@ -63,7 +63,7 @@ SweepOptions sweep_options(const SweepCommandOptions& options) {
   SweepOptions plan = options.plan;
   plan.strong = options.mode == "strong";
   for (std::vector<int64_t>* values : {&plan.replicas, &plan.batches}) {
-    std::sort(values->begin(), values->end());
+    std::ranges::sort(*values);
     values->erase(std::unique(values->begin(), values->end()), values->end());
   }
   return plan;

@@ -8,12 +8,12 @@
 #include <functional>
 #include <iostream>
 #include <map>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
 #include "core/clock.h"
 #include "core/files.h"
+#include "core/named.h"
 #include "core/patterns.h"
 #include "core/sockets.h"
 #include "core/terminal.h"
@@ -49,7 +49,7 @@ std::string advice_on_file(const Problem& problem) {
   if (std::filesystem::is_directory(file) || file.extension() == ".csv")
     return fmt::format("; for a spec for such data: dtrain init --from {} > job.yaml", name);
   const std::vector<std::string> names = names_of_rows(shipped_configs());
-  const bool is_example = std::find(names.begin(), names.end(), example) != names.end();
+  const bool is_example = std::ranges::find(names, example) != names.end();
   if (!is_example || std::filesystem::exists(file)) return "";
   return fmt::format("; `dtrain configs {0}` writes the example of this name to {0}.yaml here", example);
 }
@@ -62,9 +62,8 @@ constexpr double kLong = 2;  // seconds, after which a user wonders
 ExitCode report_problems(const std::vector<Problem>& problems) {
   for (const Problem& problem : problems)
     std::cerr << printable_lines(problem.to_string() + advice_on_file(problem));
-  const bool about_fields = std::any_of(problems.begin(), problems.end(), [](const Problem& problem) {
-    return problem.line > 0 || !problem.path.empty();
-  });
+  const bool about_fields = std::ranges::any_of(
+      problems, [](const Problem& problem) { return problem.line > 0 || !problem.path.empty(); });
   std::cerr << fmt::format("{}{}\n", counted(std::ssize(problems), "problem"),
                            about_fields ? "; docs/spec.md and `dtrain schema` describe every field" : "");
   return ExitCode::kUsage;
@@ -78,8 +77,7 @@ void report_failure(const std::string& message, bool expected) {
   const bool on_terminal = is_terminal(STDERR_FILENO);
   const bool red = on_terminal && !expected && shows_colour(STDERR_FILENO);
   const int width = on_terminal ? terminal_width(STDERR_FILENO) : 0;
-  std::istringstream lines(printable_lines(message));
-  for (std::string line; std::getline(lines, line);)
+  for (const std::string& line : split_lines(printable_lines(message)))
     std::cerr << (red ? kRed : "") << wrapped(line, width, 2) << (red ? kPlain : "") << '\n';
   std::cerr.flush();
 }

@@ -32,7 +32,7 @@ class JoinedSets {
 };
 
 void sort_groups(std::vector<SameExamples>& groups) {
-  std::sort(groups.begin(), groups.end(), [](const SameExamples& one, const SameExamples& other) {
+  std::ranges::sort(groups, [](const SameExamples& one, const SameExamples& other) {
     return std::pair(-std::ssize(one.members), one.members.front()) <
            std::pair(-std::ssize(other.members), other.members.front());
   });
@@ -90,7 +90,7 @@ bool DataCheck::crosses_parts(const SameExamples& group) const {
 }
 
 bool DataCheck::has_several_labels(const SameExamples& group) const {
-  return std::any_of(group.members.begin(), group.members.end(), [&](size_t member) {
+  return std::ranges::any_of(group.members, [&](size_t member) {
     return examples[member].label != examples[group.members.front()].label;
   });
 }
@@ -98,7 +98,7 @@ bool DataCheck::has_several_labels(const SameExamples& group) const {
 std::vector<SameExamples> find_copies(const std::vector<uint64_t>& contents,
                                       const std::vector<bool>& readable) {
   std::vector<size_t> order = readable_ones(readable);
-  std::sort(order.begin(), order.end(), [&](size_t one, size_t other) {
+  std::ranges::sort(order, [&](size_t one, size_t other) {
     return std::pair(contents[one], one) < std::pair(contents[other], other);
   });
   std::vector<SameExamples> groups;
@@ -122,7 +122,7 @@ std::vector<SameExamples> find_alike(const std::vector<Look>& looks, const std::
   }
   for (size_t piece = 0; piece < kPieces; ++piece) {
     std::vector<size_t> order = all;
-    std::sort(order.begin(), order.end(), [&](size_t one, size_t other) {
+    std::ranges::sort(order, [&](size_t one, size_t other) {
       return std::pair(piece_of(looks[one].across, piece), one) <
              std::pair(piece_of(looks[other].across, piece), other);
     });
@@ -140,8 +140,8 @@ std::vector<SameExamples> find_alike(const std::vector<Look>& looks, const std::
   std::vector<SameExamples> groups;
   for (auto& [set, group] : by_set) {
     const uint64_t first = contents[group.members.front()];
-    const bool copies = std::all_of(group.members.begin(), group.members.end(),
-                                    [&](size_t member) { return contents[member] == first; });
+    const bool copies =
+        std::ranges::all_of(group.members, [&](size_t member) { return contents[member] == first; });
     if (copies) continue;  // or alone
     group.exact = false;
     groups.push_back(std::move(group));
@@ -159,14 +159,7 @@ void check_examples(DataCheck& check, const Dataset& dataset, const OnPrepared& 
   const auto add = [&](const ExampleSource& source, DataPart part) {
     for (int64_t begin = 0; begin < source.size(); begin += kAtOnce) {
       const int64_t count = std::min(kAtOnce, source.size() - begin);
-      std::vector<int64_t> indices(static_cast<size_t>(count));
-      std::iota(indices.begin(), indices.end(), begin);
-      std::vector<int64_t> shape = source.shape().vec();
-      shape.insert(shape.begin(), count);
-      ExampleSlot slot{
-          at::empty(shape, source.has_pixels() ? at::kByte : at::kFloat),
-          classes ? at::empty({count}, at::kLong) : at::empty({count, source.targets()}, at::kFloat)};
-      source.read(indices, {}, slot);
+      const ExampleSlot slot = read_rows(source, {begin, begin + count});
       for (int64_t i = 0; i < count; ++i) {
         const at::Tensor input = slot.inputs[i];
         Checksum sum;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "display/table_layout.h"
 #include "pictures/picture_list.h"
 
 namespace dtrain {
@@ -17,8 +18,7 @@ constexpr size_t kMostClassRows = 60;
 std::vector<size_t> parts_shown(const std::vector<std::vector<int64_t>>& counts) {
   std::vector<size_t> shown;
   for (size_t part = 0; part < counts.size(); ++part) {
-    const bool any =
-        std::any_of(counts[part].begin(), counts[part].end(), [](int64_t count) { return count > 0; });
+    const bool any = std::ranges::any_of(counts[part], [](int64_t count) { return count > 0; });
     if (any) shown.push_back(part);
   }
   return shown;
@@ -131,14 +131,7 @@ std::string check_text(const DataCheck& check) {
                   human_duration(check.seconds));
   if (const std::string sizes = sizes_text(check); !sizes.empty()) text += sizes + "\n";
   text += "\n";
-  const TableRows rows = class_rows(check);
-  size_t width = 0;
-  for (const auto& row : rows) width = std::max(width, row[0].size());
-  for (const auto& row : rows) {
-    text += fmt::format("  {:<{}}", row[0], width);
-    for (size_t column = 1; column < row.size(); ++column) text += fmt::format("{:>12}", row[column]);
-    text += "\n";
-  }
+  text += lay_out(class_rows(check), {.narrowest = 10});
   const std::vector<DataFinding> findings = findings_of(check);
   if (findings.empty()) return text + "\nnothing odd was found\n";
   for (const DataFinding& finding : findings) {

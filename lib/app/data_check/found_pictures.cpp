@@ -43,7 +43,7 @@ bool has_picture(const fs::path& folder) {
 
 bool has_classes(const fs::path& folder) {
   const std::vector<fs::path> classes = subfolders_of(folder);
-  return std::any_of(classes.begin(), classes.end(), has_picture);
+  return std::ranges::any_of(classes, has_picture);
 }
 
 // What is known of some pictures from their headers.
@@ -60,8 +60,7 @@ struct Sizes {
     return sides[sides.size() / 2];
   }
   bool all_same() const {
-    return std::all_of(sizes.begin(), sizes.end(),
-                       [this](const auto& size) { return size == sizes.front(); });
+    return std::ranges::all_of(sizes, [this](const auto& size) { return size == sizes.front(); });
   }
 };
 

@@ -44,7 +44,7 @@ std::string plain_name(const std::string& name) {
 
 template <size_t count>
 bool is_one_of(const std::array<const char*, count>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), plain_name(name)) != names.end();
+  return std::ranges::find(names, plain_name(name)) != names.end();
 }
 
 bool is_too_varied(const ColumnSummary& column) {
@@ -126,14 +126,14 @@ std::vector<fs::path> tables_in(const fs::path& folder) {
     if (!hidden && is_table_name(entry->path()) && entry->is_regular_file(gone))
       found.push_back(entry->path());
   }
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 
 fs::path table_of_part(const std::vector<fs::path>& tables, const std::string& part) {
   for (const char* ending : {".csv", ".csv.gz"}) {
-    const auto at = std::find_if(tables.begin(), tables.end(),
-                                 [&](const fs::path& path) { return path.filename() == part + ending; });
+    const auto at =
+        std::ranges::find_if(tables, [&](const fs::path& path) { return path.filename() == part + ending; });
     if (at != tables.end()) return *at;
   }
   return {};
@@ -141,9 +141,7 @@ fs::path table_of_part(const std::vector<fs::path>& tables, const std::string& p
 
 bool has_column(const fs::path& file, const std::string& name) {
   bool has = false;
-  const auto look = [&](const CsvRow& header) {
-    has = std::find(header.begin(), header.end(), name) != header.end();
-  };
+  const auto look = [&](const CsvRow& header) { has = std::ranges::find(header, name) != header.end(); };
   read_csv(file, look, [](const CsvRows&) { return [] {}; });
   return has;
 }
@@ -151,7 +149,7 @@ bool has_column(const fs::path& file, const std::string& name) {
 // Says what settles how columns are read, and adds it to `spec`.
 void say_readings(FoundData& found, DataSpec& spec, const fs::path& file, const CsvSummary& summary) {
   const auto is_target = [&](const ColumnSummary& column) {
-    return std::find(spec.target.begin(), spec.target.end(), column.name) != spec.target.end();
+    return std::ranges::find(spec.target, column.name) != spec.target.end();
   };
   std::string first;
   for (const ColumnSummary& column : summary.columns) {
@@ -170,8 +168,7 @@ void say_readings(FoundData& found, DataSpec& spec, const fs::path& file, const 
                                " is no number, as the other cells are; the spec says that it means a missing "
                                "value (data.missing_values): correct it if it does not");
       if (first.empty()) first = what;
-      if (std::find(spec.missing_values.begin(), spec.missing_values.end(), odd.cell) ==
-          spec.missing_values.end())
+      if (std::ranges::find(spec.missing_values, odd.cell) == spec.missing_values.end())
         spec.missing_values.push_back(odd.cell);
     }
   }
@@ -190,7 +187,7 @@ void say_columns(FoundData& found, DataSpec& spec, const CsvSummary& summary) {
   std::string missing;
   size_t others = 0;
   for (const ColumnSummary& column : summary.columns) {
-    if (std::find(spec.target.begin(), spec.target.end(), column.name) != spec.target.end()) continue;
+    if (std::ranges::find(spec.target, column.name) != spec.target.end()) continue;
     ++others;
     if (identifies(column, summary.rows)) {
       spec.ignore.push_back(column.name);
@@ -215,7 +212,7 @@ void say_columns(FoundData& found, DataSpec& spec, const CsvSummary& summary) {
 }
 
 bool are_questions(const Columns& targets) {
-  return std::all_of(targets.begin(), targets.end(), [](const ColumnSummary* target) {
+  return std::ranges::all_of(targets, [](const ColumnSummary* target) {
     return target->is_whole && target->least >= 0 && target->most <= 1;
   });
 }

@@ -21,7 +21,7 @@ struct SeenPicture {
 
 SizeRange range_of(std::vector<int64_t> sides) {
   if (sides.empty()) return {};
-  std::sort(sides.begin(), sides.end());
+  std::ranges::sort(sides);
   return {sides.front(), sides[sides.size() / 2], sides.back()};
 }
 
@@ -56,10 +56,10 @@ class PictureChecker {
     std::sort(
         check_.broken.begin(), check_.broken.end(),
         [](const BrokenExample& one, const BrokenExample& other) { return one.example < other.example; });
-    std::sort(check_.turned.begin(), check_.turned.end());
-    std::sort(check_.nearly_black.begin(), check_.nearly_black.end());
-    std::sort(check_.other_colours.begin(), check_.other_colours.end());
-    for (auto& [colours, pictures] : check_.odd_colours) std::sort(pictures.begin(), pictures.end());
+    std::ranges::sort(check_.turned);
+    std::ranges::sort(check_.nearly_black);
+    std::ranges::sort(check_.other_colours);
+    for (auto& [colours, pictures] : check_.odd_colours) std::ranges::sort(pictures);
     std::vector<bool> readable;
     std::vector<uint64_t> contents;
     std::vector<Look> looks;

@@ -15,17 +15,16 @@ namespace {
 
 bool is_target(const CsvParts& parts, const RawColumn& column) {
   const auto& targets = parts.format.targets;
-  return std::find(targets.begin(), targets.end(), column.name) != targets.end();
+  return std::ranges::find(targets, column.name) != targets.end();
 }
 
 const RawColumn& first_target(const CsvParts& parts, const RawTable& table) {
-  return *std::find_if(table.columns.begin(), table.columns.end(),
-                       [&](const RawColumn& column) { return is_target(parts, column); });
+  return *std::ranges::find_if(table.columns,
+                               [&](const RawColumn& column) { return is_target(parts, column); });
 }
 
 int64_t missing_in(const RawColumn& column) {
-  return std::count_if(column.values.begin(), column.values.end(),
-                       [](double value) { return std::isnan(value); });
+  return std::ranges::count_if(column.values, [](double value) { return std::isnan(value); });
 }
 
 bool is_constant(const RawColumn& column) {
@@ -97,8 +96,7 @@ void check_columns(DataCheck& check, const CsvParts& parts, bool fills_missing) 
 std::vector<uint64_t> contents_of(const CsvParts& parts, const RawTable& table) {
   std::vector<uint64_t> contents(static_cast<size_t>(table.rows));
   for (const TableColumn& input : parts.format.inputs) {
-    const auto column = std::find_if(table.columns.begin(), table.columns.end(),
-                                     [&](const RawColumn& one) { return one.name == input.name; });
+    const auto column = std::ranges::find(table.columns, input.name, &RawColumn::name);
     for (size_t row = 0; row < contents.size(); ++row) {
       const double value = column->values[row];
       Checksum sum;
@@ -123,7 +121,7 @@ int64_t label_of(const CsvParts& parts, const RawColumn& target, size_t row) {
   if (parts.format.classes.empty() || std::isnan(target.values[row]) || target.values[row] < 0) return -1;
   const std::string& word = target.words[static_cast<size_t>(target.values[row])];
   const auto& classes = parts.format.classes;
-  const auto at = std::find(classes.begin(), classes.end(), word);
+  const auto at = std::ranges::find(classes, word);
   return at == classes.end() ? -1 : at - classes.begin();
 }
 

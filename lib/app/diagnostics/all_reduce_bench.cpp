@@ -158,8 +158,8 @@ class Collector {
     for (size_t i = 0; i < told_.front().front().started.size(); ++i) durations.push_back(duration(i) * 1e6);
     result.iterations = static_cast<int64_t>(durations.size());
     result.median_us = median(durations).value_or(0);
-    result.min_us = *std::min_element(durations.begin(), durations.end());
-    result.max_us = *std::max_element(durations.begin(), durations.end());
+    result.min_us = *std::ranges::min_element(durations);
+    result.max_us = *std::ranges::max_element(durations);
     for (const auto& parts : told_) result.wrong += parts.front().wrong;
     return result;
   }
@@ -189,7 +189,7 @@ std::vector<std::string> replica_arguments(const AllReduceBench& bench, const st
 
 // Each replica has a tensor, and each group has buffers of about the same size.
 void require_memory(const AllReduceBench& bench) {
-  const int64_t largest = *std::max_element(bench.sizes.begin(), bench.sizes.end());
+  const int64_t largest = *std::ranges::max_element(bench.sizes);
   const int64_t half = ::sysconf(_SC_PHYS_PAGES) / 2 * ::sysconf(_SC_PAGESIZE);
   const int64_t most = half / (2 * bench.replicas);
   if (largest <= most) return;

@@ -16,7 +16,6 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <thread>
 
 #include "comm/gloo_group.h"
@@ -162,8 +161,7 @@ std::vector<Finding> examine_host(const std::string& host, const DoctorOptions& 
                                   RemoteCommand& command, const OnFinding& on_finding) {
   const RemoteCommand::Result result = command.finish(kExaminationSeconds);
   std::vector<Finding> findings;
-  std::istringstream lines(result.output);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : split_lines(result.output)) {
     if (auto finding = finding_from(line)) {
       finding->host = host;
       findings.push_back(*finding);
@@ -179,8 +177,7 @@ void compare(const std::vector<Finding>& first, const std::vector<Finding>& othe
              const OnFinding& on_finding) {
   for (const Finding& own : other) {
     if (own.identity.empty()) continue;
-    const auto same = std::find_if(first.begin(), first.end(),
-                                   [&](const Finding& finding) { return finding.check == own.check; });
+    const auto same = std::ranges::find(first, own.check, &Finding::check);
     if (same == first.end()) continue;
     const bool equal = same->identity == own.identity;
     on_finding({own.host, "same " + own.check, equal,
@@ -283,7 +280,7 @@ void examine_hosts(const DoctorOptions& options, const OnFinding& on_finding) {
   std::vector<std::vector<Finding>> findings;
   for (size_t index = 0; index < commands.size(); ++index)
     findings.push_back(examine_host(options.hosts[index], options, *commands[index], on_finding));
-  if (std::any_of(findings.begin(), findings.end(), [](const auto& one) { return one.empty(); })) return;
+  if (std::ranges::any_of(findings, [](const auto& one) { return one.empty(); })) return;
   for (size_t index = 1; index < findings.size(); ++index) compare(findings[0], findings[index], on_finding);
   measure_between(options, on_finding);
 }

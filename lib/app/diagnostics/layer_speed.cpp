@@ -17,7 +17,6 @@
 #include "metrics/statistics.h"
 #include "models/layer_kinds.h"
 #include "models/model.h"
-#include "models/shapes.h"
 #include "parallel/parallel_blocks.h"
 #include "plan/planned_step.h"
 

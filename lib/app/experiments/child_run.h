@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "core/descriptor.h"
 #include "core/error.h"
 #include "processes/process.h"
 

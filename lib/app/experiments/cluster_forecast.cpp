@@ -206,8 +206,8 @@ Event forecast_cluster(const LoadedSpec& loaded, const JobPlan& job, const std::
 
 std::string forecast_table(const Event& forecast, int width) {
   const Event &rows = forecast.at("forecast"), &measured = forecast.at("measured");
-  std::vector<TableRow> table = {{"hosts", "exchange", "examples/s", "from", "to", "efficiency", "the job",
-                                  "sent a step", "bottleneck"}};
+  TableRows table = {{"hosts", "exchange", "examples/s", "from", "to", "efficiency", "the job", "sent a step",
+                      "bottleneck"}};
   for (const Event& row : rows) {
     if (row.at("hosts") == 1 && row.at("exchange") != kExchangeNames[0]) continue;  // there is no exchange
     table.push_back({show_count(row.at("hosts")), row.at("exchange"),

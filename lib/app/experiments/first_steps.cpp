@@ -8,7 +8,6 @@
 #include <fstream>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -248,7 +247,7 @@ int64_t estimated_fit(const JobPlan& job) {
 int64_t measured_fit(const JobPlan& job, const std::function<void(const std::string&)>& say) {
   Measurement measurement(job, say);
   const std::vector<int64_t> sizes = candidates(job);
-  auto at = std::find(sizes.begin(), sizes.end(), estimated_fit(job));
+  auto at = std::ranges::find(sizes, estimated_fit(job));
   if (measurement.fits(*at)) {
     while (at != sizes.begin() && measurement.fits(*(at - 1))) --at;
     return *at;

@@ -114,7 +114,7 @@ double relative_uncertainty(const std::vector<double>& durations) {
 }
 
 double wait_for_slowest(std::vector<double> durations, double hosts) {
-  std::sort(durations.begin(), durations.end());
+  std::ranges::sort(durations);
   const auto count = static_cast<double>(durations.size());
   const Spread spread = spread_of(durations);
   double slowest = 0, below = 0;  // the probability that all hosts take less

@@ -24,7 +24,7 @@ class ProblemsOnce {
 
   void add(Problem problem) {
     const auto is_about = [&](const TriedField& field) { return problem.path.rfind(field.path, 0) == 0; };
-    if (problem.line == 0 && std::any_of(fields_.begin(), fields_.end(), is_about)) problem.file = "--try";
+    if (problem.line == 0 && std::ranges::any_of(fields_, is_about)) problem.file = "--try";
     if (seen_.insert(problem.to_string()).second) problems_.push_back(std::move(problem));
   }
 
@@ -40,8 +40,8 @@ std::vector<TrialValues> trials_of(const TuneOptions& options) {
 }
 
 bool tries(const TuneOptions& options, const std::string& section) {
-  return std::any_of(options.fields.begin(), options.fields.end(),
-                     [&](const TriedField& field) { return field.path.rfind(section, 0) == 0; });
+  return std::ranges::any_of(options.fields,
+                             [&](const TriedField& field) { return field.path.rfind(section, 0) == 0; });
 }
 
 // Where the spec goes by a metric, this one; else the main one of the loss.
@@ -54,7 +54,7 @@ void require_metric(const std::string& metric, const JobSpec& spec) {
   const ObjectiveInfo& objective = objective_info(spec.train.loss.kind);
   std::vector<std::string> names;
   for (const MetricInfo& each : objective.all_metrics()) names.push_back(each.name);
-  if (std::find(names.begin(), names.end(), metric) != names.end()) return;
+  if (std::ranges::find(names, metric) != names.end()) return;
   throw Error(ExitCode::kUsage, "--metric: {} has no {}{}; its metrics: {}", objective.name,
               printable(metric, 60), did_you_mean(metric, names), join(names));
 }

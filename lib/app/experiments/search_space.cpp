@@ -102,8 +102,8 @@ std::vector<TriedField> read_tries(const std::vector<std::string>& tries, std::v
       continue;
     }
     TriedField field{.path = text.substr(0, equals), .values = {}, .range = {}};
-    const bool again = std::any_of(fields.begin(), fields.end(),
-                                   [&](const TriedField& other) { return other.path == field.path; });
+    const bool again =
+        std::ranges::any_of(fields, [&](const TriedField& other) { return other.path == field.path; });
     const std::string what = trimmed(text.substr(equals + 1));
     std::string problem;
     field.range = range_in(what, problem);

@@ -167,8 +167,8 @@ class SweepRunner {
   }
 
   ExitCode first_failure() const {
-    const auto failed = std::find_if(sweep_.points.begin(), sweep_.points.end(),
-                                     [](const SweepPoint& point) { return !point.error.empty(); });
+    const auto failed =
+        std::ranges::find_if(sweep_.points, [](const SweepPoint& point) { return !point.error.empty(); });
     return failed == sweep_.points.end() ? ExitCode::kDone : failed->exit_code;
   }
 

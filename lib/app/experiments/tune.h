@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "experiments/search_space.h"
-#include "job_file/load.h"
 #include "plan/job_plan.h"
 #include "runs/tune_results.h"
 

@@ -71,7 +71,7 @@ std::vector<std::string> names_beside(const std::filesystem::path& path, bool fo
 std::string similar_file(const std::filesystem::path& missing) {
   const std::vector<std::string> names = names_beside(missing, false, kMostNeighbours);
   const std::string name = missing.filename().string(), with_ending = name + ".yaml";
-  const bool lacks_ending = std::find(names.begin(), names.end(), with_ending) != names.end();
+  const bool lacks_ending = std::ranges::find(names, with_ending) != names.end();
   const std::optional<std::string> closest = lacks_ending ? with_ending : closest_word(name, names);
   return closest ? fmt::format("; did you mean '{}'?", printable((missing.parent_path() / *closest).string()))
                  : "";

@@ -120,7 +120,7 @@ std::vector<pid_t> threads() {
     std::from_chars(name.data(), name.data() + name.size(), thread);
     if (thread != own_thread()) found.push_back(thread);
   }
-  std::sort(found.begin(), found.end());  // the main thread first
+  std::ranges::sort(found);  // the main thread first
   return found;
 }
 

@@ -168,10 +168,16 @@ std::string printable(const std::string& text, size_t limit) {
   return shown;
 }
 
+std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream all(text);
+  for (std::string line; std::getline(all, line);) lines.push_back(line);
+  return lines;
+}
+
 std::string printable_lines(const std::string& text, size_t limit) {
-  std::istringstream lines(text);
   std::string shown;
-  for (std::string line; std::getline(lines, line);) shown += printable(line, limit) + "\n";
+  for (const std::string& line : split_lines(text)) shown += printable(line, limit) + "\n";
   return shown;
 }
 
@@ -203,7 +209,7 @@ std::string wrapped(const std::string& text, int width, int indent) {
     const size_t begin = std::min(text.find_first_not_of(' ', at), text.size());
     const size_t end = std::min(text.find_first_of(" \n", begin), text.size());
     const std::string word = text.substr(at, end - at);
-    const std::ptrdiff_t wide = std::count_if(word.begin(), word.end(), is_first_byte);
+    const std::ptrdiff_t wide = std::ranges::count_if(word, is_first_byte);
     if (columns + wide > width && begin > at && line.find_first_not_of(' ') < line.size()) {
       lines += line + "\n";
       line = std::string(static_cast<size_t>(indent), ' ');
@@ -225,7 +231,7 @@ std::string wrapped(const std::string& text, int width, int indent) {
 }
 
 std::string shell_word(const std::string& text) {
-  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+  const bool plain = !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
     return std::isalnum(c) != 0 || std::string("/._-+,:@%=").find(static_cast<char>(c)) != std::string::npos;
   });
   if (plain) return text;

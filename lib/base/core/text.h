@@ -8,6 +8,10 @@
 
 namespace dtrain {
 
+// Of a table of texts. The first row may have the headings of the columns.
+using TableRow = std::vector<std::string>;
+using TableRows = std::vector<TableRow>;
+
 // The known word closest to `word`, if it is close enough to be a typing error: a Damerau-Levenshtein
 // distance of at most a third of the length (and at least 1 is always allowed). Case is ignored.
 std::optional<std::string> closest_word(const std::string& word, const std::vector<std::string>& known);
@@ -20,6 +24,9 @@ std::string join(const std::vector<std::string>& words, const std::string& separ
 
 // The parts of the text between separators: "a,b," has three, the last one empty.
 std::vector<std::string> split(const std::string& text, char separator);
+
+// The lines of the text without their ends.
+std::vector<std::string> split_lines(const std::string& text);
 
 // The number that the whole text is, in decimal digits with a minus before them or not; nullopt: it is none.
 std::optional<int64_t> whole_number(const std::string& text);

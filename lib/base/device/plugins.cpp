@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -58,58 +57,13 @@ void add_of_python(PluginDevices devices, const fs::path& folder, std::vector<fs
 // The folder whose bin has the first python3 of PATH, which may be a virtual environment; empty: there is
 // none.
 fs::path folder_of_python() {
-  std::istringstream folders(environment_text("PATH").value_or(""));
   std::error_code missing;
-  for (std::string folder; std::getline(folders, folder, ':');) {
+  for (const std::string& folder : split(environment_text("PATH").value_or(""), ':')) {
     if (fs::path(folder).is_absolute() && fs::exists(fs::path(folder) / "python3", missing))
       return (fs::path(folder) / "").parent_path().parent_path();
   }
   return {};
 }
-
-}  // namespace
-
-int64_t count_tpu_nodes() {
-  int64_t count = 0;
-  std::error_code missing;
-  for (const auto& entry : fs::directory_iterator("/dev", missing)) {
-    const std::string name = entry.path().filename();
-    if (name.rfind("accel", 0) == 0 && name.size() > 5 && std::isdigit(name[5]) != 0) ++count;
-  }
-  if (count > 0) return count;
-  for (const auto& entry : fs::directory_iterator("/dev/vfio", missing))
-    if (std::isdigit(entry.path().filename().string().front()) != 0) ++count;
-  return count;
-}
-
-std::optional<fs::path> find_pjrt_module() { return kPjrtModule.find(); }
-
-std::optional<fs::path> find_plugin(PluginDevices devices, const std::optional<std::string>& asked) {
-  const bool is_tpu = devices == PluginDevices::kTpus;
-  if (asked) return *asked;
-  if (const auto path = environment_text("TPU_LIBRARY_PATH"); is_tpu && path) return *path;
-  std::vector<fs::path> candidates;
-  for (const char* environment : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const auto folder = environment_text(environment))
-      add_of_python(devices, fs::path(*folder) / "lib", candidates);
-  }
-  if (const fs::path python = folder_of_python(); !python.empty())
-    add_of_python(devices, python / "lib", candidates);
-  if (const auto home = environment_text("HOME"))
-    add_of_python(devices, fs::path(*home) / ".local/lib", candidates);
-  for (const char* folder : {"/usr/local/lib", "/usr/lib"}) add_of_python(devices, folder, candidates);
-  if (is_tpu) {
-    for (const char* folder : {"/usr/local/lib", "/usr/lib", "/lib"})
-      candidates.push_back(fs::path(folder) / "libtpu.so");
-  }
-  std::error_code missing;
-  for (const fs::path& path : candidates) {
-    if (fs::exists(path, missing)) return path;
-  }
-  return std::nullopt;
-}
-
-namespace {
 
 // Fills in the plugin's answer, or why it has none.
 void ask(PluginDevices devices, PluginSurvey& survey) {
@@ -164,6 +118,46 @@ void look_for_devices(PluginDevices devices, const std::optional<std::string>& a
 }
 
 }  // namespace
+
+int64_t count_tpu_nodes() {
+  int64_t count = 0;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator("/dev", missing)) {
+    const std::string name = entry.path().filename();
+    if (name.rfind("accel", 0) == 0 && name.size() > 5 && std::isdigit(name[5]) != 0) ++count;
+  }
+  if (count > 0) return count;
+  for (const auto& entry : fs::directory_iterator("/dev/vfio", missing))
+    if (std::isdigit(entry.path().filename().string().front()) != 0) ++count;
+  return count;
+}
+
+std::optional<fs::path> find_pjrt_module() { return kPjrtModule.find(); }
+
+std::optional<fs::path> find_plugin(PluginDevices devices, const std::optional<std::string>& asked) {
+  const bool is_tpu = devices == PluginDevices::kTpus;
+  if (asked) return *asked;
+  if (const auto path = environment_text("TPU_LIBRARY_PATH"); is_tpu && path) return *path;
+  std::vector<fs::path> candidates;
+  for (const char* environment : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const auto folder = environment_text(environment))
+      add_of_python(devices, fs::path(*folder) / "lib", candidates);
+  }
+  if (const fs::path python = folder_of_python(); !python.empty())
+    add_of_python(devices, python / "lib", candidates);
+  if (const auto home = environment_text("HOME"))
+    add_of_python(devices, fs::path(*home) / ".local/lib", candidates);
+  for (const char* folder : {"/usr/local/lib", "/usr/lib"}) add_of_python(devices, folder, candidates);
+  if (is_tpu) {
+    for (const char* folder : {"/usr/local/lib", "/usr/lib", "/lib"})
+      candidates.push_back(fs::path(folder) / "libtpu.so");
+  }
+  std::error_code missing;
+  for (const fs::path& path : candidates) {
+    if (fs::exists(path, missing)) return path;
+  }
+  return std::nullopt;
+}
 
 const PluginSurvey& survey_plugin(PluginDevices devices, const std::optional<std::string>& asked) {
   static std::map<std::pair<PluginDevices, std::string>, PluginSurvey> answers;

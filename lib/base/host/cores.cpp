@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <fstream>
 #include <limits>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>

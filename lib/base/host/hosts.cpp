@@ -27,7 +27,7 @@ bool is_host_character(char c) {
 }
 
 bool contains(const std::vector<std::string>& texts, const std::string& text) {
-  return std::find(texts.begin(), texts.end(), text) != texts.end();
+  return std::ranges::find(texts, text) != texts.end();
 }
 
 std::string address_text(const sockaddr* address) {
@@ -72,8 +72,7 @@ std::vector<size_t> positions(const std::vector<std::string>& hosts, Predicate i
 bool resolves_here(const std::string& host, const std::vector<std::string>& own) {
   try {
     const std::vector<std::string> addresses = resolve(host);
-    return std::any_of(addresses.begin(), addresses.end(),
-                       [&](const std::string& address) { return contains(own, address); });
+    return std::ranges::any_of(addresses, [&](const std::string& address) { return contains(own, address); });
   } catch (const Error&) {
     return false;
   }
@@ -85,8 +84,7 @@ bool is_host(const std::string& text) {
   if (text.empty() || text.size() > kMaxHostLength) return false;
   in6_addr address;
   if (inet_pton(AF_INET6, text.c_str(), &address) == 1) return true;
-  return text[0] != '.' && text[0] != ':' && text[0] != '-' &&
-         std::all_of(text.begin(), text.end(), is_host_character);
+  return text[0] != '.' && text[0] != ':' && text[0] != '-' && std::ranges::all_of(text, is_host_character);
 }
 
 std::string machine_id() {

@@ -1,7 +1,6 @@
 // Names and addresses of hosts: which texts are valid, and which of them mean this host.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -112,7 +112,7 @@ Metadata read_metadata(const json& value) {
 
 // Sorts the tensors by their offsets and checks that they cover the bytes 0 to `data_bytes` without gaps.
 void check_layout(std::vector<TensorEntry>& tensors, int64_t data_bytes) {
-  std::stable_sort(tensors.begin(), tensors.end(), [](const TensorEntry& a, const TensorEntry& b) {
+  std::ranges::stable_sort(tensors, [](const TensorEntry& a, const TensorEntry& b) {
     return std::make_pair(a.begin, a.end) < std::make_pair(b.begin, b.end);
   });
   int64_t end = 0;
@@ -155,7 +155,7 @@ std::string make_header(std::vector<TensorEntry>& entries, const Metadata& metad
 FileChecksums put_safetensors(const NamedTensors& tensors, const Metadata& metadata,
                               const std::function<void(const void* bytes, size_t count)>& write) {
   NamedTensors ordered = tensors;
-  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(ordered, [](const auto& a, const auto& b) {
     return a.second.element_size() > b.second.element_size();
   });
   std::vector<TensorEntry> entries;

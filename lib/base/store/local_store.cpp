@@ -18,7 +18,6 @@
 
 #include "core/text.h"
 #include "store/local_store_messages.h"
-#include "store/store.h"
 
 namespace dtrain {
 namespace {

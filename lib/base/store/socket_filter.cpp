@@ -113,7 +113,7 @@ std::vector<int> sockets_opened_by(const std::function<void()>& body) {
   body();
   std::vector<int> opened;
   for (const int socket : tcp_sockets()) {
-    if (std::find(before.begin(), before.end(), socket) == before.end()) opened.push_back(socket);
+    if (std::ranges::find(before, socket) == before.end()) opened.push_back(socket);
   }
   return opened;
 }

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "comm/gloo_group.h"
-#include "store/store.h"
 
 namespace dtrain {
 namespace {

@@ -121,7 +121,7 @@ std::map<std::string, std::string> replica_environment(const Identity& identity,
       {"OMP_NUM_THREADS", std::to_string(threads)}};
   // OpenMP's threads, which compute what LibTorch computes, would check 300,000 times while they wait. On
   // cores with other work to do, this uses up their share of the time before there is something to compute;
-  // and the threads of our own loops (parallel/thread_team.h) use the same cores.
+  // and the threads of our own loops (parallel/parallel_blocks.cpp) use the same cores.
   if (!environment_text("OMP_WAIT_POLICY") && !environment_text("GOMP_SPINCOUNT"))
     variables["GOMP_SPINCOUNT"] = "0";
   if (identity.local_store.empty()) {

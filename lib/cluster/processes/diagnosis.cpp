@@ -124,7 +124,7 @@ int missing_rank(const std::vector<ReplicaOutcome>& outcomes, const std::vector<
   };
   int missing = -1;
   for (int rank = 0; rank < static_cast<int>(outcomes.size()); ++rank) {
-    if (std::find(failed.begin(), failed.end(), rank) != failed.end()) continue;
+    if (std::ranges::find(failed, rank) != failed.end()) continue;
     if (missing < 0 || order(rank) < order(missing)) missing = rank;
   }
   return missing;
@@ -145,8 +145,7 @@ std::vector<std::string> describe_others(const std::vector<ReplicaOutcome>& outc
     const ReplicaOutcome& outcome = outcomes[static_cast<size_t>(rank)];
     std::string line =
         fmt::format("{}: {}", name_of(outcome, first_rank + rank), describe_status(outcome.status, now));
-    if (std::find(failed.begin(), failed.end(), rank) != failed.end())
-      line += "; then: " + cause_of(outcome).text;
+    if (std::ranges::find(failed, rank) != failed.end()) line += "; then: " + cause_of(outcome).text;
     lines.push_back(line);
   }
   return lines;
@@ -233,8 +232,7 @@ SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, con
   const auto outcome_of = [&](int rank) -> const ReplicaOutcome& {
     return outcomes[static_cast<size_t>(rank)];
   };
-  const auto own =
-      std::find_if(failed.begin(), failed.end(), [&](int rank) { return cause_of(outcome_of(rank)).own; });
+  const auto own = std::ranges::find_if(failed, [&](int rank) { return cause_of(outcome_of(rank)).own; });
   if (own == failed.end()) {
     if (const auto stop = explain_stop(outcomes, failed, ranks)) return *stop;
   }

@@ -158,7 +158,7 @@ class Job {
 
   void note_failure(int rank) {
     if (replicas_[static_cast<size_t>(rank)].plan->expendable) return note_loss(rank);
-    if (std::find(failed_.begin(), failed_.end(), rank) != failed_.end()) return;
+    if (std::ranges::find(failed_, rank) != failed_.end()) return;
     failed_.push_back(rank);
     begin_gathering();
   }
@@ -222,9 +222,7 @@ class Job {
     replica.outcome = {std::nullopt, std::nullopt, {}, process.log, process.name};
     replica.returns = replica.killed = false;
     ++alive_;
-    losses_.erase(std::remove_if(losses_.begin(), losses_.end(),
-                                 [rank](const Loss& loss) { return loss.rank == rank; }),
-                  losses_.end());
+    std::erase_if(losses_, [rank](const Loss& loss) { return loss.rank == rank; });
   }
 
   // Whether all replicas that are not expendable have ended. False if this host has none of them: then they
@@ -240,8 +238,8 @@ class Job {
   }
 
   bool nobody_can_say_more() const {
-    return std::all_of(replicas_.begin(), replicas_.end(),
-                       [](const Replica& replica) { return !replica.process || replica.is_stopped(); });
+    return std::ranges::all_of(
+        replicas_, [](const Replica& replica) { return !replica.process || replica.is_stopped(); });
   }
 
   // Ends expendable replicas when nobody is left to work with: those still running hang or are stopped.

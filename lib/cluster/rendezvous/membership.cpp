@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "core/text.h"
 #include "host/hosts.h"
@@ -33,13 +32,6 @@ bool is_sensible(const Member& member) {
   return true;
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream all(text);
-  for (std::string line; std::getline(all, line);) lines.push_back(line);
-  return lines;
-}
-
 std::string without_indent(const std::string& line) {
   const size_t begin = line.find_first_not_of(' ');
   return begin == std::string::npos ? "" : printable(line.substr(begin), 120);
@@ -47,7 +39,7 @@ std::string without_indent(const std::string& line) {
 
 // The lines of `b` that differ from those of `a`, with both values: "'epochs: 3' instead of 'epochs: 5'".
 std::string differences(const std::string& a, const std::string& b) {
-  const std::vector<std::string> lines_a = lines_of(a), lines_b = lines_of(b);
+  const std::vector<std::string> lines_a = split_lines(a), lines_b = split_lines(b);
   std::vector<std::string> shown;
   for (size_t i = 0; i < std::max(lines_a.size(), lines_b.size()); ++i) {
     const std::string line_a = i < lines_a.size() ? without_indent(lines_a[i]) : "nothing";
@@ -87,7 +79,7 @@ std::vector<std::string> addresses_of(const std::vector<Member>& members) {
   std::vector<std::string> all;
   for (const Member& member : members) {
     for (const std::string& address : member.addresses) {
-      if (std::find(all.begin(), all.end(), address) == all.end()) all.push_back(address);
+      if (std::ranges::find(all, address) == all.end()) all.push_back(address);
     }
   }
   return all;
@@ -107,7 +99,7 @@ std::vector<int> hosts_of_ranks(const std::vector<Member>& members) {
 }
 
 bool are_host_by_host(const std::vector<int>& hosts) {
-  const auto each = static_cast<size_t>(std::count(hosts.begin(), hosts.end(), 0));
+  const auto each = static_cast<size_t>(std::ranges::count(hosts, 0));
   for (size_t rank = 0; rank < hosts.size(); ++rank) {
     if (hosts[rank] != static_cast<int>(rank / each)) return false;
   }

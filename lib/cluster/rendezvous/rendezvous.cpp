@@ -67,9 +67,7 @@ class Rendezvous::Gathering {
   // Admits who has come. Does not block.
   void look() {
     accept_candidates();
-    candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
-                                     [this](Candidate& candidate) { return advance(candidate); }),
-                      candidates_.end());
+    std::erase_if(candidates_, [this](Candidate& candidate) { return advance(candidate); });
   }
 
   void tell_all(const nlohmann::json& line) {
@@ -91,8 +89,8 @@ class Rendezvous::Gathering {
     while (true) {
       Descriptor socket(::accept4(listener_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (socket.get() < 0) return;
-      const auto unproven = std::find_if(candidates_.begin(), candidates_.end(),
-                                         [](const Candidate& candidate) { return !candidate.proven; });
+      const auto unproven =
+          std::ranges::find_if(candidates_, [](const Candidate& candidate) { return !candidate.proven; });
       if (candidates_.size() >= kMostUnproven + static_cast<size_t>(members_.front().world_size) &&
           unproven != candidates_.end())
         candidates_.erase(unproven);  // the oldest
@@ -182,7 +180,7 @@ class Rendezvous::Gathering {
 
   bool complete() const {
     const std::vector<bool> present = ranks_present();
-    return std::find(present.begin(), present.end(), false) == present.end();
+    return std::ranges::find(present, false) == present.end();
   }
 
   std::string missing(const ExpectedAt& expected_at) const {

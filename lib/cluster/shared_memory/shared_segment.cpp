@@ -12,7 +12,6 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "store/store.h"
 
 namespace dtrain {
 namespace {

@@ -3,7 +3,6 @@
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 
-#include <algorithm>
 #include <type_traits>
 
 #include "core/error.h"

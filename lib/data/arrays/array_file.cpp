@@ -21,7 +21,6 @@
 #include "core/data_errors.h"
 #include "core/descriptor.h"
 #include "core/error.h"
-#include "core/files.h"
 #include "core/patterns.h"
 #include "core/text.h"
 #include "safetensors/safetensors.h"
@@ -217,7 +216,7 @@ std::map<std::string, at::Tensor> read_safetensors_arrays(const fs::path& path,
   try {
     const SafetensorsFile file(path);
     for (const TensorEntry& entry : file.tensors()) {
-      if (std::find(names.begin(), names.end(), entry.name) == names.end()) continue;
+      if (std::ranges::find(names, entry.name) == names.end()) continue;
       at::Tensor tensor = file.read(entry);
       if (tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16)
         tensor = tensor.to(at::kFloat);

@@ -64,7 +64,7 @@ std::optional<DatasetInfo> find(const CifarKind& kind, const fs::path& folder) {
       std::error_code none;
       return fs::exists(file, none);
     };
-    if (std::none_of(files.begin(), files.end(), is_there)) continue;
+    if (std::ranges::none_of(files, is_there)) continue;
     const auto missing = std::find_if_not(files.begin(), files.end(), is_there);
     if (missing != files.end())
       throw Error(ExitCode::kData,

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "core/cache_lines.h"
 #include "core/error.h"
@@ -122,6 +120,17 @@ class MemorySource : public ExampleSource {
 };
 
 }  // namespace
+
+ExampleSlot read_rows(const ExampleSource& source, Range rows, at::ScalarType numbers) {
+  std::vector<int64_t> indices(static_cast<size_t>(rows.size())), shape = source.shape().vec();
+  std::iota(indices.begin(), indices.end(), rows.begin);
+  shape.insert(shape.begin(), rows.size());
+  ExampleSlot slot{at::empty(shape, source.has_pixels() ? at::kByte : numbers),
+                   source.targets() > 0 ? at::empty({rows.size(), source.targets()}, numbers)
+                                        : at::empty({rows.size()}, at::kLong)};
+  source.read(indices, {}, slot);
+  return slot;
+}
 
 std::string title_of(const ExampleName& name) {
   if (name.file.empty()) return fmt::format("example {}", name.index);

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "core/range.h"
+
 namespace dtrain {
 
 // Examples as they are stored: uint8 images [n, channels, height, width], or numbers [n, shape of an
@@ -63,6 +65,9 @@ class ExampleSource {
 };
 
 using ExampleSourcePtr = std::shared_ptr<const ExampleSource>;
+
+// The examples `rows` of a source as they are stored; numbers as `numbers`.
+ExampleSlot read_rows(const ExampleSource& source, Range rows, at::ScalarType numbers = at::kFloat);
 
 using NamesOf = std::function<std::vector<ExampleName>(std::span<const int64_t> indices)>;
 // Is called with examples before they are read; what it throws comes out of the reading.

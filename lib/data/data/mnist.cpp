@@ -50,8 +50,7 @@ Files find_files(const fs::path& folder) {
       if (files[part].empty() && is_there(file)) files[part] = file;
     }
   }
-  const bool none =
-      std::all_of(files.begin(), files.end(), [](const fs::path& file) { return file.empty(); });
+  const bool none = std::ranges::all_of(files, [](const fs::path& file) { return file.empty(); });
   return none ? find_prefixed_files(folder) : files;
 }
 
@@ -121,7 +120,7 @@ IdxHeader read_pair(const fs::path& images, const fs::path& labels) {
 
 std::optional<DatasetInfo> find_mnist(const fs::path& folder) {
   const Files files = find_files(folder);
-  if (std::all_of(files.begin(), files.end(), is_none)) return std::nullopt;
+  if (std::ranges::all_of(files, is_none)) return std::nullopt;
   expect_all_four(folder, files);
   const IdxHeader train = read_pair(files[kTrainImages], files[kTrainLabels]);
   const IdxHeader test = read_pair(files[kTestImages], files[kTestLabels]);

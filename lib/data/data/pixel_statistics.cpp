@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
-#include <numeric>
 
 #include "core/error.h"
 #include "core/parallel.h"
@@ -69,13 +68,9 @@ PixelStatistics measure_pixels(const ExampleSource& source, int64_t threads, con
   int64_t done = 0;
   std::mutex mutex;  // guards sums and done
   for_each_in_threads((source.size() + rows - 1) / rows, threads, [&](int64_t block) {
-    std::vector<int64_t> indices(static_cast<size_t>(std::min(rows, source.size() - block * rows)));
-    std::iota(indices.begin(), indices.end(), block * rows);
-    const int64_t count = std::ssize(indices);
-    ExampleSlot slot{at::empty({count, shape[0], shape[1], shape[2]}, at::kByte),
-                     source.targets() > 0 ? at::empty({count, source.targets()}, at::kFloat)
-                                          : at::empty({count}, at::kLong)};
-    source.read(indices, {}, slot);
+    const Range own_rows = {block * rows, std::min((block + 1) * rows, source.size())};
+    const int64_t count = own_rows.size();
+    const ExampleSlot slot = read_rows(source, own_rows);
     std::vector<ChannelSums> own(sums.size());
     add_pictures(slot.inputs.const_data_ptr<uint8_t>(), count, plane, own);
     const std::lock_guard lock(mutex);
@@ -100,7 +95,7 @@ PixelStatistics measure_pixels(const ExampleSource& source, int64_t threads, con
 bool are_nearly_black(const PixelStatistics& measured) {
   constexpr double kBrightest = 1.0 / 16;  // such pixels deviate by half of that at most
   const auto below = [](const std::vector<double>& numbers, double most) {
-    return std::all_of(numbers.begin(), numbers.end(), [most](double number) { return number <= most; });
+    return std::ranges::all_of(numbers, [most](double number) { return number <= most; });
   };
   return below(measured.mean, kBrightest) && below(measured.standard_deviation, kBrightest / 2);
 }

@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "images/image_block.h"
 #include "images/shared_memory.h"
 
 namespace dtrain {

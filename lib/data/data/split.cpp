@@ -84,8 +84,8 @@ ExampleSplit split_examples(int64_t examples, const SplitSpec& split) {
   const std::vector<int64_t> order = random_permutation(examples, seed);
   ExampleSplit parts{{order.begin() + kept, order.end()}, {order.begin(), order.begin() + kept}};
   // Without data.shuffle, training keeps the order of the files.
-  std::sort(parts.train.begin(), parts.train.end());
-  std::sort(parts.validation.begin(), parts.validation.end());
+  std::ranges::sort(parts.train);
+  std::ranges::sort(parts.validation);
   return parts;
 }
 

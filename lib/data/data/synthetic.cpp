@@ -59,7 +59,7 @@ void check_synthetic(const DatasetInfo& info) {
   const std::vector<int64_t>& shape = info.example_shape;
   const bool positive = shape.size() == 3 && info.classes > 0 && info.train_examples > 0 &&
                         info.test_examples > 0 &&
-                        std::all_of(shape.begin(), shape.end(), [](int64_t side) { return side > 0; });
+                        std::ranges::all_of(shape, [](int64_t side) { return side > 0; });
   if (!positive) {
     throw FieldError("data",
                      "synthetic needs a shape of three sizes above 0 and counts above 0, not shape [{}], {} "

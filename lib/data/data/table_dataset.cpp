@@ -69,8 +69,8 @@ std::vector<int64_t> take_test_part(const SplitSpec& split, std::vector<int64_t>
       random_permutation(all, derive_seed(static_cast<uint64_t>(split.seed), SeedPurpose::kSplit, kTestPart));
   std::vector<int64_t> test(order.begin(), order.begin() + count);
   rows.assign(order.begin() + count, order.end());
-  std::sort(test.begin(), test.end());
-  std::sort(rows.begin(), rows.end());
+  std::ranges::sort(test);
+  std::ranges::sort(rows);
   return test;
 }
 

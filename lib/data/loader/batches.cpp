@@ -8,7 +8,6 @@
 #include <exception>
 #include <future>
 #include <mutex>
-#include <span>
 #include <string>
 #include <thread>
 #include <utility>

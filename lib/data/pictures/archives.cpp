@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <memory>
 #include <new>
 #include <optional>
 #include <set>

@@ -156,8 +156,7 @@ class Decision {
   }
 
   static const CellSort* first_of(const ColumnCounts& counts, CellForm form) {
-    const auto found = std::find_if(counts.sorts().begin(), counts.sorts().end(),
-                                    [form](const CellSort& sort) { return sort.form == form; });
+    const auto found = std::ranges::find(counts.sorts(), form, &CellSort::form);
     return found == counts.sorts().end() ? nullptr : &*found;
   }
 
@@ -193,10 +192,10 @@ class Decision {
 
   // Whether any cell of the file has groups of thousands for certain.
   bool shows_groups(NumberStyle style) const {
-    return std::any_of(columns_.begin(), columns_.end(), [&](const CountedColumn& column) {
-      return has_numbers(column) &&
-             std::any_of(column.counts.sorts().begin(), column.counts.sorts().end(),
-                         [&](const CellSort& sort) { return sort.styles == bit_of(style); });
+    return std::ranges::any_of(columns_, [&](const CountedColumn& column) {
+      return has_numbers(column) && std::ranges::any_of(column.counts.sorts(), [&](const CellSort& sort) {
+               return sort.styles == bit_of(style);
+             });
     });
   }
 
@@ -221,7 +220,7 @@ std::string in_column(const std::string& name) { return fmt::format("column '{}'
 CellSort& ColumnCounts::sort_of(CellForm form, NumberStyles styles) {
   const auto is_same = [&](const CellSort& sort) { return sort.form == form && sort.styles == styles; };
   if (last_ < sorts_.size() && is_same(sorts_[last_])) return sorts_[last_];
-  const auto at = std::find_if(sorts_.begin(), sorts_.end(), is_same);
+  const auto at = std::ranges::find_if(sorts_, is_same);
   last_ = static_cast<size_t>(at - sorts_.begin());
   if (at == sorts_.end()) sorts_.push_back({form, styles});
   return sorts_[last_];
@@ -289,8 +288,7 @@ std::string reading_text(const std::vector<std::string>& names, const std::vecto
     if (reading.kind == CellKind::kDate) columns["dates"].push_back(names[i]);
     if (reading.kind != CellKind::kNumber) continue;
     columns[style_text(reading.style)].push_back(names[i]);
-    if (std::find(styles.begin(), styles.end(), reading.style) == styles.end())
-      styles.push_back(reading.style);
+    if (std::ranges::find(styles, reading.style) == styles.end()) styles.push_back(reading.style);
   }
   std::string text = separator == ';'    ? "separated by semicolons"
                      : separator == '\t' ? "separated by tabs"

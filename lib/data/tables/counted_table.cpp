@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/data_errors.h"
-#include "core/error.h"
 #include "core/text.h"
 #include "tables/csv_cell.h"
 
@@ -90,13 +89,13 @@ size_t place_of_column(const std::filesystem::path& path, const std::map<std::st
 }
 
 bool TableWish::predicts(const std::string& column) const {
-  return std::find(targets.begin(), targets.end(), column) != targets.end();
+  return std::ranges::find(targets, column) != targets.end();
 }
 
 bool TableWish::ignores(const std::string& column) const {
   const auto kind = kinds.find(column);
   return (kind != kinds.end() && kind->second == "ignore") ||
-         std::find(ignored.begin(), ignored.end(), column) != ignored.end();
+         std::ranges::find(ignored, column) != ignored.end();
 }
 
 CsvSeparator TableWish::separator_choice() const {

@@ -137,7 +137,7 @@ std::optional<double> seconds_at(Reader& reader) {
 
 bool is_missing_cell(std::string_view cell, const std::vector<std::string>& others) {
   if (cell.empty()) return true;
-  if (std::find(others.begin(), others.end(), cell) != others.end()) return true;
+  if (std::ranges::find(others, cell) != others.end()) return true;
   if (cell.size() > 4) return false;
   std::string lower(cell);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char byte) {

@@ -8,15 +8,12 @@
 #include <array>
 #include <cerrno>
 #include <condition_variable>
-#include <cstring>
 #include <exception>
 #include <limits>
 #include <mutex>
 #include <new>
 
 #include "core/data_errors.h"
-#include "core/error.h"
-#include "core/files.h"
 #include "core/parallel.h"
 #include "core/text.h"
 
@@ -72,7 +69,7 @@ char separator_of(std::string_view text, const CsvSeparator& wanted) {
     if (byte == '\n' || byte == '\r') break;
     if (const size_t known = kSeparators.find(byte); known != std::string_view::npos) ++counts[known];
   }
-  const auto most = std::max_element(counts.begin(), counts.end());
+  const auto most = std::ranges::max_element(counts);
   const size_t preferred = kSeparators.find(wanted.sign);
   if (preferred != std::string_view::npos && (counts[preferred] > 0 || *most == 0)) return wanted.sign;
   return kSeparators[static_cast<size_t>(most - counts.begin())];

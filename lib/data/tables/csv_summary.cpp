@@ -67,8 +67,8 @@ class ColumnCounter {
     any_ = true;
   }
   void add_odd(std::string_view cell, int64_t row) {
-    const bool known = std::any_of(summary_.odd.begin(), summary_.odd.end(),
-                                   [&](const OddCell& odd) { return odd.cell == cell; });
+    const bool known =
+        std::ranges::any_of(summary_.odd, [&](const OddCell& odd) { return odd.cell == cell; });
     if (!known && summary_.odd.size() <= kMostOddCells) summary_.odd.push_back({row, std::string(cell)});
   }
   void count(size_t value) {

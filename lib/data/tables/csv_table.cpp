@@ -187,9 +187,8 @@ const RawColumn& column_named(const RawTable& table, const std::string& name) {
 // Sorted by their values if all are numbers, otherwise as text.
 void sort_words(std::vector<std::string>& words, NumberStyle style) {
   const auto number = [style](const std::string& word) { return number_in_cell(word, style); };
-  const bool numbers =
-      std::all_of(words.begin(), words.end(), [&](const auto& word) { return number(word).has_value(); });
-  std::sort(words.begin(), words.end(), [&](const std::string& a, const std::string& b) {
+  const bool numbers = std::ranges::all_of(words, [&](const auto& word) { return number(word).has_value(); });
+  std::ranges::sort(words, [&](const std::string& a, const std::string& b) {
     if (numbers && *number(a) != *number(b)) return *number(a) < *number(b);
     return a < b;
   });
@@ -278,7 +277,7 @@ std::string unknown_words_in(const InputColumn& input) {
   if (input.format.is_number()) return "";
   const std::vector<double>& values = input.column.values;
   const auto is_unknown = [&](double value) { return !std::isnan(value) && input.place_of(value) < 0; };
-  const auto first = std::find_if(values.begin(), values.end(), is_unknown);
+  const auto first = std::ranges::find_if(values, is_unknown);
   if (first == values.end()) return "";
   const std::string& word =
       *first == kUnknownWord ? input.column.unknown_word : input.column.words[static_cast<size_t>(*first)];
@@ -298,8 +297,7 @@ std::vector<std::string> encode_inputs(const RawTable& table, const TableFormat&
     const RawColumn& column = column_named(table, one.name);
     inputs.push_back({one, column, places_of_words(column, one.categories), width});
     width += one.width();
-    const auto missing = std::find_if(column.values.begin(), column.values.end(),
-                                      [](double value) { return std::isnan(value); });
+    const auto missing = std::ranges::find_if(column.values, [](double value) { return std::isnan(value); });
     if (!format.fills_missing && missing != column.values.end())
       refuse_missing(table, one.name, missing - column.values.begin(), false);
     unknown.push_back(unknown_words_in(inputs.back()));

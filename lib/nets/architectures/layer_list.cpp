@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "spec/layer_kinds.h"
 #include "traits/models.h"
 
 namespace dtrain {

@@ -107,7 +107,7 @@ const ModelKind& find_model_kind(const std::string& name) {
   }
   static const ModelKind program = {"", no_base, no_top};
   const auto& known = model_kinds().built;
-  if (std::count(known.begin(), known.end(), name) > 0) return program;
+  if (std::ranges::count(known, name) > 0) return program;
   throw Error(ExitCode::kUsage, "unknown model kind '{}'; known: {}{}", printable(name), join(known),
               did_you_mean(name, known));
 }

@@ -2,12 +2,13 @@
 
 #include <ATen/ATen.h>
 #include <ATen/record_function.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
-#include <string>
 #include <utility>
 
+#include "compiled/layer_passes.h"
 #include "core/cache_lines.h"
 #include "kernels/elementwise.h"
 #include "models/variables.h"
@@ -209,7 +210,7 @@ void Program::lay_out_evaluation() {
   for (size_t i = 0; i < steps_.size(); ++i) {
     const auto& [node, work, trained, sums] = steps_[i];
     const auto is_free = [i](int64_t last) { return last < static_cast<int64_t>(i); };
-    const auto free = std::find_if(busy.begin(), busy.end(), is_free);
+    const auto free = std::ranges::find_if(busy, is_free);
     size_t place = static_cast<size_t>(free - busy.begin());
     if (node.in_place) place = places[static_cast<size_t>(node.input)];
     if (place == busy.size()) busy.push_back(0);
@@ -266,6 +267,24 @@ void Program::backward(bool adds, const GradientReady& ready) {
     if (is_needed) node.passes->backward_input(work);
     for (float* const sum : sums) accumulate(examples_ * work.inputs, addend_, sum);
   }
+}
+
+std::string reason_not_to_compile(const std::vector<PlacedLayer>& layers, const std::string& dtype,
+                                  const TrainSpec& train, size_t first) {
+  if (train.step == "eager") return "train.step: eager";
+  if (dtype != "float32") return fmt::format("model.dtype: {}", dtype);
+  if (train.precision != "float32") return fmt::format("train.precision: {}", train.precision);
+  for (size_t i = first; i < layers.size();) {
+    const LayerMatch match = match_layers(layers, i);
+    const bool learns = layers[i].parameters > 0;
+    if (match.passes == nullptr || (learns && match.passes->backward_weights == nullptr))
+      return fmt::format("layer {} ({}) has no compiled form", layers[i].name, layers[i].spec.kind);
+    i += match.layers;
+  }
+  for (const Node& node : nodes_of(layers, first, /*training=*/true)) {
+    if (node.readers == 0) return fmt::format("nothing uses what layer {} makes", layers[node.end - 1].name);
+  }
+  return "";
 }
 
 }  // namespace dtrain

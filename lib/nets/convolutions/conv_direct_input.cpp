@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <type_traits>
 
 #include "convolutions/conv_direct.h"
 #include "kernels/instructions.h"

@@ -80,7 +80,7 @@ class ScriptNames {
   std::string operator()(const PlacedLayer& layer, const char* name) const {
     const std::string full = layer.name + "." + name;
     const auto has_name = [&full](const auto& any) { return any.first == full; };
-    if (std::any_of(variables_.begin(), variables_.end(), has_name)) return "self." + full;
+    if (std::ranges::any_of(variables_, has_name)) return "self." + full;
     throw Error(ExitCode::kCheckpoint, "the checkpoint has no '{}' of its own model", full);
   }
   // "self.dense.bias", or "None" if it has none.

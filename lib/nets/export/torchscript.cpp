@@ -26,7 +26,7 @@ using torch::jit::Module;
 
 bool is_kept(const LayerPlan& plan, int64_t layer) {
   int64_t number = 0;
-  return std::any_of(plan.layers.begin(), plan.layers.end(), [&](const PlacedLayer& user) {
+  return std::ranges::any_of(plan.layers, [&](const PlacedLayer& user) {
     const bool is_next = number++ == layer + 1;
     return (user.input == layer && !is_next) || user.with == layer;
   });
@@ -78,8 +78,8 @@ std::string by_channel(const std::vector<double>& values, at::ScalarType type) {
 
 // A user's module may have counts and the like, too.
 at::ScalarType model_type(const NamedTensors& variables) {
-  const auto found = std::find_if(variables.begin(), variables.end(),
-                                  [](const auto& one) { return one.second.is_floating_point(); });
+  const auto found =
+      std::ranges::find_if(variables, [](const auto& one) { return one.second.is_floating_point(); });
   return found == variables.end() ? at::kFloat : found->second.scalar_type();
 }
 

@@ -1,6 +1,5 @@
 #include "mlir/builder.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -286,8 +285,7 @@ Value TextBuilder::reduce(const char* operation, double start, const Value& valu
   const Value first = constant(start, value.element);
   Value type = {"", value.element, {}, this};
   for (int64_t i = 0; i < value.rank(); ++i) {
-    if (std::find(dimensions.begin(), dimensions.end(), i) == dimensions.end())
-      type.shape.push_back(value.size(i));
+    if (std::ranges::find(dimensions, i) == dimensions.end()) type.shape.push_back(value.size(i));
   }
   return define(type,
                 "stablehlo.reduce({} init: {}) applies stablehlo.{} across dimensions = {} : ({}, {}) -> {}",

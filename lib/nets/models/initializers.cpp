@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/named.h"
-#include "core/random.h"
 
 namespace dtrain {
 namespace {

@@ -18,7 +18,7 @@ namespace {
 
 // What is wrong with the input shape of the first layer, or an empty string.
 std::string input_problem(const Shape& input) {
-  const bool positive = std::all_of(input.begin(), input.end(), [](int64_t size) { return size >= 1; });
+  const bool positive = std::ranges::all_of(input, [](int64_t size) { return size >= 1; });
   if (!input.empty() && positive && bounded_product(input) <= kMostNumbers) return "";
   return fmt::format("the model's input {} must have sizes of at least 1 and at most {} numbers",
                      to_string(input), with_separators(kMostNumbers));
@@ -186,7 +186,7 @@ bool is_read_by_next(const std::vector<PlacedLayer>& layers, size_t number) {
   const auto made = static_cast<int64_t>(number);
   const auto reads = [made](const PlacedLayer& layer) { return layer.input == made || layer.with == made; };
   return number + 1 < layers.size() && layers[number + 1].input == made &&
-         std::count_if(layers.begin(), layers.end(), reads) == 1;
+         std::ranges::count_if(layers, reads) == 1;
 }
 
 std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
@@ -225,7 +225,7 @@ std::string range_problem(const char* field, int64_t value) {
 
 std::string initializer_problem(const std::string& name) {
   const auto& known = initializer_kinds().built;
-  if (std::find(known.begin(), known.end(), name) != known.end()) return "";
+  if (std::ranges::find(known, name) != known.end()) return "";
   return fmt::format("unknown initializer '{}'; known: {}{}", printable(name), join(known),
                      did_you_mean(name, known));
 }

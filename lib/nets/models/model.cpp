@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -91,8 +90,7 @@ class LayerGraph final : public Model {
 
   // The module of layer `i`; null if it has two inputs, or one module with the layer after it.
   Layer* layer_at(size_t i) const {
-    const auto step =
-        std::find_if(steps_.begin(), steps_.end(), [i](const Step& any) { return any.output == i + 1; });
+    const auto step = std::ranges::find(steps_, i + 1, &Step::output);
     return step == steps_.end() ? nullptr : step->layer.get();
   }
 

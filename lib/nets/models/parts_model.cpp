@@ -105,8 +105,8 @@ bool is_lack_of_memory(const std::string& error) {
   const size_t at = error.find(primitive);
   if (at != std::string::npos && error.compare(at + primitive.size(), 11, " descriptor") != 0) return true;
   const auto texts = {"DefaultCPUAllocator", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED"};
-  return std::any_of(texts.begin(), texts.end(),
-                     [&error](const char* text) { return error.find(text) != std::string::npos; });
+  return std::ranges::any_of(texts,
+                             [&error](const char* text) { return error.find(text) != std::string::npos; });
 }
 
 KeptGenerator::KeptGenerator() : state_(at::detail::getDefaultCPUGenerator().get_state()) {}
@@ -143,10 +143,10 @@ PartsModel::PartsModel(std::vector<PlacedLayer> placed, const std::vector<ModelP
       is_trained_(parts_.size(), true) {
   for (const ModelPart& part : all) all_.push_back(part.name);
   const auto depth = [](const std::string& name) {
-    return name.empty() ? -1 : std::count(name.begin(), name.end(), '.');
+    return name.empty() ? -1 : std::ranges::count(name, '.');
   };
-  std::stable_sort(all_.begin(), all_.end(),
-                   [&](const std::string& a, const std::string& b) { return depth(a) < depth(b); });
+  std::ranges::stable_sort(all_,
+                           [&](const std::string& a, const std::string& b) { return depth(a) < depth(b); });
   register_parts(*this, parts_);
 }
 

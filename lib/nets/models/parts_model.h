@@ -2,7 +2,6 @@
 // there, and which are trained or frozen by the module.
 #pragma once
 
-#include <functional>
 #include <set>
 #include <string>
 #include <utility>

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -45,8 +44,6 @@ std::vector<at::Tensor> tensors_of(const Variables& variables) {
   for (const auto& [name, tensor] : variables) tensors.push_back(tensor);
   return tensors;
 }
-
-Variables moving_buffers(const Model& model) { return model.moving_buffers(); }
 
 Variables copy_variables(const Model& model) {
   const at::NoGradGuard no_grad;

@@ -20,9 +20,6 @@ Variables named_variables(const Model& model);
 Variables trained_parameters(const Model& model);
 std::vector<at::Tensor> tensors_of(const Variables& variables);
 
-// Model::moving_buffers().
-Variables moving_buffers(const Model& model);
-
 // Copies of the model's variables, as named_variables() lists them.
 Variables copy_variables(const Model& model);
 

@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <utility>
-#include <vector>
 
 #include "core/error.h"
 

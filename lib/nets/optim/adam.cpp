@@ -27,7 +27,7 @@ class Adam : public ListOptimizer {
       : ListOptimizer(spec, parameters, memory_of(spec)),
         own_(spec.own.get<AdamFields>()),
         decoupled_(is_decoupled(spec)),
-        on_processor_(std::all_of(parameters.begin(), parameters.end(), [](const at::Tensor& parameter) {
+        on_processor_(std::ranges::all_of(parameters, [](const at::Tensor& parameter) {
           return parameter.is_cpu() && parameter.scalar_type() == at::kFloat && parameter.is_contiguous();
         })) {
     for (const at::Tensor& parameter : parameters) {

@@ -35,8 +35,8 @@ int64_t Pieces::size_for(int64_t numbers, int64_t tensors) {
 Pieces::Pieces(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& gradients)
     : Pieces(parameters, 0) {
   const auto can_be_cut = [](const at::Tensor& tensor) { return !tensor.is_cpu() && tensor.is_contiguous(); };
-  if (parameters.empty() || !std::all_of(parameters.begin(), parameters.end(), can_be_cut) ||
-      !std::all_of(gradients.begin(), gradients.end(), can_be_cut))
+  if (parameters.empty() || !std::ranges::all_of(parameters, can_be_cut) ||
+      !std::ranges::all_of(gradients, can_be_cut))
     return;
   int64_t numbers = 0;
   for (const at::Tensor& parameter : parameters) numbers += parameter.numel();

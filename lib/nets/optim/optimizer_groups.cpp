@@ -54,17 +54,15 @@ class GroupedOptimizer : public Optimizer {
     for (const auto& optimizer : optimizers_) parts.push_back(optimizer->memory());
     for (const auto& part : parts) {
       for (const OptimizerMemory& one : part) {
-        const bool is_new = std::none_of(memory_.begin(), memory_.end(), [&](const OptimizerMemory& known) {
-          return known.name == one.name;
-        });
+        const bool is_new = std::ranges::none_of(
+            memory_, [&](const OptimizerMemory& known) { return known.name == one.name; });
         if (is_new) memory_.push_back({one.name, {}});
       }
     }
     for (OptimizerMemory& whole : memory_) {
       for (size_t i = 0; i < group_of_.size(); ++i) {
         const auto& part = parts[group_of_[i]];
-        const auto own = std::find_if(part.begin(), part.end(),
-                                      [&](const OptimizerMemory& one) { return one.name == whole.name; });
+        const auto own = std::ranges::find(part, whole.name, &OptimizerMemory::name);
         whole.tensors.push_back(own == part.end() ? at::zeros_like(parameters_[i].detach())
                                                   : own->tensors[within_[i]]);
       }
@@ -110,8 +108,8 @@ std::unique_ptr<Optimizer> make_optimizer(const std::vector<OptimizerGroup>& gro
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
                                           const std::vector<at::Tensor>& parameters,
                                           const std::vector<bool>& decayed) {
-  const bool all = std::find(decayed.begin(), decayed.end(), false) == decayed.end();
-  const bool none = std::find(decayed.begin(), decayed.end(), true) == decayed.end();
+  const bool all = std::ranges::find(decayed, false) == decayed.end();
+  const bool none = std::ranges::find(decayed, true) == decayed.end();
   if (spec.weight_decay == 0 || all) return make_optimizer(spec, parameters);
   OptimizerSpec without = spec;
   without.weight_decay = 0;

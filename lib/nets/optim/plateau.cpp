@@ -17,17 +17,15 @@ namespace {
 
 }  // namespace
 
-bool PlateauWatch::improves(double metric) const {
-  if (!std::isfinite(metric)) return false;
-  if (!observed_) return true;
-  return metric_info(spec_.metric).higher_is_better ? metric > best_ + spec_.min_delta
-                                                    : metric < best_ - spec_.min_delta;
+bool improves(const std::string& metric, double value, std::optional<double> best, double min_delta) {
+  if (!std::isfinite(value)) return false;
+  if (!best) return true;
+  return metric_info(metric).higher_is_better ? value > *best + min_delta : value < *best - min_delta;
 }
 
 void PlateauWatch::observe(double metric) {
-  if (improves(metric)) {
+  if (improves(spec_.metric, metric, best_, spec_.min_delta)) {
     best_ = metric;
-    observed_ = true;
     waited_ = 0;
   } else {
     ++waited_;
@@ -43,7 +41,7 @@ void PlateauWatch::observe(double metric) {
 }
 
 nlohmann::ordered_json PlateauWatch::state() const {
-  return {{"best", observed_ ? nlohmann::ordered_json(best_) : nlohmann::ordered_json()},
+  return {{"best", best_ ? nlohmann::ordered_json(*best_) : nlohmann::ordered_json()},
           {"waited", waited_},
           {"cooling", cooling_},
           {"factor", factor_}};
@@ -52,8 +50,7 @@ nlohmann::ordered_json PlateauWatch::state() const {
 void PlateauWatch::restore(const nlohmann::ordered_json& state) {
   PlateauWatch restored(spec_);
   try {
-    restored.observed_ = !state.at("best").is_null();
-    if (restored.observed_) restored.best_ = state.at("best").get<double>();
+    if (!state.at("best").is_null()) restored.best_ = state.at("best").get<double>();
     restored.waited_ = state.at("waited").get<int64_t>();
     restored.cooling_ = state.at("cooling").get<int64_t>();
     restored.factor_ = state.at("factor").get<double>();

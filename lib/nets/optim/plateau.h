@@ -3,10 +3,16 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
 
 #include "spec/schedule_kinds.h"
 
 namespace dtrain {
+
+// Whether a value of a metric is better than the best one before it, if there is one, by more than `min_delta`.
+// One that is not finite is not.
+bool improves(const std::string& metric, double value, std::optional<double> best, double min_delta);
 
 // Watches one metric of the evaluations. It counts evaluations that do not improve on the best by more than
 // min_delta. After `patience` of them in a row, the rate is multiplied by `factor`, but never falls below
@@ -31,11 +37,8 @@ class PlateauWatch {
   void restore(const nlohmann::ordered_json& state);
 
  private:
-  bool improves(double metric) const;
-
   PlateauFields spec_;
-  bool observed_ = false;
-  double best_ = 0;  // meaningless before the first observation
+  std::optional<double> best_;
   int64_t waited_ = 0;
   int64_t cooling_ = 0;
   double factor_ = 1;

@@ -3,13 +3,10 @@
 
 #include <c10/util/Exception.h>
 
-#include <exception>
 #include <map>
-#include <new>
 #include <string>
 #include <utility>
 
-#include "core/error.h"
 #include "plugins/plugin.h"
 #include "spec/added_kinds.h"
 

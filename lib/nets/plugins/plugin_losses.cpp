@@ -145,9 +145,9 @@ StepResult compute_step(const LossSpec& loss, TrainingStep& step, const StepBatc
     if (result.metrics.size() != metrics)
       throw Error(ExitCode::kUsage, "gives {}, and has registered {}",
                   counted(std::ssize(result.metrics), "metric"), metrics);
-    const bool scalars = std::all_of(result.metrics.begin(), result.metrics.end(), is_scalar) &&
-                         std::all_of(result.losses.begin(), result.losses.end(),
-                                     [](const StepLoss& one) { return is_scalar(one.sum); });
+    const bool scalars =
+        std::ranges::all_of(result.metrics, is_scalar) &&
+        std::ranges::all_of(result.losses, [](const StepLoss& one) { return is_scalar(one.sum); });
     if (!scalars) throw Error(ExitCode::kUsage, "gives a loss or metric that is no scalar");
     return result;
   });

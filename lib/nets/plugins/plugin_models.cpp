@@ -189,8 +189,8 @@ class ModuleLayer final : public Layer {
     in_plugin(kind_, [&] { module_.forward(example_batch(2, placed.input_shape, dtype)); });
     std::set<std::string> moved;
     for (const auto& buffer : named_buffers()) {
-      const auto copy = std::find_if(copies.begin(), copies.end(),
-                                     [&](const auto& one) { return one.first.is_same(buffer.value()); });
+      const auto copy =
+          std::ranges::find_if(copies, [&](const auto& one) { return one.first.is_same(buffer.value()); });
       if (!at::equal(buffer.value(), copy->second)) moved.insert(buffer.key());
     }
     for (auto& [buffer, copy] : copies) buffer.copy_(copy);

@@ -18,7 +18,6 @@
 #include "optim/optimizer.h"
 #include "optim/optimizer_kinds.h"
 #include "optim/weight_average.h"
-#include "spec/spec.h"
 #include "stablehlo/model_lowering.h"
 
 namespace dtrain {
@@ -68,8 +67,7 @@ class ProgramText {
   DeviceProgram finish(const std::string& name) {
     std::vector<int64_t> aliases;
     for (const TensorType& argument : program_.arguments) {
-      const auto same = std::find_if(program_.results.begin(), program_.results.end(),
-                                     [&](const TensorType& result) { return result.name == argument.name; });
+      const auto same = std::ranges::find(program_.results, argument.name, &TensorType::name);
       aliases.push_back(same == program_.results.end() ? -1 : same - program_.results.begin());
     }
     program_.text = builder_.module(name, results_, aliases);
@@ -150,7 +148,7 @@ struct TrainingOutline {
       names.push_back(name);
       for (const std::string& memory : memories) names.push_back(memory_name(memory, name));
     }
-    for (const auto& [name, buffer] : moving_buffers(*model)) names.push_back(name);
+    for (const auto& [name, buffer] : model->moving_buffers()) names.push_back(name);
     return names;
   }
 
@@ -313,7 +311,7 @@ class StepText {
 
  private:
   bool draws() const {
-    return std::any_of(plan_.layers.begin(), plan_.layers.end(), [](const PlacedLayer& layer) {
+    return std::ranges::any_of(plan_.layers, [](const PlacedLayer& layer) {
       const auto draws = kind_of(layer).draws;
       return draws != nullptr && draws(layer.spec);
     });

@@ -14,7 +14,6 @@
 #include <iostream>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string_view>
 #include <tuple>
 
@@ -208,15 +207,15 @@ std::string script_error(const std::string& what) {
   const std::string all = trimmed(after == std::string::npos ? what : what.substr(after + kind.size()));
   std::string text = printable(all.substr(0, all.find('\n')), kMostText);
 
-  std::istringstream lines(what);
   std::vector<std::string> places;
   std::string place, before;
-  for (std::string line; std::getline(lines, line); before = line) {
+  for (const std::string& line : split_lines(what)) {
     // The source that was saved comes first, and then, if it was kept, the one that the user wrote.
     if (line.starts_with("Traceback of TorchScript")) places.clear();
     if (line.starts_with("  File \"")) place = trimmed(line);
     if (line.find("<--- HERE") != std::string::npos && !place.empty())
       places.push_back(fmt::format("{}: {}", std::exchange(place, ""), trimmed(before)));
+    before = line;
   }
   for (size_t i = places.size() - std::min(places.size(), kMostLines); i < places.size(); ++i)
     text += "\n  " + printable(places[i], kMostText);

@@ -3,11 +3,11 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/text.h"
-#include "torchscript/script_model.h"
 
 namespace dtrain {
 namespace {
@@ -22,6 +22,96 @@ struct Typed {
 Typed without_none(const Typed& all) {
   const auto optional = all.type->cast<c10::OptionalType>();
   return optional ? Typed{"torch._unwrap_optional(" + all.value + ")", optional->getElementType()} : all;
+}
+
+std::string shape_text(const at::Tensor& tensor) { return to_string(tensor.sizes().vec()); }
+
+// The tensor among what a module returns.
+at::Tensor chosen_output(const c10::IValue& value, const std::optional<std::string>& name) {
+  if (value.isGenericDict()) {
+    std::vector<std::string> names;
+    for (const auto& entry : value.toGenericDict()) {
+      if (!entry.key().isString()) continue;
+      names.push_back(entry.key().toStringRef());
+      if (name == names.back() && entry.value().isTensor()) return entry.value().toTensor();
+    }
+    throw Error(ExitCode::kUsage, "returns a dict with {}, and model.output is {}; name one", join(names),
+                name.value_or("not set"));
+  }
+  if (name)
+    throw Error(ExitCode::kUsage, "returns no dict, and model.output names an entry of one; leave it out");
+  if (value.isTensor()) return value.toTensor();
+  if (value.isTuple() && !value.toTupleRef().elements().empty() &&
+      value.toTupleRef().elements()[0].isTensor())
+    return value.toTupleRef().elements()[0].toTensor();
+  if (value.isTensorList() && !value.toTensorList().empty()) return value.toTensorList().get(0);
+  throw Error(ExitCode::kUsage, "returns {} and no tensor", value.type()->repr_str());
+}
+
+// Its variables have PyTorch's names, and are those of the script's modules.
+class ScriptModel final : public PartsModel {
+ public:
+  ScriptModel(std::vector<PlacedLayer> placed, Script script, const ScriptSource& source,
+              std::set<std::string> moving)
+      : PartsModel(std::move(placed), {script.parts.begin(), script.parts.end()}, std::move(moving)),
+        script_(std::move(script)),
+        source_(source) {}
+
+ private:
+  at::Tensor compute(const at::Tensor& input) override {
+    const std::string of_batch = fmt::format("forward of a batch of {}", shape_text(input));
+    try {
+      const at::Tensor output = chosen_output(script_.module.forward({input}), source_.output);
+      take_back_buffers();
+      if (output.sizes() == at::IntArrayRef{input.size(0), outputs()} && output.is_floating_point())
+        return output;
+      throw Error(ExitCode::kUsage, "gives {} of {}; {} [n, {}] (here n = {}) of floating-point numbers",
+                  shape_text(output), at::toString(output.scalar_type()), source_.needs, outputs(),
+                  input.size(0));
+    } catch (const Error& error) {
+      throw Error(ExitCode::kUsage, "{}: {} {}", source_.name, of_batch, error.what());
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const c10::OutOfMemoryError&) {
+      throw;
+    } catch (const std::exception& error) {
+      const std::string text = error.what();
+      if (is_lack_of_memory(text)) throw std::bad_alloc();
+      throw Error(ExitCode::kUsage, "{}: {} fails: {}", source_.name, of_batch, script_error(text));
+    }
+  }
+
+  // LibTorch's own function for a whole would not end if a module had itself as a part.
+  void set_training(const std::string& name, bool on) override { part_of(name).set_training(on); }
+
+  ScriptPart& part_of(const std::string& name) {
+    return *std::ranges::find(script_.parts, name, &ScriptPart::name);
+  }
+
+  // A module that assigns to a buffer has another tensor in its place.
+  void take_back_buffers() {
+    const at::NoGradGuard no_grad;
+    for (const ModelPart& part : parts()) {
+      torch::jit::Module& module = part_of(part.name).module;
+      for (const PartVariable& variable : part.variables) {
+        if (variable.is_parameter) continue;
+        const at::Tensor now = module.attr(variable.name).toTensor();
+        if (now.is_same(variable.tensor)) continue;
+        at::Tensor kept = variable.tensor;
+        kept.copy_(now.detach());
+        module.setattr(variable.name, kept);
+      }
+    }
+  }
+
+  Script script_;
+  ScriptSource source_;
+};
+
+// `placed`: as placed_parts(). `moving`: as ScriptProgram::moving.
+std::shared_ptr<Model> make_script_model(std::vector<PlacedLayer> placed, Script script,
+                                         const ScriptSource& source, std::set<std::string> moving) {
+  return std::make_shared<ScriptModel>(std::move(placed), std::move(script), source, std::move(moving));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "display/table_layout.h"
@@ -11,7 +11,6 @@
 namespace dtrain {
 namespace {
 
-using ComparisonRow = std::array<std::string, 4>;
 using Show = std::string (*)(std::optional<double>);
 
 std::string ratio(std::optional<double> baseline, std::optional<double> distributed) {
@@ -46,14 +45,13 @@ std::vector<std::string> names_of_metrics(const MetricValues& left, const Metric
 
 }  // namespace
 
-std::vector<std::array<std::string, 4>> comparison_rows(const ComparisonEvent& comparison) {
+TableRows comparison_rows(const ComparisonEvent& comparison) {
   const ComparedRun baseline = comparison.baseline.value_or(ComparedRun());
   const ComparedRun distributed = comparison.distributed.value_or(ComparedRun());
-  std::vector<ComparisonRow> rows = {
-      {"metric", "baseline", "distributed", "ratio"},
-      {"", show_text(baseline.strategy), show_text(distributed.strategy), ""},
-      {"replicas", show_count(baseline.replicas), show_count(distributed.replicas),
-       ratio(baseline.replicas, distributed.replicas)}};
+  TableRows rows = {{"metric", "baseline", "distributed", "ratio"},
+                    {"", show_text(baseline.strategy), show_text(distributed.strategy), ""},
+                    {"replicas", show_count(baseline.replicas), show_count(distributed.replicas),
+                     ratio(baseline.replicas, distributed.replicas)}};
   const auto add = [&](const std::string& title, Show show, const auto& value_of) {
     const std::optional<double> left = value_of(baseline), right = value_of(distributed);
     rows.push_back({title, show(left), show(right), ratio(left, right)});
@@ -90,9 +88,7 @@ std::string comparison_table(const ComparisonEvent& comparison) {
   if (comparison.dataset_requested) {
     title += fmt::format(" (NOTE: a fallback; {} was not found)", show_text(comparison.dataset_requested));
   }
-  std::vector<TableRow> rows;
-  for (const ComparisonRow& row : comparison_rows(comparison)) rows.emplace_back(row.begin(), row.end());
-  return title + "\n" + lay_out(rows, {.indent = ""});
+  return title + "\n" + lay_out(comparison_rows(comparison), {.indent = ""});
 }
 
 }  // namespace dtrain

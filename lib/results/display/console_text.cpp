@@ -238,8 +238,8 @@ std::string progress_line(const Progress& progress, int width) {
 
   std::vector<Part*> by_importance;
   for (Part& part : parts) by_importance.push_back(&part);
-  std::sort(by_importance.begin(), by_importance.end(),
-            [](const Part* a, const Part* b) { return a->importance > b->importance; });
+  std::ranges::sort(by_importance,
+                    [](const Part* a, const Part* b) { return a->importance > b->importance; });
   size_t used = 0;
   for (Part* part : by_importance) {
     const size_t needed = part->text.size() + (used > 0 ? 1 : 0);

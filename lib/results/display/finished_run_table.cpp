@@ -12,23 +12,21 @@
 namespace dtrain {
 namespace {
 
-using Row = std::vector<std::string>;
-
 constexpr size_t kWidestCell = 40;
 constexpr size_t kMostColumns = 8;  // of a table with a row for each run
 
-std::vector<Row> shortened(std::vector<Row> rows) {
-  for (Row& row : rows) {
+TableRows shortened(TableRows rows) {
+  for (TableRow& row : rows) {
     for (std::string& cell : row) cell = printable(cell, kWidestCell);
   }
   return rows;
 }
 
 // "71,234 (1.02)": the number and its ratio to the first run's.
-Row numbers(const std::string& title, std::string (*show)(std::optional<double>),
-            const std::vector<FinishedRun>& runs,
-            const std::function<std::optional<double>(const FinishedRun&)>& value_of) {
-  Row row = {title};
+TableRow numbers(const std::string& title, std::string (*show)(std::optional<double>),
+                 const std::vector<FinishedRun>& runs,
+                 const std::function<std::optional<double>(const FinishedRun&)>& value_of) {
+  TableRow row = {title};
   const std::optional<double> first = value_of(runs.front());
   for (size_t i = 0; i < runs.size(); ++i) {
     const std::optional<double> value = value_of(runs[i]);
@@ -39,17 +37,16 @@ Row numbers(const std::string& title, std::string (*show)(std::optional<double>)
 }
 
 // One row for each epoch after which any of the runs was evaluated.
-std::vector<Row> metric_rows(const std::vector<FinishedRun>& runs, const std::string& metric) {
+TableRows metric_rows(const std::vector<FinishedRun>& runs, const std::string& metric) {
   std::set<int64_t> epochs;
   for (const FinishedRun& run : runs) {
     for (const EvaluationPoint& point : run.points) epochs.insert(point.epoch);
   }
-  std::vector<Row> rows;
+  TableRows rows;
   for (const int64_t epoch : epochs) {
-    Row row = {std::to_string(epoch)};
+    TableRow row = {std::to_string(epoch)};
     for (const FinishedRun& run : runs) {
-      const auto point = std::find_if(run.points.begin(), run.points.end(),
-                                      [&](const EvaluationPoint& any) { return any.epoch == epoch; });
+      const auto point = std::ranges::find(run.points, epoch, &EvaluationPoint::epoch);
       row.push_back(
           show_metric(point == run.points.end() ? std::nullopt : find_metric(point->metrics, metric)));
     }
@@ -59,8 +56,8 @@ std::vector<Row> metric_rows(const std::vector<FinishedRun>& runs, const std::st
 }
 
 // At most kMostColumns of the rows, evenly if `spread`.
-std::vector<Row> some_of(const std::vector<Row>& rows, bool spread) {
-  std::vector<Row> some;
+TableRows some_of(const TableRows& rows, bool spread) {
+  TableRows some;
   for (size_t i = 0; i < kMostColumns; ++i)
     some.push_back(rows[spread ? i * (rows.size() - 1) / (kMostColumns - 1) : i]);
   return some;
@@ -68,12 +65,12 @@ std::vector<Row> some_of(const std::vector<Row>& rows, bool spread) {
 
 }  // namespace
 
-std::vector<Row> number_rows(const RunsComparison& comparison) {
+TableRows number_rows(const RunsComparison& comparison) {
   const std::vector<FinishedRun>& runs = comparison.runs;
   const std::string& metric = comparison.metric;
-  Row status = {"status"};
+  TableRow status = {"status"};
   for (const FinishedRun& run : runs) status.push_back(run.end.status.value_or("no end"));
-  std::vector<Row> rows = {status};
+  TableRows rows = {status};
   const auto add = [&](const std::string& title, std::string (*show)(std::optional<double>),
                        const auto& value_of) { rows.push_back(numbers(title, show, runs, value_of)); };
   add("examples/s", show_rate, [](const FinishedRun& run) { return run.end.speed.examples_per_second; });
@@ -81,7 +78,7 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
   // Of each part the runs that were evaluated on it: first what they ended with.
   for (const std::string part : {kValidationPart, kTestPart}) {
     const auto evaluates = [&](const FinishedRun& run) { return run.evaluated_part() == part; };
-    const bool during = std::any_of(runs.begin(), runs.end(), evaluates);
+    const bool during = std::ranges::any_of(runs, evaluates);
     const auto value_of = [&](const FinishedRun& run, const std::string& name) {
       if (part == kTestPart) return run.test(name);
       return run.of_validation ? run.last(name) : std::nullopt;
@@ -97,16 +94,15 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
           show_metric,
           [&](const FinishedRun& run) { return evaluates(run) ? run.best(metric) : std::nullopt; });
     for (const MetricInfo& other : known_metrics()) {
-      const bool all = std::all_of(runs.begin(), runs.end(), [&](const FinishedRun& run) {
-        return value_of(run, other.name).has_value();
-      });
+      const bool all = std::ranges::all_of(
+          runs, [&](const FinishedRun& run) { return value_of(run, other.name).has_value(); });
       if (all && other.name != "loss" && other.name != metric) add_metric(other.name);
     }
   }
   if (const std::optional<double> target = comparison.target)
     add(fmt::format("time to {} {}", metric, show_metric(target)), show_seconds,
         [&](const FinishedRun& run) { return run.seconds_to(metric, *target); });
-  Row restarts = {"restarts (seconds lost)"};
+  TableRow restarts = {"restarts (seconds lost)"};
   bool any = false;
   for (const FinishedRun& run : runs) {
     any = any || run.end.restart_cost.restarts;
@@ -121,7 +117,7 @@ std::string runs_table(const RunsComparison& comparison, int width) {
   std::string text;
   for (size_t i = 0; i < runs; ++i)
     text += fmt::format("{}  {}\n", run_letter(i), printable(comparison.runs[i].path, 1000));
-  const auto section = [&](std::string title, std::vector<Row> rows, bool spread = false) {
+  const auto section = [&](std::string title, TableRows rows, bool spread = false) {
     if (rows.empty()) return;
     if (runs > kMostBeside && rows.size() > kMostColumns) {
       title += fmt::format(" ({} of {} columns; --json has all)", kMostColumns, rows.size());

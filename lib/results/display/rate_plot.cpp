@@ -4,12 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <string>
-#include <vector>
 
 #include "core/text.h"
-#include "display/chart.h"
 
 namespace dtrain {
 namespace {
@@ -35,8 +31,8 @@ struct PlotAxis {
 PlotAxis axis_of(const std::vector<std::vector<double>>& curves, bool logarithmic) {
   double low = curves.front().front(), high = low;
   for (const std::vector<double>& curve : curves) {
-    low = std::min(low, *std::min_element(curve.begin(), curve.end()));
-    high = std::max(high, *std::max_element(curve.begin(), curve.end()));
+    low = std::min(low, *std::ranges::min_element(curve));
+    high = std::max(high, *std::ranges::max_element(curve));
   }
   low = std::max(low, high * std::pow(10, -kMostPlotDecades));
   if (logarithmic && low < high) return {low, high, true};

@@ -112,10 +112,9 @@ std::string heading(const Sweep& sweep) {
 }
 
 std::string verdict_line(const Sweep& sweep, const std::vector<std::optional<SweepNumbers>>& numbers) {
-  const auto measured =
-      std::count_if(numbers.begin(), numbers.end(), [](const auto& n) { return n.has_value(); });
-  const auto failed = std::count_if(sweep.points.begin(), sweep.points.end(),
-                                    [](const SweepPoint& point) { return !point.error.empty(); });
+  const auto measured = std::ranges::count_if(numbers, [](const auto& n) { return n.has_value(); });
+  const auto failed =
+      std::ranges::count_if(sweep.points, [](const SweepPoint& point) { return !point.error.empty(); });
   return fmt::format("# {} of {} measured, {} failed; sweep.csv, sweep.json and sweep.svg are in {}\n",
                      measured, show_counted(static_cast<int64_t>(sweep.points.size()), "point"), failed,
                      printable(sweep.directory));

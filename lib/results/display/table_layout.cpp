@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kBetween = 2;  // spaces between columns
 
-std::vector<size_t> widths_of(const std::vector<TableRow>& rows, size_t narrowest) {
+std::vector<size_t> widths_of(const TableRows& rows, size_t narrowest) {
   std::vector<size_t> widths = {0};
   for (const TableRow& row : rows) {
     widths.resize(std::max(widths.size(), row.size()), narrowest);
@@ -21,7 +21,7 @@ std::vector<size_t> widths_of(const std::vector<TableRow>& rows, size_t narrowes
 
 }  // namespace
 
-std::string lay_out(const std::vector<TableRow>& rows, const TableLayout& layout) {
+std::string lay_out(const TableRows& rows, const TableLayout& layout) {
   const std::vector<size_t> widths = widths_of(rows, layout.narrowest);
   const size_t limit = layout.width > 0 ? static_cast<size_t>(layout.width) : std::string::npos;
   std::string table;

@@ -3,11 +3,10 @@
 
 #include <cstddef>
 #include <string>
-#include <vector>
+
+#include "core/text.h"
 
 namespace dtrain {
-
-using TableRow = std::vector<std::string>;
 
 struct TableLayout {
   std::string indent = "  ";
@@ -19,7 +18,7 @@ struct TableLayout {
 // Columns as wide as they need, with two spaces between them; the first one is aligned to the left, the
 // others to the right. Rows may be shorter than the first. Columns that do not fit follow below, in a table
 // of their own that begins with the first column too, so that nothing is lost on a narrow terminal.
-std::string lay_out(const std::vector<TableRow>& rows, const TableLayout& layout = {});
+std::string lay_out(const TableRows& rows, const TableLayout& layout = {});
 
 // The text as a cell of comma-separated values, in quotes where it needs them.
 std::string csv_cell(const std::string& text);

@@ -16,8 +16,8 @@ constexpr size_t kWidestValue = 40;
 // The last part of the path, unless another field has the same.
 std::string column_of(const Tune& tune, const std::string& field) {
   const auto last = [](const std::string& path) { return path.substr(path.rfind('.') + 1); };
-  const auto alike = std::count_if(tune.fields.begin(), tune.fields.end(),
-                                   [&](const std::string& other) { return last(other) == last(field); });
+  const auto alike = std::ranges::count_if(
+      tune.fields, [&](const std::string& other) { return last(other) == last(field); });
   return alike == 1 ? last(field) : field;
 }
 
@@ -49,8 +49,8 @@ std::vector<size_t> drawn_trials(const Tune& tune) {
 
 }  // namespace
 
-std::vector<std::vector<std::string>> tune_rows(const Tune& tune) {
-  std::vector<std::vector<std::string>> rows = {{"rank", "trial"}};
+TableRows tune_rows(const Tune& tune) {
+  TableRows rows = {{"rank", "trial"}};
   for (const std::string& field : tune.fields)
     rows[0].push_back(printable(column_of(tune, field), kWidestValue));
   rows[0].insert(rows[0].end(), {tune.metric, "epochs", "seconds", "outcome"});

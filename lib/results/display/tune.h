@@ -5,13 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/text.h"
 #include "display/chart.h"
 #include "runs/tune_results.h"
 
 namespace dtrain {
 
 // The trials, the best first, a row of texts each, below the names of the columns.
-std::vector<std::vector<std::string>> tune_rows(const Tune& tune);
+TableRows tune_rows(const Tune& tune);
 
 // Describes a tune in a few sentences, a line each: "grid of 6 trials, 2 at once; ...".
 std::vector<std::string> tune_sentences(const Tune& tune);

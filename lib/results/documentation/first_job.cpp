@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "core/patterns.h"
 #include "core/text.h"
@@ -23,7 +22,7 @@ constexpr const char* kFirstLayers =
 constexpr const char* kFirstWorkers = "strategy.workers=2";
 bool is_answer(const FirstJob& job, const std::string& path, const std::string& value) {
   const auto answer = job.answers.find(path);
-  const bool set = std::find(job.set.begin(), job.set.end(), path + "=" + value) != job.set.end();
+  const bool set = std::ranges::find(job.set, path + "=" + value) != job.set.end();
   return set || (answer != job.answers.end() && answer->second == value);
 }
 
@@ -80,12 +79,7 @@ std::string without_markdown(const std::string& text) {
   return kLink.replace(text, "$1");
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream wrapped_text(wrapped(text, kWidth));
-  for (std::string line; std::getline(wrapped_text, line);) lines.push_back(line);
-  return lines;
-}
+std::vector<std::string> lines_of(const std::string& text) { return split_lines(wrapped(text, kWidth)); }
 
 std::vector<std::string> comment_on(const FieldInfo& field) {
   std::vector<std::string> lines = lines_of(without_markdown(field.doc));
@@ -106,7 +100,7 @@ bool is_decided(const FirstJob& job, const std::string& path) {
   for (const auto& [answered, value] : job.answers) given.push_back(answered);
   for (const std::string& setting : job.set) given.push_back(field_set_by(setting));
   const std::string kind = path.substr(0, path.rfind('.') + 1) + "kind";
-  return std::any_of(given.begin(), given.end(), [&](const std::string& other) {
+  return std::ranges::any_of(given, [&](const std::string& other) {
     return other == path || other == kind || path.starts_with(other + ".");
   });
 }
@@ -161,7 +155,7 @@ std::map<std::string, std::string> ask_for_job(std::istream& in, std::ostream& o
 std::string starter_spec(const JobSpec& spec, const std::vector<std::string>& also,
                          const StarterNotes& notes) {
   const auto is_in = [](const std::vector<std::string>& paths, const std::string& path) {
-    return std::find(paths.begin(), paths.end(), path) != paths.end();
+    return std::ranges::find(paths, path) != paths.end();
   };
   const std::string fields = print_spec(spec, [&](const FieldInfo& field) {
     const bool decided = !notes.title.empty() && field.path.starts_with("data.");  // by what the data are
@@ -174,8 +168,7 @@ std::string starter_spec(const JobSpec& spec, const std::vector<std::string>& al
   if (!notes.title.empty()) {
     for (const std::string& line : lines_of(notes.title)) title += "# " + line + "\n";
   }
-  std::istringstream lines(fields);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : split_lines(fields)) {
     const bool is_section = !line.empty() && line.front() != ' ' && line.back() == ':';
     text += (is_section ? "\n" : "") + line + "\n";
   }

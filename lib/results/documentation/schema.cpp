@@ -187,8 +187,8 @@ ordered_json holds(const Condition& condition, bool for_certain) {
   ordered_json ways = ordered_json::array();
   for (const std::string& path : condition.paths) {
     const auto value = to_json(*find_field(job_fields(), path), JobSpec());
-    const bool by_default = std::any_of(condition.values.begin(), condition.values.end(),
-                                        [&](const std::string& known) { return value == known; });
+    const bool by_default =
+        std::ranges::any_of(condition.values, [&](const std::string& known) { return value == known; });
     ordered_json any = ordered_json::array({{{"enum", condition.values}}});
     if (!for_certain) any.push_back({{"$ref", "#/definitions/variable"}});
     ways.push_back(by_default ? ordered_json{{"not", written(path, {{"not", {{"anyOf", any}}}})}}

@@ -24,7 +24,7 @@ std::optional<double> cost_of(const std::vector<double>& reference, const std::v
 std::optional<double> median(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
   // NaN is unordered, and sorting it is undefined behaviour.
-  if (std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); })) {
+  if (std::ranges::any_of(values, [](double value) { return std::isnan(value); })) {
     return std::numeric_limits<double>::quiet_NaN();
   }
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

@@ -49,7 +49,7 @@ std::string confused_pairs(const ModelReport& model) {
       if (predicted != label && count > 0) pairs.emplace_back(-count, label, predicted);
     }
   }
-  std::sort(pairs.begin(), pairs.end());
+  std::ranges::sort(pairs);
   if (pairs.size() > kMostPairs) pairs.resize(kMostPairs);
   TableRows rows = {{"class", "taken for", "examples"}};
   for (const auto& [count, label, predicted] : pairs)

@@ -6,12 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/text.h"
 #include "display/chart.h"
 
 namespace dtrain {
-
-// The first row has the headings of the columns, and the first column those of the rows.
-using TableRows = std::vector<std::vector<std::string>>;
 
 // Up to and including the heading. `by` is the command that makes the page.
 std::string page_begin(const std::string& title, const std::string& by = "dtrain report");
@@ -19,7 +17,8 @@ std::string page_end();
 // Whether page_begin() has made this page's beginning, in this version of dtrain or another.
 bool is_report_page(const std::string& page);
 std::string page_heading(const std::string& text);
-// In a box that scrolls when the table is wider. Text in cells wraps if `of_text` is set.
+// The first row has the headings of the columns, and the first column those of the rows. In a box that
+// scrolls when the table is wider. Text in cells wraps if `of_text` is set.
 std::string page_table(const TableRows& rows, bool of_text = false);
 // A number with its name; tiles belong into an element of the class "tiles".
 std::string page_tile(const std::string& title, const std::string& value);

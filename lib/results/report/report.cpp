@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <sstream>
 
 #include "core/text.h"
 #include "display/chart.h"
@@ -47,9 +46,9 @@ std::vector<size_t> charted(const std::vector<RunHistory>& runs) {
     const auto left = value_of(one), right = value_of(other);
     return left && (!right || is_better(metric, "auto", *left, *right));
   };
-  std::stable_sort(chosen.begin(), chosen.end(), is_first);
+  std::ranges::stable_sort(chosen, is_first);
   chosen.resize(kMostCharted);
-  std::sort(chosen.begin(), chosen.end());
+  std::ranges::sort(chosen);
   return chosen;
 }
 
@@ -122,8 +121,7 @@ std::string tiles(const RunHistory& run) {
 // Compares the baseline with the distributed run, and explains the result.
 std::string comparison_of(const RunHistory& run, const std::string& title) {
   if (!run.comparison) return "";
-  TableRows rows;
-  for (const auto& row : comparison_rows(*run.comparison)) rows.emplace_back(row.begin(), row.end());
+  TableRows rows = comparison_rows(*run.comparison);
   for (size_t column = 1; column < 3; ++column) rows[0][column] += ": " + rows[1][column];
   rows.erase(rows.begin() + 1);
   return page_heading(title) + page_table(rows) +
@@ -136,8 +134,7 @@ std::string text_of(std::optional<int64_t> number) { return show_count(number); 
 // "cpu, cuda", "2 x cpu"
 std::string text_of(const std::optional<std::vector<std::string>>& words) {
   if (!words) return "-";
-  const bool same =
-      std::all_of(words->begin(), words->end(), [&](const auto& word) { return word == words->front(); });
+  const bool same = std::ranges::all_of(*words, [&](const auto& word) { return word == words->front(); });
   return words->size() > 1 && same ? fmt::format("{} x {}", words->size(), words->front()) : join(*words);
 }
 
@@ -189,8 +186,8 @@ std::string spec_of(const RunHistory& run) {
   std::string html =
       fmt::format("<details class=\"card\"><summary>spec of {} ({})</summary>\n<pre>",
                   markup_text(run.finished.spec.name), markup_text(run.finished.path, kLongText));
-  std::istringstream lines(print_spec(run.finished.spec));
-  for (std::string line; std::getline(lines, line);) html += markup_text(line, kLongText) + "\n";
+  for (const std::string& line : split_lines(print_spec(run.finished.spec)))
+    html += markup_text(line, kLongText) + "\n";
   return html + "</pre></details>\n";
 }
 
@@ -211,7 +208,7 @@ std::string notes_of(const RunHistory& run, const std::string& whose) {
 
 // Whether the learning rate of at least one run decays by factors.
 bool are_multiplied_down(const std::vector<RunHistory>& runs) {
-  return std::any_of(runs.begin(), runs.end(), [](const RunHistory& run) {
+  return std::ranges::any_of(runs, [](const RunHistory& run) {
     const std::string& kind = run.finished.spec.train.schedule.kind;
     return schedule_uses(kind, "values") || schedule_uses(kind, "factor");
   });
@@ -280,8 +277,7 @@ std::string layers_of(const std::vector<ModelReport>& models) {
   for (size_t i = 0; i < models.size(); ++i) {
     const std::string layers = layers_section(models[i]);
     if (layers.empty()) continue;
-    const auto same = std::find_if(different.begin(), different.end(),
-                                   [&](const auto& one) { return one.first == layers; });
+    const auto same = std::ranges::find_if(different, [&](const auto& one) { return one.first == layers; });
     if (same == different.end()) {
       different.push_back({layers, {i}});
     } else {

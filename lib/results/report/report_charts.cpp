@@ -70,7 +70,7 @@ std::vector<std::string> main_metrics(const std::vector<NamedCourse>& courses) {
   std::vector<std::string> names;
   const auto add = [&](const MetricValues& metrics) {
     const std::string name = main_metric_of(metrics);
-    if (name != "loss" && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    if (name != "loss" && std::ranges::find(names, name) == names.end()) names.push_back(name);
   };
   for (const NamedCourse& of : courses) {
     for (const EvaluationPoint& point : of.course->evaluations.points) add(point.metrics);
@@ -81,8 +81,8 @@ std::vector<std::string> main_metrics(const std::vector<NamedCourse>& courses) {
 
 void add_line(LineChart& chart, const NamedCourse& of, const std::string& what, Points points, bool marked,
               bool faint) {
-  const bool has_value = std::any_of(points.begin(), points.end(),
-                                     [](const auto& point) { return std::isfinite(point.second); });
+  const bool has_value =
+      std::ranges::any_of(points, [](const auto& point) { return std::isfinite(point.second); });
   if (!has_value) return;
   chart.lines.push_back({.name = of.name + what,
                          .colour = of.colour,
@@ -118,7 +118,7 @@ void widen(LineChart& chart) {
 std::string parts_of(const std::vector<NamedCourse>& courses) {
   std::vector<std::string> parts;
   for (const char* part : {kValidationPart, kTestPart}) {
-    if (std::any_of(courses.begin(), courses.end(), [part](const NamedCourse& of) {
+    if (std::ranges::any_of(courses, [part](const NamedCourse& of) {
           return !of.course->evaluations.points.empty() && of.course->evaluations.evaluated_part() == part;
         }))
       parts.emplace_back(part);

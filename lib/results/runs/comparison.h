@@ -1,12 +1,11 @@
 // Compares the distributed run with the baseline: was distributing worth it?
 #pragma once
 
-#include <array>
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "core/text.h"
 #include "metrics/events.h"
 #include "metrics/statistics.h"
 
@@ -44,7 +43,7 @@ ComparisonEvent compare_runs(const RunSummary& baseline, const RunSummary& distr
 
 // The rows of a `comparison` event: title, baseline, distributed run and their ratio. The first two rows are
 // column headings.
-std::vector<std::array<std::string, 4>> comparison_rows(const ComparisonEvent& comparison);
+TableRows comparison_rows(const ComparisonEvent& comparison);
 
 // A `comparison` event as a table with fixed columns, without the verdict.
 std::string comparison_table(const ComparisonEvent& comparison);

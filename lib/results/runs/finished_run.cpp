@@ -158,20 +158,20 @@ std::string run_letter(size_t index) {
   return index < 26 ? last : run_letter(index / 26 - 1) + last;
 }
 
-TextRows table_of_runs(TextRows rows, size_t runs) {
+TableRows table_of_runs(TableRows rows, size_t runs) {
   std::vector<std::string> letters = {""};
   for (size_t i = 0; i < runs; ++i) letters.push_back(run_letter(i));
   rows.insert(rows.begin(), std::move(letters));
   if (runs <= kMostBeside) return rows;
-  TextRows turned(runs + 1);
+  TableRows turned(runs + 1);
   for (const auto& row : rows) {
     for (size_t i = 0; i < turned.size(); ++i) turned[i].push_back(row[i]);
   }
   return turned;
 }
 
-TextRows differing_fields(const std::vector<FinishedRun>& runs) {
-  TextRows rows;
+TableRows differing_fields(const std::vector<FinishedRun>& runs) {
+  TableRows rows;
   for (const auto& field : job_fields()) {
     std::vector<std::string> row = {field.path};
     for (const FinishedRun& run : runs) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/text.h"
 #include "metrics/events.h"
 #include "spec/spec.h"
 
@@ -83,18 +84,16 @@ inline constexpr size_t kMostBeside = 8;
 // The name of a run in tables: A to Z, then AA, AB and so on.
 std::string run_letter(size_t index);
 
-using TextRows = std::vector<std::vector<std::string>>;
-
 // The fields that differ between the specs of the runs: one row per field, path first.
-TextRows differing_fields(const std::vector<FinishedRun>& runs);
+TableRows differing_fields(const std::vector<FinishedRun>& runs);
 
 // The results of the runs: one row per number, with its title and then each run's value and its ratio to the
 // first run's.
-TextRows number_rows(const RunsComparison& comparison);
+TableRows number_rows(const RunsComparison& comparison);
 
 // Such rows as a table whose first row and column are headings: with the runs' letters above, or of more than
 // kMostBeside runs beside the values, a row for each run.
-TextRows table_of_runs(TextRows rows, size_t runs);
+TableRows table_of_runs(TableRows rows, size_t runs);
 
 // A table for people: the fields that differ, the numbers with their ratios to the first run's, the metric by
 // epoch. Tables wider than `width` (0: no limit) are divided.

@@ -23,8 +23,7 @@ const char* end_name(RateTestEnd end) {
 
 size_t lowest_point(const RateTest& test) {
   const auto lower = [](const RatePoint& a, const RatePoint& b) { return a.smoothed < b.smoothed; };
-  return static_cast<size_t>(std::min_element(test.points.begin(), test.points.end(), lower) -
-                             test.points.begin());
+  return static_cast<size_t>(std::ranges::min_element(test.points, lower) - test.points.begin());
 }
 
 // Steps are as far from each other as any, by the logarithm of the rate.

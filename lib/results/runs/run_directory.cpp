@@ -7,14 +7,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <system_error>
 #include <tuple>
 #include <vector>
 
 #include "core/clock.h"
-#include "core/error.h"
 #include "core/files.h"
 #include "core/patterns.h"
 #include "core/text.h"

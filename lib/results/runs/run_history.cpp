@@ -11,8 +11,7 @@ namespace {
 constexpr size_t kMostNotes = 100;
 
 RunCourse& course_of(RunHistory& history, const std::string& run) {
-  const auto found = std::find_if(history.courses.begin(), history.courses.end(),
-                                  [&](const RunCourse& course) { return course.run == run; });
+  const auto found = std::ranges::find(history.courses, run, &RunCourse::run);
   if (found != history.courses.end()) return *found;
   auto& added = *history.courses.emplace(run == "baseline" ? history.courses.begin() : history.courses.end());
   added.run = run;
@@ -21,8 +20,8 @@ RunCourse& course_of(RunHistory& history, const std::string& run) {
 
 // A resumed run tells of the phase that it goes on with a second time.
 void take_phase(RunCourse& course, const PhaseEvent& phase) {
-  const bool is_new = std::none_of(course.phases.begin(), course.phases.end(),
-                                   [&](const PhaseEvent& known) { return known.phase == phase.phase; });
+  const bool is_new = std::ranges::none_of(
+      course.phases, [&](const PhaseEvent& known) { return known.phase == phase.phase; });
   if (is_new) course.phases.push_back(phase);
 }
 

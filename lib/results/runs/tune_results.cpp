@@ -88,11 +88,11 @@ std::vector<size_t> trials_of_rung(const Tune& tune, size_t rung) {
     if (rung == 0 || trial.scores.size() >= rung) trials.push_back(i);
   }
   if (rung == 0) return trials;
-  std::stable_sort(trials.begin(), trials.end(), [&](size_t a, size_t b) {
+  std::ranges::stable_sort(trials, [&](size_t a, size_t b) {
     return is_better(tune.metric, "auto", tune.trials[a].scores[rung - 1], tune.trials[b].scores[rung - 1]);
   });
   trials.resize(std::min(trials.size(), size_of_rung(tune, rung)));
-  std::sort(trials.begin(), trials.end());
+  std::ranges::sort(trials);
   return trials;
 }
 
@@ -106,7 +106,7 @@ std::vector<size_t> ranking(const Tune& tune) {
       return one.scores.size() > other.scores.size();
     return is_better(tune.metric, "auto", one.scores.back(), other.scores.back());
   };
-  std::stable_sort(order.begin(), order.end(), comes_before);
+  std::ranges::stable_sort(order, comes_before);
   return order;
 }
 
@@ -127,7 +127,7 @@ std::string status_of(const Tune& tune, size_t trial) {
     if (tune.trials[i].error.empty() && tune.trials[i].scores.size() < rung) return "unfinished";
   }
   const std::vector<size_t> next = trials_of_rung(tune, rung);
-  return std::find(next.begin(), next.end(), trial) == next.end() ? "dropped" : "unfinished";
+  return std::ranges::find(next, trial) == next.end() ? "dropped" : "unfinished";
 }
 
 std::string command_of(const Tune& tune, size_t trial) {

@@ -61,9 +61,8 @@ Event message_event(const RunPlan& run, const std::string& text) {
 }
 
 bool has_callbacks(const JobPlan& job, const RunPlan& run) {
-  return run.traits().is_observed && std::any_of(kCallbacks.begin(), kCallbacks.end(), [&](const Kind& kind) {
-           return kind.is_asked_for(job.spec);
-         });
+  return run.traits().is_observed &&
+         std::ranges::any_of(kCallbacks, [&](const Kind& kind) { return kind.is_asked_for(job.spec); });
 }
 
 void remove_files_of_callbacks(const std::filesystem::path& folder) {

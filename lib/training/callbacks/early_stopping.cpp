@@ -5,6 +5,7 @@
 #include "callbacks/callbacks.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "optim/plateau.h"
 #include "traits/objectives.h"
 
 namespace dtrain {
@@ -20,7 +21,7 @@ class EarlyStopping : public Callback {
     const auto evaluation = decode<EvalEvent>(event);
     if (!evaluation || evaluation->part == kTestPart) return;
     const double value = find_metric(evaluation->metrics, *spec_.metric).value_or(std::nan(""));
-    if (improves(value)) {
+    if (improves(*spec_.metric, value, best_, spec_.min_delta)) {
       best_ = value;
       best_epoch_ = evaluation->epoch.value_or(0);
       waited_ = 0;
@@ -52,14 +53,6 @@ class EarlyStopping : public Callback {
   }
 
  private:
-  // A value that is not finite is not an improvement.
-  bool improves(double value) const {
-    if (!std::isfinite(value)) return false;
-    if (!best_) return true;
-    return metric_info(*spec_.metric).higher_is_better ? value > *best_ + spec_.min_delta
-                                                       : value < *best_ - spec_.min_delta;
-  }
-
   EarlyStoppingSpec spec_;
   bool of_validation_;
   std::optional<double> best_;

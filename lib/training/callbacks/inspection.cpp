@@ -9,10 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "callbacks/forwarding_strategy.h"
 #include "core/error.h"
 #include "models/variables.h"
-#include "step/collect.h"
 #include "step/step_execution.h"
 
 namespace dtrain {
@@ -54,47 +52,22 @@ class Untouched {
   std::vector<at::Tensor> copies_;
 };
 
-class Inspected : public ForwardingStrategy {
- public:
-  Inspected(std::unique_ptr<Strategy> inner, std::shared_ptr<StepInspection> inspection, int64_t step,
-            std::string run, EventSink& sink)
-      : ForwardingStrategy(std::move(inner)),
-        inspection_(std::move(inspection)),
-        step_(step),
-        run_(std::move(run)),
-        sink_(sink) {}
-
-  MetricSums train_step(const Share& share, const StepContext& context) override {
-    if (context.step != step_) return ForwardingStrategy::train_step(share, context);
-    inspection_->look_at_share(share);
-    MetricSums sums = ForwardingStrategy::train_step(share, context);
-    const InspectEvent event = inspection_->conclude(begin_event<InspectEvent>(run_), step_, share);
-    sink_.on_event(encode(event));
-    if (event.passed != true)
-      throw Error(ExitCode::kBug,
-                  "step {}: the replicas do not agree with each other (the inspect event says in what)",
-                  step_);
-    return sums;
-  }
-
- private:
-  std::shared_ptr<StepInspection> inspection_;
-  int64_t step_;
-  std::string run_;
-  EventSink& sink_;
-};
-
 }  // namespace
 
 StepInspection::StepInspection(std::shared_ptr<Model> model, const TrainSpec& train,
-                               std::unique_ptr<ProcessGroup> group, double tolerance)
+                               std::unique_ptr<ProcessGroup> group, double tolerance, int64_t step,
+                               std::string run, EventSink& sink)
     : model_(std::move(model)),
       train_(train),
       objective_(make_objective(train)),
       group_(std::move(group)),
-      tolerance_(tolerance) {}
+      tolerance_(tolerance),
+      step_(step),
+      run_(std::move(run)),
+      sink_(sink) {}
 
-void StepInspection::look_at_share(const Share& share) {
+void StepInspection::before_step(const Share& share, const StepContext& context) {
+  if (context.step != step_) return;
   const Untouched untouched(*model_);
   const std::vector<at::Tensor> parameters = tensors_of(trained_parameters(*model_));
   model_->train();
@@ -129,7 +102,16 @@ void StepInspection::look_at_gradients(const GradientReducer& reducer) {
   shared_ /= holders;
 }
 
-InspectEvent StepInspection::conclude(InspectEvent event, int64_t step, const Share& share) {
+void StepInspection::after_step(const Share& share, const StepContext& context) {
+  if (context.step != step_) return;
+  const InspectEvent event = conclude(share);
+  sink_.on_event(encode(event));
+  if (event.passed != true)
+    throw Error(ExitCode::kBug,
+                "step {}: the replicas do not agree with each other (the inspect event says in what)", step_);
+}
+
+InspectEvent StepInspection::conclude(const Share& share) {
   at::Tensor expected = own_.clone();
   group_->all_reduce_sum(expected);
   const at::Tensor weights = flat_parameters();
@@ -140,7 +122,8 @@ InspectEvent StepInspection::conclude(InspectEvent event, int64_t step, const Sh
 
   const double norm = norm_of(expected);
   const double difference = norm_of(shared_ - expected) / std::max(norm, 1e-300);
-  event.step = step;
+  auto event = begin_event<InspectEvent>(run_);
+  event.step = step_;
   event.replicas = replica_rows(share, norm_of(weights));
   event.gradient_norm = norm_of(shared_);
   event.expected_gradient_norm = norm;
@@ -181,12 +164,6 @@ std::vector<InspectedReplica> StepInspection::replica_rows(const Share& share, d
     row.weight_norm = number(3);
   }
   return rows;
-}
-
-std::unique_ptr<Strategy> make_inspected(std::unique_ptr<Strategy> inner,
-                                         std::shared_ptr<StepInspection> inspection, int64_t step,
-                                         std::string run, EventSink& sink) {
-  return std::make_unique<Inspected>(std::move(inner), std::move(inspection), step, std::move(run), sink);
 }
 
 }  // namespace dtrain

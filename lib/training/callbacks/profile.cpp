@@ -5,12 +5,10 @@
 #include <fmt/format.h>
 
 #include "callbacks/callbacks.h"
-#include "callbacks/forwarding_strategy.h"
 #include "callbacks/step_trace.h"
 #include "core/clock.h"
 #include "core/files.h"
 #include "step/device_steps.h"
-#include "store/store.h"
 
 namespace dtrain {
 namespace {
@@ -40,11 +38,10 @@ int64_t examples_of_each(const Share& share) {
   return examples;
 }
 
-class Profiled : public ForwardingStrategy {
+class Profile : public StepWatch {
  public:
-  Profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<StepClock> clock, const ProfileContext& context)
-      : ForwardingStrategy(std::move(inner)),
-        context_(context),
+  Profile(std::shared_ptr<StepClock> clock, const ProfileContext& context)
+      : context_(context),
         clock_(std::move(clock)),
         trace_(context.rank, *clock_),
         first_(*context.job.spec.callbacks.profile.start_step),
@@ -56,26 +53,29 @@ class Profiled : public ForwardingStrategy {
       trace_.count_operations(operations_by_name(context_.job.model.layers));
   }
 
-  MetricSums train_step(const Share& share, const StepContext& context) override {
+  void before_step(const Share& share, const StepContext& context) override {
     step_ = context.step;
-    if (step_ < first_ || step_ > last_) return ForwardingStrategy::train_step(share, context);
+    if (!traces_step()) return;
     if (!recorded_) start();
     trace_.set_examples(examples_of_each(share));
-    const auto begin = StepClock::Clock::now();
-    MetricSums sums = ForwardingStrategy::train_step(share, context);
-    trace_.add_step(step_, begin, StepClock::Clock::now());
+    step_began_ = StepClock::Clock::now();
+  }
+
+  void after_step(const Share&, const StepContext&) override {
+    if (!traces_step()) return;
+    trace_.add_step(step_, step_began_, StepClock::Clock::now());
     if (step_ == last_) conclude();
-    return sums;
   }
 
   // Concludes the trace if the training ended before the last traced step.
   void finish() override {
     conclude();
-    if (is_asynchronous() && context_.rank == 0 && recorded_) write(/*waits=*/false);
-    ForwardingStrategy::finish();
+    if (context_.run.is_asynchronous() && context_.rank == 0 && recorded_) write(/*waits=*/false);
   }
 
  private:
+  bool traces_step() const { return first_ <= step_ && step_ <= last_; }
+
   void start() {
     recorded_ = true;
     begun_ = step_;
@@ -94,7 +94,7 @@ class Profiled : public ForwardingStrategy {
     if (context_.accelerator) conclude_device();
     if (context_.rank != 0) {
       context_.store->set(key_of(context_.rank), trace_.events());
-    } else if (!is_asynchronous()) {
+    } else if (!context_.run.is_asynchronous()) {
       write(/*waits=*/true);
     }
   }
@@ -159,15 +159,15 @@ class Profiled : public ForwardingStrategy {
   int64_t begun_ = 0;  // the first step that was profiled: a resumed run may begin within them
   int64_t last_;
   int64_t step_ = 0;  // the run's steps so far
+  StepClock::Clock::time_point step_began_;
   bool recorded_ = false;
   bool concluded_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<StepClock> clock,
-                                        const ProfileContext& context) {
-  return std::make_unique<Profiled>(std::move(inner), std::move(clock), context);
+std::shared_ptr<StepWatch> make_profile(std::shared_ptr<StepClock> clock, const ProfileContext& context) {
+  return std::make_shared<Profile>(std::move(clock), context);
 }
 
 }  // namespace dtrain

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <memory>
 
+#include "callbacks/step_watch.h"
 #include "device/accelerator.h"
 #include "metrics/event.h"
 #include "plan/job_plan.h"
 #include "store/store.h"
-#include "strategy/strategy.h"
 
 namespace dtrain {
 
@@ -27,11 +27,10 @@ struct ProfileContext {
   std::shared_ptr<Accelerator> accelerator = nullptr;
 };
 
-// The strategy `inner`, with a trace of the steps that the spec asks for. Every replica has one. Synchronous
+// Traces the steps that the spec asks for. Every replica has one. Synchronous
 // replicas send their traces after the last of these steps, and rank 0 waits for them. With asynchronous
 // training, rank 0 takes the traces that have arrived when it finishes. Throws Error(kUsage, kDisk) if the
 // file cannot be written.
-std::unique_ptr<Strategy> make_profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<StepClock> clock,
-                                        const ProfileContext& context);
+std::shared_ptr<StepWatch> make_profile(std::shared_ptr<StepClock> clock, const ProfileContext& context);
 
 }  // namespace dtrain

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -204,8 +205,7 @@ KernelTimes kernel_times_of(const std::vector<DeviceActivity>& activities) {
   KernelTimes times;
   if (activities.empty()) return times;
   std::vector<DeviceActivity> sorted = activities;
-  std::sort(sorted.begin(), sorted.end(),
-            [](const DeviceActivity& a, const DeviceActivity& b) { return a.begin < b.begin; });
+  std::ranges::sort(sorted, {}, &DeviceActivity::begin);
   std::map<std::string, KernelTimes::Kind> kinds;
   int64_t end = 0;
   for (const DeviceActivity& activity : sorted) {
@@ -219,8 +219,7 @@ KernelTimes kernel_times_of(const std::vector<DeviceActivity>& activities) {
   times.window = end - sorted.front().begin;
   times.computing = time_of_kernels(sorted);
   for (auto& [name, kind] : kinds) times.kinds.push_back(std::move(kind));
-  std::stable_sort(times.kinds.begin(), times.kinds.end(),
-                   [](const KernelTimes::Kind& a, const KernelTimes::Kind& b) { return a.time > b.time; });
+  std::ranges::stable_sort(times.kinds, std::greater(), &KernelTimes::Kind::time);
   return times;
 }
 

@@ -223,7 +223,7 @@ CheckpointReport inspect_checkpoint(const fs::path& path) {
 fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void(const std::string&)>& warn,
                                 const std::function<bool(const SavedCheckpoint&)>& counts) {
   std::vector<SavedCheckpoint> found = list_checkpoints(folder);
-  found.erase(std::remove_if(found.begin(), found.end(), std::not_fn(counts)), found.end());
+  std::erase_if(found, std::not_fn(counts));
   // The loop below runs from the end, so suspect checkpoints go to the front: they are tried last.
   std::stable_partition(found.begin(), found.end(),
                         [](const SavedCheckpoint& saved) { return saved.suspect; });

@@ -96,6 +96,29 @@ void each_of_state(State& state, const Each& each) {
   each("arithmetic", state.arithmetic);
 }
 
+Manifest manifest_of(const Json& json) {
+  Manifest manifest;
+  manifest.state = training_state_from(json.at("state"));
+  for (const char* name : {kModelFile, kOptimizerFile, kProgramFile}) {
+    if (name == kProgramFile && !json.at("files").contains(name)) continue;
+    const Json& file = json.at("files").at(name);
+    FileChecksums& checksums = manifest.files[name];
+    checksums.bytes = count_at(file, "bytes");
+    checksums.header = file.at("header").get<std::string>();
+    checksums.tensors = file.at("tensors").get<std::map<std::string, std::string>>();
+  }
+  return manifest;
+}
+
+// Reads everything, but does not check the ranges of numbers.
+Manifest read(const Json& json, const std::string& what) {
+  try {
+    return manifest_of(json);
+  } catch (const std::exception&) {  // a member is missing or has another type
+    throw Error(ExitCode::kCheckpoint, what + ": a member is missing or malformed");
+  }
+}
+
 }  // namespace
 
 TrainingState training_state_from(const Json& json) {
@@ -142,33 +165,6 @@ std::string problem_of(const TrainingState& state) {
   if (std::string problem = problem_of_sums("pass_sums", state.pass_sums); !problem.empty()) return problem;
   return problem_of_sums("window_sums", state.window_sums);
 }
-
-namespace {
-
-Manifest manifest_of(const Json& json) {
-  Manifest manifest;
-  manifest.state = training_state_from(json.at("state"));
-  for (const char* name : {kModelFile, kOptimizerFile, kProgramFile}) {
-    if (name == kProgramFile && !json.at("files").contains(name)) continue;
-    const Json& file = json.at("files").at(name);
-    FileChecksums& checksums = manifest.files[name];
-    checksums.bytes = count_at(file, "bytes");
-    checksums.header = file.at("header").get<std::string>();
-    checksums.tensors = file.at("tensors").get<std::map<std::string, std::string>>();
-  }
-  return manifest;
-}
-
-// Reads everything, but does not check the ranges of numbers.
-Manifest read(const Json& json, const std::string& what) {
-  try {
-    return manifest_of(json);
-  } catch (const std::exception&) {  // a member is missing or has another type
-    throw Error(ExitCode::kCheckpoint, what + ": a member is missing or malformed");
-  }
-}
-
-}  // namespace
 
 std::string manifest_text(const Manifest& manifest) {
   if (const std::string problem = problem_of(manifest.state); !problem.empty())

@@ -94,7 +94,7 @@ std::vector<SavedCheckpoint> list_checkpoints(const fs::path& folder) {
         file_failure_code(error.value(), ExitCode::kCheckpoint),
         fmt::format("{}: cannot read the folder of checkpoints: {}", folder.string(), error.message()));
   }
-  std::sort(found.begin(), found.end(), [](const SavedCheckpoint& a, const SavedCheckpoint& b) {
+  std::ranges::sort(found, [](const SavedCheckpoint& a, const SavedCheckpoint& b) {
     return std::make_pair(a.step, !a.suspect) < std::make_pair(b.step, !b.suspect);
   });
   return found;
@@ -170,7 +170,7 @@ std::optional<SavedCheckpoint> best_checkpoint(const fs::path& folder, const Bes
 
 bool is_best(const fs::path& folder, const BestCheckpointSpec& best, int64_t step, double value) {
   const std::vector<SavedCheckpoint> saved = list_checkpoints(folder);
-  return std::none_of(saved.begin(), saved.end(), [&](const SavedCheckpoint& checkpoint) {
+  return std::ranges::none_of(saved, [&](const SavedCheckpoint& checkpoint) {
     if (checkpoint.step >= step) return false;
     const auto other = metric_of(checkpoint, *best.metric);
     return other && !is_better(*best.metric, best.mode, value, *other);

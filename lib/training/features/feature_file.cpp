@@ -124,8 +124,7 @@ void remove_oldest(int64_t bytes, double most_gigabytes) {
     files.push_back({path, used, size});
     all += static_cast<double>(size);
   });
-  std::sort(files.begin(), files.end(),
-            [](const Aged& one, const Aged& other) { return one.used < other.used; });
+  std::ranges::sort(files, {}, &Aged::used);
   for (const Aged& file : files) {
     if (all <= most_gigabytes * 1e9) return;
     ::unlink(file.path.c_str());
@@ -180,8 +179,7 @@ std::vector<KeptFeatures> list_features() {
     }
     all.push_back(kept);
   });
-  std::sort(all.begin(), all.end(),
-            [](const KeptFeatures& one, const KeptFeatures& other) { return one.file < other.file; });
+  std::ranges::sort(all, {}, &KeptFeatures::file);
   return all;
 }
 

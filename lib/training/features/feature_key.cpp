@@ -5,7 +5,6 @@
 #include <torch/version.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/checksum.h"
 #include "core/environment.h"
@@ -78,15 +77,7 @@ void add_machine(Key& key) {
 
 // Adds the rows from `begin` to before `end`.
 void add_rows(Checksum& sum, const ExampleSource& source, int64_t begin, int64_t end, at::ScalarType dtype) {
-  std::vector<int64_t> rows(static_cast<size_t>(end - begin));
-  std::iota(rows.begin(), rows.end(), begin);
-  std::vector<int64_t> shape = source.shape().vec();
-  shape.insert(shape.begin(), std::ssize(rows));
-  ExampleSlot slot;
-  slot.inputs = at::empty(shape, source.has_pixels() ? at::kByte : dtype);
-  slot.targets = source.targets() > 0 ? at::empty({std::ssize(rows), source.targets()}, dtype)
-                                      : at::empty({std::ssize(rows)}, at::kLong);
-  source.read(rows, {}, slot);
+  const ExampleSlot slot = read_rows(source, {begin, end}, dtype);
   sum.add(slot.inputs.const_data_ptr(), slot.inputs.nbytes());
   sum.add(slot.targets.const_data_ptr(), slot.targets.nbytes());
 }

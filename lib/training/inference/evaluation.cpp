@@ -16,7 +16,6 @@
 #include "objective/objective.h"
 #include "plan/own_program.h"
 #include "train/assembly.h"
-#include "traits/strategies.h"
 
 namespace dtrain {
 namespace {
@@ -83,7 +82,7 @@ LoadedSpec spec_of_checkpoint(const std::filesystem::path& checkpoint, const Ove
   // holds.
   if (loaded.spec.uses_plugin()) {
     const auto names_devices = [](const std::string& set) { return set.starts_with("strategy.devices="); };
-    const bool named = std::any_of(overrides.set.begin(), overrides.set.end(), names_devices);
+    const bool named = std::ranges::any_of(overrides.set, names_devices);
     StrategySpec plain;
     if (named) plain.devices = loaded.spec.strategy.devices;
     loaded.spec.strategy = plain;
@@ -213,7 +212,7 @@ std::vector<WrongExample> WorstMistakes::take() {
 }
 
 void WorstMistakes::keep_worst() {
-  std::sort(found_.begin(), found_.end(), [](const WrongExample& a, const WrongExample& b) {
+  std::ranges::sort(found_, [](const WrongExample& a, const WrongExample& b) {
     return std::tie(a.of_label, a.index) < std::tie(b.of_label, b.index);
   });
   if (found_.size() > most_) found_.resize(most_);

@@ -35,7 +35,7 @@ std::string share_text(int64_t part, int64_t whole) {
   return whole == 0 ? "-" : fmt::format("{:.4f}", static_cast<double>(part) / static_cast<double>(whole));
 }
 
-std::string table_of(const std::vector<TableRow>& rows, int width) {
+std::string table_of(const TableRows& rows, int width) {
   return "\n" + lay_out(rows, {.narrowest = 10, .width = width});
 }
 
@@ -61,7 +61,7 @@ TableRow counts_row(const std::string& title, const ClassCounts& one) {
 }
 
 std::string classes_text(const JobPlan& job, const Evaluation& result, int width) {
-  std::vector<TableRow> rows = {{"class", "examples", "correct", "accuracy", "precision", "f1"}};
+  TableRows rows = {{"class", "examples", "correct", "accuracy", "precision", "f1"}};
   for (size_t label = 0; label < result.classes.size(); ++label)
     rows.push_back(counts_row(title_of(job, label), result.classes[label]));
   rows.push_back(mean_row(result.metrics, rows.front().size()));
@@ -69,7 +69,7 @@ std::string classes_text(const JobPlan& job, const Evaluation& result, int width
 }
 
 std::string outputs_text(const JobPlan& job, const Evaluation& result, int width) {
-  std::vector<TableRow> rows = {{"output", "yes", "found", "recall", "precision", "f1", "auc"}};
+  TableRows rows = {{"output", "yes", "found", "recall", "precision", "f1", "auc"}};
   const size_t outputs = result.areas.size();
   for (size_t output = 0; output < outputs; ++output) {
     const auto& area = result.areas[output];
@@ -83,7 +83,7 @@ std::string outputs_text(const JobPlan& job, const Evaluation& result, int width
 
 // Of the numbers that a model predicts.
 std::string numbers_text(const JobPlan& job, const Evaluation& result, int width) {
-  std::vector<TableRow> rows = {{"target"}};
+  TableRows rows = {{"target"}};
   for (const auto& [name, value] : result.outputs.front()) rows.front().push_back(name);
   for (size_t output = 0; output < result.outputs.size(); ++output) {
     TableRow& row = rows.emplace_back(TableRow{title_of_output(job, output)});
@@ -93,7 +93,7 @@ std::string numbers_text(const JobPlan& job, const Evaluation& result, int width
 }
 
 std::string confusion_text(const JobPlan& job, const Evaluation& result, int width) {
-  std::vector<TableRow> rows = {{""}};
+  TableRows rows = {{""}};
   for (size_t label = 0; label < result.confusion.size(); ++label) {
     rows.front().push_back(std::to_string(label));
     TableRow& row = rows.emplace_back(TableRow{title_of(job, label)});
@@ -109,7 +109,7 @@ std::string mistakes_text(const JobPlan& job, const Evaluation& result, int widt
   const auto shown = std::ssize(result.mistakes);
   if (shown < wrong) text += fmt::format(", the worst {} of them", with_separators(shown));
   if (shown == 0) return text + "\n";
-  std::vector<TableRow> rows = {{"example", "class", "taken for", "probability", "of its class"}};
+  TableRows rows = {{"example", "class", "taken for", "probability", "of its class"}};
   for (const WrongExample& one : result.mistakes)
     rows.push_back({printable(title_of(one.name), 1000), title_of(job, static_cast<size_t>(one.label)),
                     title_of(job, static_cast<size_t>(one.prediction)),

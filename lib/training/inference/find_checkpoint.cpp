@@ -5,9 +5,7 @@
 
 #include <vector>
 
-#include "checkpoint/checkpoint.h"
 #include "core/error.h"
-#include "core/files.h"
 #include "job_file/load.h"
 #include "runs/finished_run.h"
 

@@ -46,11 +46,7 @@ ExampleSourcePtr first_examples(const JobPlan& job) {
 
 // uint8 [channels, height, width].
 at::Tensor pixels_of(const ExampleSource& examples, int64_t index) {
-  std::vector<int64_t> shape = examples.shape().vec();
-  shape.insert(shape.begin(), 1);
-  ExampleSlot slot{at::empty(shape, at::kByte), at::empty({1}, at::kLong)};
-  examples.read({&index, 1}, at::Tensor(), slot);
-  return slot.inputs[0];
+  return read_rows(examples, {index, index + 1}).inputs[0];
 }
 
 // What a page can show: one channel or three, of a small size.

@@ -117,14 +117,13 @@ class WeightNames {
   bool translate(const Model& model, Variables& variables) const {
     const Variables own = named_variables(model);
     const auto is_own = [&](const auto& variable) {
-      return std::any_of(own.begin(), own.end(),
-                         [&](const auto& one) { return one.first == variable.first; });
+      return std::ranges::any_of(own, [&](const auto& one) { return one.first == variable.first; });
     };
     const auto is_known = [&](const auto& variable) {
       return own_names_.count(layer_of(variable.first)) > 0;
     };
-    if (std::any_of(variables.begin(), variables.end(), is_own)) return false;
-    if (std::none_of(variables.begin(), variables.end(), is_known)) return false;
+    if (std::ranges::any_of(variables, is_own)) return false;
+    if (std::ranges::none_of(variables, is_known)) return false;
     Variables translated;
     for (const auto& [name, tensor] : variables) {
       const std::string layer = layer_of(name), variable = name.substr(layer.size());

@@ -55,8 +55,8 @@ bool are_expendable(const JobPlan& job, const Range& ranks) {
 
 // Whether some other host is not this very machine, as in a trial of several on one.
 bool has_others_elsewhere(const HostPlace& place) {
-  return !std::all_of(place.hosts.begin(), place.hosts.end(),
-                      [](const std::string& host) { return host == "localhost" || is_loopback(host); });
+  return !std::ranges::all_of(
+      place.hosts, [](const std::string& host) { return host == "localhost" || is_loopback(host); });
 }
 
 std::vector<int> without(const std::vector<int>& numbers, const std::vector<int>& others) {
@@ -162,15 +162,13 @@ void LeadingHost::announce_restart() {
 
 void LeadingHost::drop_lost() {
   stopped();  // who is gone meanwhile
-  others_.erase(
-      std::remove_if(others_.begin(), others_.end(), [](const OtherHost& host) { return host.gone; }),
-      others_.end());
+  std::erase_if(others_, [](const OtherHost& host) { return host.gone; });
 }
 
 std::vector<int> LeadingHost::numbers_here() const {
   std::vector<int> numbers = {0};
   for (const OtherHost& host : others_) numbers.push_back(host.number);
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   return numbers;
 }
 
@@ -276,9 +274,7 @@ void LeadingHost::tell_losses(double age) {
   for (const Loss& loss : losses_) {
     if (loss.noticed <= before) on_lost_(loss.replica);
   }
-  losses_.erase(std::remove_if(losses_.begin(), losses_.end(),
-                               [&](const Loss& loss) { return loss.noticed <= before; }),
-                losses_.end());
+  std::erase_if(losses_, [&](const Loss& loss) { return loss.noticed <= before; });
 }
 
 std::optional<SuperviseResult> LeadingHost::interrupted() {
@@ -310,8 +306,7 @@ void LeadingHost::wait_for_lines() const {
 }
 
 bool LeadingHost::all_ended() const {
-  return std::all_of(others_.begin(), others_.end(),
-                     [](const OtherHost& host) { return host.end.has_value(); });
+  return std::ranges::all_of(others_, [](const OtherHost& host) { return host.end.has_value(); });
 }
 
 SuperviseResult LeadingHost::gather(const SuperviseResult& own) {

@@ -13,7 +13,6 @@
 #include "plan/warnings.h"
 #include "processes/diagnosis.h"
 #include "store/store.h"
-#include "train/describe_exception.h"
 #include "train/meeting.h"
 #include "train/replica.h"
 #include "train/run_checkpoints.h"

@@ -9,9 +9,7 @@
 #include "core/text.h"
 #include "initial_state/warm_start.h"
 #include "job_file/print.h"
-#include "metrics/jsonl.h"
 #include "models/layer_kinds.h"
-#include "runs/run_directory.h"
 #include "train/assembly.h"
 #include "train/overhead.h"
 
@@ -205,8 +203,8 @@ std::string resume_command(const std::filesystem::path& run) { return command_on
 std::string RunOutput::next_commands(const JobPlan& job) const {
   const std::filesystem::path& run = directory_.path();
   const auto& layers = job.model.layers;
-  const bool has_onnx = std::all_of(layers.begin(), layers.end(),
-                                    [](const PlacedLayer& layer) { return kind_of(layer).onnx != nullptr; });
+  const bool has_onnx =
+      std::ranges::all_of(layers, [](const PlacedLayer& layer) { return kind_of(layer).onnx != nullptr; });
   const std::string format = job.spec.model.has_file() ? "torchscript" : has_onnx ? "onnx" : "safetensors";
   std::vector<std::string> commands = {"report"};
   if (checkpoint_step_ >= 0) commands.push_back("export --format " + format);

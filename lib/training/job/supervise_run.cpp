@@ -7,7 +7,6 @@
 
 #include "core/files.h"
 #include "core/signals.h"
-#include "launch/identity.h"
 #include "plan/plan_file.h"
 #include "processes/status_board.h"
 #include "store/local_store.h"
@@ -18,7 +17,7 @@ namespace {
 
 // "distributed-rank1.log", after the second restart of the run "distributed-rank1.attempt3.log"
 std::string log_name(const std::string& run, std::string process, int64_t restart) {
-  process.erase(std::remove(process.begin(), process.end(), ' '), process.end());
+  std::erase(process, ' ');
   return fmt::format("{}-{}{}.log", run, process, restart > 0 ? fmt::format(".attempt{}", restart + 1) : "");
 }
 

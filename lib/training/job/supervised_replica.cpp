@@ -5,7 +5,6 @@
 #include "core/text.h"
 #include "job/job.h"
 #include "job/replica_process.h"
-#include "job/supervise_run.h"
 #include "launch/identity.h"
 #include "plan/plan_file.h"
 #include "processes/report.h"

@@ -45,14 +45,12 @@ void ParameterService::serve(const Connect& connect) {
   threads.clear();  // joins
   if (failure_) std::rethrow_exception(failure_);
   const std::vector<WorkerRecord> workers = ledger_.report().workers;
-  if (std::all_of(workers.begin(), workers.end(), [](const WorkerRecord& worker) { return worker.lost; }))
+  if (std::ranges::all_of(workers, [](const WorkerRecord& worker) { return worker.lost; }))
     throw Error(ExitCode::kPeerLost, "every worker was lost");
 }
 
 void ParameterService::await_returns(const Connect& connect, std::vector<std::jthread>& threads) {
-  const auto nobody_is_served = [this] {
-    return std::find(served_.begin(), served_.end(), true) == served_.end();
-  };
+  const auto nobody_is_served = [this] { return std::ranges::find(served_, true) == served_.end(); };
   std::unique_lock lock(mutex_);
   // A worker cannot return once all others have left.
   while (!session_ended_.wait_for(lock, kLookForReturns, nobody_is_served)) {

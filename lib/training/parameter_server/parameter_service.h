@@ -17,8 +17,6 @@
 #include <vector>
 
 #include "comm/pair_channel.h"
-#include "models/model.h"
-#include "optim/optimizer.h"
 #include "parameter_server/served_values.h"
 #include "parameter_server/server_messages.h"
 #include "parameter_server/update_ledger.h"

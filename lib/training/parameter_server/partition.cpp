@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 #include "loader/batch_plan.h"
@@ -42,18 +43,15 @@ void set_offsets(ServerPart& part) {
 std::vector<ServerPart> partition_parameters(const std::vector<int64_t>& lengths, int64_t element_bytes,
                                              int servers, int64_t min_shard_bytes) {
   std::vector<Piece> pieces = cut(lengths, element_bytes, servers, min_shard_bytes);
-  std::stable_sort(pieces.begin(), pieces.end(),
-                   [](const Piece& a, const Piece& b) { return a.length > b.length; });
+  std::ranges::stable_sort(pieces, std::greater(), &Piece::length);
   std::vector<ServerPart> parts(static_cast<size_t>(servers));
   for (const Piece& piece : pieces) {
-    ServerPart& least =
-        *std::min_element(parts.begin(), parts.end(),
-                          [](const ServerPart& a, const ServerPart& b) { return a.elements < b.elements; });
+    ServerPart& least = *std::ranges::min_element(parts, {}, &ServerPart::elements);
     least.pieces.push_back(piece);
     least.elements += piece.length;
   }
   for (ServerPart& part : parts) {  // in the model's order, to make a server's memory readable
-    std::sort(part.pieces.begin(), part.pieces.end(), [](const Piece& a, const Piece& b) {
+    std::ranges::sort(part.pieces, [](const Piece& a, const Piece& b) {
       return std::tie(a.parameter, a.begin) < std::tie(b.parameter, b.begin);
     });
     set_offsets(part);

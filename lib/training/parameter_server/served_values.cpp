@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "optim/optimizer.h"
 #include "step/sentinel.h"
 
 namespace dtrain {

@@ -113,10 +113,9 @@ bool UpdateLedger::may_update(int worker) const {
   for (const Worker& other : workers_) {
     if (&other != &of(worker) && other.computes_from) read.push_back(*other.computes_from);
   }
-  std::sort(read.begin(), read.end());
+  std::ranges::sort(read);
   int64_t version = version_;
-  return std::all_of(read.begin(), read.end(),
-                     [&](int64_t from) { return ++version - from <= *max_staleness_; });
+  return std::ranges::all_of(read, [&](int64_t from) { return ++version - from <= *max_staleness_; });
 }
 
 int64_t UpdateLedger::update(int worker, int64_t sequence, int64_t examples, double now) {

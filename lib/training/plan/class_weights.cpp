@@ -39,7 +39,7 @@ ClassWeights resolve_class_weights(LoadedSpec& loaded, const DatasetInfo& data) 
   const std::vector<std::string> known = names_of_classes(data);
   ClassWeights resolved{.weights = std::vector<double>(known.size(), 1)};
   for (size_t i = 0; i < asked.names.size(); ++i) {
-    const auto at = std::find(known.begin(), known.end(), asked.names[i]);
+    const auto at = std::ranges::find(known, asked.names[i]);
     if (at == known.end())
       return refuse(
           fmt::format("{}.{}", kPath, printable(asked.names[i], 60)),

@@ -43,6 +43,30 @@ bool runs_on_gpus(const StrategySpec& strategy) {
   return strategy_traits(strategy.kind).runs_on_gpus && strategy.communication != "shared_memory";
 }
 
+void require_plugin(const JobSpec& spec, int64_t replicas, const PluginSurvey& plugin) {
+  if (plugin.devices == 0)
+    throw Error(ExitCode::kUsage,
+                spec.uses_xla()
+                    ? fmt::format("train.step: xla cannot be used: {} (docs/gpu.md)", plugin.none_why)
+                    : fmt::format("strategy.kind: tpu cannot be used: {}; strategy.plugin names a plugin, "
+                                  "and with strategy.fallback: true mirrored trains instead (docs/tpu.md)",
+                                  plugin.none_why));
+  const std::vector<int64_t> chosen = chosen_gpus(spec.strategy);
+  if (!chosen.empty() && replicas > std::ssize(chosen))
+    throw Error(
+        ExitCode::kUsage,
+        "strategy.devices: names {} for {}, and xla gives each one of its own; use cuda, or name as many",
+        counted(std::ssize(chosen), "GPU"), counted(replicas, "replica"));
+  int64_t needed = replicas;
+  for (const int64_t number : chosen) needed = std::max(needed, number + 1);
+  if (replicas > plugin.devices)
+    throw Error(ExitCode::kUsage, "strategy.replicas is {}, and {} has {} here; use as many, or auto",
+                replicas, plugin.plugin, counted(plugin.devices, "device"));
+  if (needed > plugin.devices)
+    throw Error(ExitCode::kUsage, "strategy.devices: there is no {}; this host has {}, counted from cuda:0",
+                gpu_name(needed - 1), counted(plugin.devices, "GPU"));
+}
+
 }  // namespace
 
 HostDevices find_devices(const JobSpec& spec) {
@@ -75,7 +99,7 @@ std::vector<int64_t> chosen_gpus(const StrategySpec& strategy) {
   for (const std::string& device : strategy.devices) {
     if (is_gpu(device) && device != kGpu) numbers.push_back(number_of(device));
   }
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   return numbers;
 }
 
@@ -111,34 +135,6 @@ std::string automatic_communication(const std::vector<std::string>& devices) {
   if (!is_gpu(devices.front())) return "auto";
   return std::set<std::string>(devices.begin(), devices.end()).size() == devices.size() ? "nccl" : "gloo";
 }
-
-namespace {
-
-void require_plugin(const JobSpec& spec, int64_t replicas, const PluginSurvey& plugin) {
-  if (plugin.devices == 0)
-    throw Error(ExitCode::kUsage,
-                spec.uses_xla()
-                    ? fmt::format("train.step: xla cannot be used: {} (docs/gpu.md)", plugin.none_why)
-                    : fmt::format("strategy.kind: tpu cannot be used: {}; strategy.plugin names a plugin, "
-                                  "and with strategy.fallback: true mirrored trains instead (docs/tpu.md)",
-                                  plugin.none_why));
-  const std::vector<int64_t> chosen = chosen_gpus(spec.strategy);
-  if (!chosen.empty() && replicas > std::ssize(chosen))
-    throw Error(
-        ExitCode::kUsage,
-        "strategy.devices: names {} for {}, and xla gives each one of its own; use cuda, or name as many",
-        counted(std::ssize(chosen), "GPU"), counted(replicas, "replica"));
-  int64_t needed = replicas;
-  for (const int64_t number : chosen) needed = std::max(needed, number + 1);
-  if (replicas > plugin.devices)
-    throw Error(ExitCode::kUsage, "strategy.replicas is {}, and {} has {} here; use as many, or auto",
-                replicas, plugin.plugin, counted(plugin.devices, "device"));
-  if (needed > plugin.devices)
-    throw Error(ExitCode::kUsage, "strategy.devices: there is no {}; this host has {}, counted from cuda:0",
-                gpu_name(needed - 1), counted(plugin.devices, "GPU"));
-}
-
-}  // namespace
 
 void require_devices(const JobSpec& spec, const std::vector<std::string>& devices, const HostDevices& host) {
   if (spec.uses_plugin()) return require_plugin(spec, std::ssize(devices), host.plugin);

@@ -11,7 +11,6 @@
 #include "loader/batch_plan.h"
 #include "models/layers.h"
 #include "plan/phases.h"
-#include "traits/strategies.h"
 
 namespace dtrain {
 

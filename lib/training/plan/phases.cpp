@@ -54,10 +54,10 @@ std::vector<bool> trained_layers(const TrainableSpec& trainable, const PhasedMod
   const int64_t end = std::ssize(layers) - (has_whole ? 1 : 0);
   std::vector<bool> trained(layers.size(), false);
   for (size_t i = 0; i < layers.size(); ++i) {
-    trained[i] = trainable.last_layers
-                     ? end - static_cast<int64_t>(i) <= *trainable.last_layers
-                     : std::any_of(trainable.layers.begin(), trainable.layers.end(),
-                                   [&](const std::string& name) { return model.names(name, i); });
+    trained[i] = trainable.last_layers ? end - static_cast<int64_t>(i) <= *trainable.last_layers
+                                       : std::ranges::any_of(trainable.layers, [&](const std::string& name) {
+                                           return model.names(name, i);
+                                         });
   }
   return trained;
 }
@@ -105,7 +105,7 @@ std::string reason_not_to_keep(const JobSpec& spec, const PhaseSpec& phase, int6
   if (!spec.data.augment.empty()) return "data.augment changes the pictures in every epoch";
   if (spec.train.precision != "float32") return "train.precision: " + spec.train.precision;
   const std::vector<std::string>& devices = spec.strategy.devices;
-  if (std::any_of(devices.begin(), devices.end(), [](const std::string& name) { return name != "cpu"; }))
+  if (std::ranges::any_of(devices, [](const std::string& name) { return name != "cpu"; }))
     return "GPUs compute them in every step";
   const int64_t room = memory_for_all() / kPartForFeatures;
   if (bytes > room)
@@ -161,8 +161,8 @@ std::string layer_suggestion(const std::string& name, const LayerPlan& model) {
     if (layer.parameters > 0) names.push_back(layer.name);
   }
   std::erase(names, name);  // a head that the model does not have
-  const bool is_part = std::any_of(names.begin(), names.end(),
-                                   [&](const std::string& known) { return known.starts_with(name + "."); });
+  const bool is_part =
+      std::ranges::any_of(names, [&](const std::string& known) { return known.starts_with(name + "."); });
   if (is_part) return fmt::format(" that has variables itself; for those within it: {}.*", printable(name));
   const std::string meant = did_you_mean(name, names);
   return meant.empty() ? "; dtrain plan lists the layers" : meant;

@@ -89,7 +89,7 @@ ProgramForm program_form(const JobPlan& job, const RunPlan& run, const PhasePlan
           .pixels = job.data.has_pixels,
           .normalisation = normalisation_of(data),
           .targets = job.data.targets,
-          .mixed = std::any_of(data.augment.begin(), data.augment.end(), std::mem_fn(&AugmentSpec::mixes)),
+          .mixed = std::ranges::any_of(data.augment, std::mem_fn(&AugmentSpec::mixes)),
           .trained = phase.layers.each};
 }
 
@@ -107,8 +107,7 @@ ProgramForm executed_form(const JobPlan& job, const RunPlan& run, const PhasePla
 int64_t steps_per_execution(const JobPlan& job) {
   const JobSpec& spec = job.spec;
   const auto slow_in_loops = [](const PlacedLayer& layer) { return kind_of(layer).slow_in_loops; };
-  const bool is_slower =
-      job.platform == "cpu" && std::any_of(job.model.layers.begin(), job.model.layers.end(), slow_in_loops);
+  const bool is_slower = job.platform == "cpu" && std::ranges::any_of(job.model.layers, slow_in_loops);
   // Else a queue of steps would have as many batches.
   if (resident_examples(job) == 0 || spec.callbacks.terminate_on_nan) return 1;
   const int64_t window = spec.metrics.every_steps;  // the sums are read then

@@ -183,7 +183,7 @@ void restore_loss_scale(const Replica& replica, Saved& saved) {
 
 void restore_buffers(const Replica& replica, Saved& saved) {
   std::vector<at::Tensor> own;
-  for (auto& [name, buffer] : moving_buffers(replica.model)) {
+  for (auto& [name, buffer] : replica.model.moving_buffers()) {
     const at::Tensor rows = saved.rows(kReplicaBuffer + name, buffer, replica.group.size());
     if (!rows.defined()) return;
     own.push_back(rows[replica.group.rank()]);
@@ -222,7 +222,7 @@ CollectedVariables collect(const Replica& replica, const std::function<void()>& 
   if (replica.statistics == nullptr || replica.statistics->are_alike()) return all;
   std::map<std::string, at::Tensor> copies(all.model.begin(), all.model.end());
   Variables means;
-  for (const auto& [name, buffer] : moving_buffers(replica.model)) {
+  for (const auto& [name, buffer] : replica.model.moving_buffers()) {
     all.training.emplace_back(kReplicaBuffer + name, gather_rows(replica.group, buffer));
     if (buffer.is_floating_point()) {
       means.emplace_back(name, replica.statistics->mean_of(buffer));

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "compiled/compiled_program.h"
-#include "objective/objective.h"
 #include "step/step_execution.h"
 
 namespace dtrain {

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -143,7 +142,7 @@ OuterUpdate::OuterUpdate(const LocalStepsSpec& spec, Encoding encoding, Model& m
   };
   for (const auto& [name, parameter] : variables_) place(parameter);
   parameters_ = numbers;
-  for (const auto& [name, buffer] : moving_buffers(model)) {
+  for (const auto& [name, buffer] : model.moving_buffers()) {
     if (!buffer.is_floating_point()) continue;  // a count of steps
     variables_.emplace_back(name, buffer);
     place(buffer);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "compiled/compiled_program.h"
 #include "models/parts_model.h"
 #include "models/variables.h"
 #include "plugins/plugin_losses.h"
@@ -93,8 +92,8 @@ class PluginExecution final : public StepExecution {
     std::set<size_t> numbers;
     for (const at::Tensor& parameter : parameters) {
       if (parameter.defined() && !parameter.requires_grad()) continue;
-      const auto found = std::find_if(parameters_.begin(), parameters_.end(),
-                                      [&](const at::Tensor& other) { return other.is_same(parameter); });
+      const auto found = std::ranges::find_if(
+          parameters_, [&](const at::Tensor& other) { return other.is_same(parameter); });
       if (found == parameters_.end())
         fail("gives a loss or gradient of a tensor that is no parameter of the model");
       numbers.insert(static_cast<size_t>(found - parameters_.begin()));

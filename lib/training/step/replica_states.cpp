@@ -14,13 +14,13 @@ namespace {
 
 std::vector<at::Tensor> copies_of_buffers(const Model& model) {
   std::vector<at::Tensor> copies;
-  for (const auto& [name, buffer] : moving_buffers(model)) copies.push_back(buffer.clone());
+  for (const auto& [name, buffer] : model.moving_buffers()) copies.push_back(buffer.clone());
   return copies;
 }
 
 void load_buffers(const Model& model, const std::vector<at::Tensor>& from) {
   const at::NoGradGuard no_grad;
-  const Variables buffers = moving_buffers(model);
+  const Variables buffers = model.moving_buffers();
   for (size_t i = 0; i < from.size(); ++i) buffers[i].second.copy_(from[i]);
 }
 
@@ -52,7 +52,7 @@ void ReplicaStatistics::agree() {
   if (alike_ || !own_.empty()) return;
   const at::NoGradGuard no_grad;
   own_ = copies_of_buffers(model_);
-  for (auto& [name, buffer] : moving_buffers(model_)) {
+  for (auto& [name, buffer] : model_.moving_buffers()) {
     if (buffer.is_floating_point()) buffer.copy_(mean_of(buffer));
   }
 }
@@ -75,7 +75,7 @@ void ReplicaStatistics::set_own(const std::vector<at::Tensor>& buffers) {
 }
 
 int64_t VirtualReplicaStates::begin(const Model& model) {
-  buffers_ = tensors_of(moving_buffers(model));
+  buffers_ = tensors_of(model.moving_buffers());
   int64_t numbers = sums_;
   for (const at::Tensor& buffer : buffers_) numbers += buffer.numel();
   return numbers;

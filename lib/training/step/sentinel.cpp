@@ -110,9 +110,8 @@ std::string Sentinel::check(std::optional<uint64_t> others) {
     optimizer_.seal();
     return suspicion_;
   }
-  const bool alike = std::all_of(findings.begin(), findings.end(), [&](const Finding& other) {
-    return other.arithmetic == findings.front().arithmetic;
-  });
+  const bool alike = std::ranges::all_of(
+      findings, [&](const Finding& other) { return other.arithmetic == findings.front().arithmetic; });
   if (alike) require_equal(findings);
   if (alike || !suspicion_.empty() || std::exchange(told_, true)) return suspicion_;
   return "copies of the variables are not compared: replicas compute on different processors or with "

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "comm/gradient_reducer.h"
 #include "comm/process_group.h"

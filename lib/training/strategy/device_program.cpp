@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "device/plugins.h"
-#include "loader/batch_plan.h"
 #include "models/variables.h"
 #include "objective/objective.h"
 #include "optim/optimizer.h"
@@ -120,7 +119,7 @@ class DeviceProgramStrategy : public Strategy {
     CollectedVariables all = collect(replica());
     exchange_average();
     if (buffers_agree()) return all;
-    for (const auto& [name, buffer] : moving_buffers(*parts_.model))
+    for (const auto& [name, buffer] : parts_.model->moving_buffers())
       all.training.emplace_back(kReplicaBuffer + name, at::stack(variables_.of_each_device(name, buffer)));
     return all;
   }
@@ -259,7 +258,7 @@ class DeviceProgramStrategy : public Strategy {
         state[name] = state.at(memory_name(WeightAverage::kMemory, name));
     }
     if (buffers_agree()) return;
-    for (const auto& [name, buffer] : moving_buffers(*parts_.model)) {
+    for (const auto& [name, buffer] : parts_.model->moving_buffers()) {
       const at::Tensor mean = variables_.mean(name, buffer);
       for (size_t device = 0; device < evaluated_.size(); ++device)
         evaluated_[device][name] = send(*runner_, mean, device);
@@ -359,7 +358,7 @@ class DeviceProgramStrategy : public Strategy {
     optimizer_->set_steps(updates_);
     for (const auto& [name, tensor] : state_on_host()) variables_.read(name, 0, tensor);
     if (buffers_agree()) return;
-    for (auto& [name, buffer] : moving_buffers(*parts_.model)) buffer.copy_(variables_.mean(name, buffer));
+    for (auto& [name, buffer] : parts_.model->moving_buffers()) buffer.copy_(variables_.mean(name, buffer));
   }
 
   // With sync_batch_norm all devices have the same moving statistics.
@@ -367,8 +366,8 @@ class DeviceProgramStrategy : public Strategy {
 
   bool moves(const std::string& name) const {
     if (buffers_agree()) return false;
-    const Variables moving = moving_buffers(*parts_.model);
-    return std::any_of(moving.begin(), moving.end(), [&](const auto& each) { return each.first == name; });
+    const Variables moving = parts_.model->moving_buffers();
+    return std::ranges::any_of(moving, [&](const auto& each) { return each.first == name; });
   }
 
   Replica replica() { return {*parts_.model, *parts_.group, *reducer_, *optimizer_}; }

@@ -141,8 +141,8 @@ class ParameterServer : public Strategy {
     parts_.clock->enter(StepTime::kCommunicate);
     const std::vector<AnswerHeader> answers = ask_to_begin(static_cast<int32_t>(number));
     const auto has_begun = [&](const AnswerHeader& answer) { return answer.phase == number; };
-    if (std::none_of(answers.begin(), answers.end(), has_begun)) return false;
-    if (!std::all_of(answers.begin(), answers.end(), has_begun))
+    if (std::ranges::none_of(answers, has_begun)) return false;
+    if (!std::ranges::all_of(answers, has_begun))
       throw Error(ExitCode::kPeerLost,
                   "the job stops at a moment when only some servers have begun the phase");
     phase_ = static_cast<int32_t>(number);

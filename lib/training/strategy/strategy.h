@@ -24,7 +24,6 @@
 #include "loader/batches.h"
 #include "models/model.h"
 #include "objective/metric_sums.h"
-#include "optim/optimizer.h"
 #include "parameter_server/partition.h"
 #include "parameter_server/update_ledger.h"
 #include "stablehlo/training_program.h"

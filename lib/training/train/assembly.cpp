@@ -45,73 +45,6 @@ std::string kernel_choices() {
   return "";
 }
 
-}  // namespace
-
-ProgramParts program_parts(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
-  const bool on_gpus = job.spec.uses_xla();
-  return {.plugin = job.plugin,
-          .gpus = on_gpus ? std::optional(GpuChoice{chosen_gpus(job.spec.strategy)}) : std::nullopt,
-          .model = job.model,
-          .form = executed_form(job, run, phase),
-          .evaluated_rows = job.spec.evaluate.batch_per_replica,
-          .quick_compile = job.spec.strategy.quick_compile,
-          .kernels_in = on_gpus ? kernel_choices() : "",
-          .seed = static_cast<uint64_t>(job.spec.seed)};
-}
-
-TrainSpec training_of(const JobPlan& job, const RunPlan& run, const ExampleSource& examples) {
-  TrainSpec train = job.spec.train;
-  const auto is_eager = [&](const PhasePlan& phase) {
-    return planned_step(job, run, phase).execution == "eager";
-  };
-  if (std::all_of(run.phases.begin(), run.phases.end(), is_eager)) train.step = "eager";
-  ClassWeights& weights = train.loss.class_weights;
-  if (weights.balanced) weights.weights = balanced_weights(examples.classes(), job.data.classes);
-  return train;
-}
-
-std::shared_ptr<Model> initial_model(const JobPlan& job) {
-  return build_model(job.model, dtype_from_name(job.spec.model.dtype), static_cast<uint64_t>(job.spec.seed));
-}
-
-void require_model_of(const JobPlan& job, const std::filesystem::path& checkpoint) {
-  require_variables(*outline_model(job.model, dtype_from_name(job.spec.model.dtype)),
-                    outline_of_model(checkpoint));
-}
-
-StrategyParts strategy_parts(const JobPlan& job, TrainSpec train, std::unique_ptr<ProcessGroup> group,
-                             std::shared_ptr<StepClock> clock, std::shared_ptr<Accelerator> accelerator) {
-  StrategyParts parts;
-  parts.model = initial_model(job);
-  parts.train = std::move(train);
-  if (accelerator) parts.model->to(accelerator->device());
-  if (accelerator && job.spec.train.channels_last) lay_channels_last(*parts.model);
-  parts.accelerator = std::move(accelerator);
-  // Gloo takes gradients through the processor, which a recording cannot hold. One replica sends none.
-  parts.record_steps = job.spec.cuda.graphs && !job.spec.model.has_file() && job.spec.plugins.empty() &&
-                       (job.communication != "gloo" || group->size() == 1);
-  parts.timeout = to_milliseconds(job.spec.strategy.timeout_seconds);
-  if (parts.train.precision == "fp16_mixed") parts.loss_scale = std::make_shared<LossScale>();
-  parts.check_every = job.spec.checks.every_steps;
-  parts.evaluate = job.spec.evaluate;
-  parts.group = std::move(group);
-  parts.clock = std::move(clock);
-  parts.reducer.bucket_bytes = static_cast<int64_t>(job.spec.strategy.bucket_megabytes * (1 << 20));
-  parts.reducer.virtual_replicas = job.spec.strategy.virtual_replicas.value_or(0);
-  parts.reducer.shard_hosts = job.spec.strategy.shard_optimizer;
-  parts.seed = static_cast<uint64_t>(job.spec.seed);
-  const std::string& compress = job.spec.strategy.compress;
-  parts.local_steps = job.spec.strategy.local_steps;
-  if (parts.local_steps.every) {
-    parts.encoding = encoding_from_name(compress);
-  } else if (compress != "none") {
-    parts.reducer.wire_type = compress == "bf16" ? at::kBFloat16 : at::kHalf;
-  }
-  return parts;
-}
-
-namespace {
-
 constexpr int64_t kUploadedAhead = 4;  // batches: the processor collects some while the device computes
 
 // Where batches are put together for a replica on a device.
@@ -158,6 +91,69 @@ LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t ran
 }
 
 }  // namespace
+
+ProgramParts program_parts(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
+  const bool on_gpus = job.spec.uses_xla();
+  return {.plugin = job.plugin,
+          .gpus = on_gpus ? std::optional(GpuChoice{chosen_gpus(job.spec.strategy)}) : std::nullopt,
+          .model = job.model,
+          .form = executed_form(job, run, phase),
+          .evaluated_rows = job.spec.evaluate.batch_per_replica,
+          .quick_compile = job.spec.strategy.quick_compile,
+          .kernels_in = on_gpus ? kernel_choices() : "",
+          .seed = static_cast<uint64_t>(job.spec.seed)};
+}
+
+TrainSpec training_of(const JobPlan& job, const RunPlan& run, const ExampleSource& examples) {
+  TrainSpec train = job.spec.train;
+  const auto is_eager = [&](const PhasePlan& phase) {
+    return planned_step(job, run, phase).execution == "eager";
+  };
+  if (std::ranges::all_of(run.phases, is_eager)) train.step = "eager";
+  ClassWeights& weights = train.loss.class_weights;
+  if (weights.balanced) weights.weights = balanced_weights(examples.classes(), job.data.classes);
+  return train;
+}
+
+std::shared_ptr<Model> initial_model(const JobPlan& job) {
+  return build_model(job.model, dtype_from_name(job.spec.model.dtype), static_cast<uint64_t>(job.spec.seed));
+}
+
+void require_model_of(const JobPlan& job, const std::filesystem::path& checkpoint) {
+  require_variables(*outline_model(job.model, dtype_from_name(job.spec.model.dtype)),
+                    outline_of_model(checkpoint));
+}
+
+StrategyParts strategy_parts(const JobPlan& job, TrainSpec train, std::unique_ptr<ProcessGroup> group,
+                             std::shared_ptr<StepClock> clock, std::shared_ptr<Accelerator> accelerator) {
+  StrategyParts parts;
+  parts.model = initial_model(job);
+  parts.train = std::move(train);
+  if (accelerator) parts.model->to(accelerator->device());
+  if (accelerator && job.spec.train.channels_last) lay_channels_last(*parts.model);
+  parts.accelerator = std::move(accelerator);
+  // Gloo takes gradients through the processor, which a recording cannot hold. One replica sends none.
+  parts.record_steps = job.spec.cuda.graphs && !job.spec.model.has_file() && job.spec.plugins.empty() &&
+                       (job.communication != "gloo" || group->size() == 1);
+  parts.timeout = to_milliseconds(job.spec.strategy.timeout_seconds);
+  if (parts.train.precision == "fp16_mixed") parts.loss_scale = std::make_shared<LossScale>();
+  parts.check_every = job.spec.checks.every_steps;
+  parts.evaluate = job.spec.evaluate;
+  parts.group = std::move(group);
+  parts.clock = std::move(clock);
+  parts.reducer.bucket_bytes = static_cast<int64_t>(job.spec.strategy.bucket_megabytes * (1 << 20));
+  parts.reducer.virtual_replicas = job.spec.strategy.virtual_replicas.value_or(0);
+  parts.reducer.shard_hosts = job.spec.strategy.shard_optimizer;
+  parts.seed = static_cast<uint64_t>(job.spec.seed);
+  const std::string& compress = job.spec.strategy.compress;
+  parts.local_steps = job.spec.strategy.local_steps;
+  if (parts.local_steps.every) {
+    parts.encoding = encoding_from_name(compress);
+  } else if (compress != "none") {
+    parts.reducer.wire_type = compress == "bf16" ? at::kBFloat16 : at::kHalf;
+  }
+  return parts;
+}
 
 LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank,
                             const Accelerator* accelerator) {

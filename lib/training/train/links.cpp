@@ -54,8 +54,8 @@ class Links {
     }
     if (all.size() <= kMostLinks) return all;
     const auto bytes = [](const LinkSummary& link) { return *link.bytes_sent + *link.bytes_received; };
-    std::stable_sort(all.begin(), all.end(),
-                     [&](const auto& one, const auto& other) { return bytes(one) > bytes(other); });
+    std::ranges::stable_sort(all,
+                             [&](const auto& one, const auto& other) { return bytes(one) > bytes(other); });
     all.resize(kMostLinks);
     return all;
   }
@@ -66,8 +66,7 @@ class Links {
   };
 
   size_t number_of(const std::string& address) {
-    const auto found =
-        std::find_if(hosts_.begin(), hosts_.end(), [&](const Host& host) { return host.address == address; });
+    const auto found = std::ranges::find(hosts_, address, &Host::address);
     if (found != hosts_.end()) return static_cast<size_t>(found - hosts_.begin());
     hosts_.push_back({address, ""});
     return hosts_.size() - 1;

@@ -16,10 +16,8 @@
 #include "core/version.h"
 #include "host/hosts.h"
 #include "host/machine.h"
-#include "job_file/load.h"
 #include "job_file/print.h"
 #include "store/local_store.h"
-#include "store/store.h"
 
 namespace dtrain {
 namespace {
@@ -51,7 +49,7 @@ Range only(const Identity& identity) { return {identity.rank, identity.rank + 1}
 // From the number of each rank's host.
 void set_host(Identity& identity, const std::vector<int>& hosts) {
   identity.host = hosts.at(static_cast<size_t>(identity.rank));
-  identity.hosts = 1 + *std::max_element(hosts.begin(), hosts.end());
+  identity.hosts = 1 + *std::ranges::max_element(hosts);
   identity.host_by_host = are_host_by_host(hosts);
 }
 
@@ -202,7 +200,7 @@ std::string leader_address(const JobSpec& spec, const std::string& name, bool el
   const std::vector<std::string> own = own_addresses();
   std::string found;
   for (const std::string& address : resolve(name)) {
-    const bool is_ours = std::find(own.begin(), own.end(), address) != own.end() || is_loopback(address);
+    const bool is_ours = std::ranges::find(own, address) != own.end() || is_loopback(address);
     if (is_ours && (found.empty() || is_loopback(found))) found = address;
   }
   if (found.empty())

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
@@ -21,7 +20,6 @@
 #include "host/host_memory.h"
 #include "host/hosts.h"
 #include "initial_state/warm_start.h"
-#include "launch/identity.h"
 #include "parallel/parallel_blocks.h"
 #include "plan/class_weights.h"
 #include "plan/devices.h"
@@ -47,9 +45,10 @@ double gradient_tolerance(const StrategyParts& parts) {
 }
 
 // Compares what the replicas contribute to step `step` with what the strategy makes of it.
-std::shared_ptr<StepInspection> inspection_of(int64_t step, ReplicaGroups& groups, StrategyParts& parts) {
+std::shared_ptr<StepWatch> inspection_of(int64_t step, const RunPlan& run, ReplicaGroups& groups,
+                                         StrategyParts& parts, EventSink& sink) {
   const auto inspection = std::make_shared<StepInspection>(parts.model, parts.train, groups.make_group(),
-                                                           gradient_tolerance(parts));
+                                                           gradient_tolerance(parts), step, run.name(), sink);
   parts.observers.push_back({[step](int64_t made) { return made == step; },
                              [inspection](int64_t, const GradientReducer& reducer, ProcessGroup&) {
                                inspection->look_at_gradients(reducer);
@@ -71,31 +70,28 @@ GradientObserver norm_observer(const ReplicaContext& context, bool recorded, Run
   return {wants, look, /*can_follow_update=*/true};
 }
 
-// The run's strategy, with what is reported of its steps and what the spec wants to observe of them.
-std::unique_ptr<Strategy> strategy_of(const ReplicaContext& context, ReplicaGroups& groups,
-                                      RunReporter& reporter, CallbackList& callbacks, StrategyParts parts) {
+// Adds what is reported of the run's steps, and what the spec wants to observe of them, to the parts of its
+// strategy. Returns what looks at the steps besides.
+StepWatches observe(const ReplicaContext& context, ReplicaGroups& groups, RunReporter& reporter,
+                    CallbackList& callbacks, StrategyParts& parts) {
   const JobSpec& spec = context.job.spec;
   const RunPlan& run = context.run;
   const bool recorded = parts.record_steps && parts.accelerator != nullptr;
   parts.observers.push_back(norm_observer(context, recorded, reporter));
-  if (!run.traits().is_observed) return make_strategy(run.strategy, std::move(parts));
+  if (!run.traits().is_observed) return {};
   if (spec.callbacks.tensorboard_histograms)
     parts.observers.push_back(histogram_observer(parts.model, run, callbacks));
   if (spec.receipts.every_steps) {
     const auto take = [&callbacks](const Event& receipt) { callbacks.on_receipt(receipt); };
     parts.receipts = std::make_shared<Receipts>(*spec.receipts.every_steps, run.total_steps, take);
   }
-  const std::shared_ptr<StepClock> clock = parts.clock;
-  const std::shared_ptr<Accelerator> accelerator = parts.accelerator;
-  const std::optional<int64_t> inspected = spec.metrics.inspect_step;
-  const auto inspection = inspected ? inspection_of(*inspected, groups, parts) : nullptr;
-  std::unique_ptr<Strategy> strategy = make_strategy(run.strategy, std::move(parts));
-  if (inspection)
-    strategy = make_inspected(std::move(strategy), inspection, *inspected, run.name(), callbacks);
-  if (!spec.callbacks.profile.start_step) return strategy;
-  return make_profiled(
-      std::move(strategy), clock,
-      {context.job, run, context.identity.rank, context.store, context.files.folder, callbacks, accelerator});
+  StepWatches watches;
+  if (spec.callbacks.profile.start_step)
+    watches.push_back(make_profile(parts.clock, {context.job, run, context.identity.rank, context.store,
+                                                 context.files.folder, callbacks, parts.accelerator}));
+  if (const auto& step = spec.metrics.inspect_step)
+    watches.push_back(inspection_of(*step, run, groups, parts, callbacks));
+  return watches;
 }
 
 // What a replica exchanges gradients or variables with.
@@ -179,7 +175,8 @@ void train(const ReplicaContext& context, const Dataset& dataset,
       job, run, callbacks, [&] { return traffic_of(sockets); }, accelerator.get(), loss_scale,
       [&] { return links_between_hosts(context, sockets); });
   if (weights) reporter.starts_from(weights->file, weights->sha256);
-  const auto strategy = strategy_of(context, groups, reporter, callbacks, std::move(parts));
+  StepWatches watches = observe(context, groups, reporter, callbacks, parts);
+  const auto strategy = make_strategy(run.strategy, std::move(parts));
   // The heap keeps what is freed (core/own_process.h), which pays from step to step; what building the
   // strategy took, a whole copy of the variables in central_storage, is not needed again.
   ::malloc_trim(0);
@@ -187,8 +184,8 @@ void train(const ReplicaContext& context, const Dataset& dataset,
     return shares_of(context, dataset, phase, *model, accelerator.get());
   };
   RunCheckpoints checkpoints(job, run, checkpoint_folder(files.folder), leads, callbacks, store);
-  Trainer trainer(job, run, {*strategy, *clock}, make_shares, {reporter, checkpoints, callbacks, activity},
-                  leads);
+  Trainer trainer(job, run, {*strategy, *clock, std::move(watches)}, make_shares,
+                  {reporter, checkpoints, callbacks, activity}, leads);
   trainer.run(from ? &*from : nullptr);
 }
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <system_error>
-#include <vector>
 
 #include "checkpoint/retention.h"
 #include "core/clock.h"

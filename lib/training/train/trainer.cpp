@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
 #include "core/signals.h"
 #include "core/text.h"
-#include "job_file/load.h"
 #include "job_file/print.h"
 #include "plan/planned_step.h"
 #include "spec/schedule_kinds.h"
@@ -21,6 +19,7 @@ Trainer::Trainer(const JobPlan& job, const RunPlan& run, const SteppingParts& st
     : job_(job),
       run_(run),
       strategy_(stepping.strategy),
+      watches_(stepping.watches),
       make_shares_(std::move(make_shares)),
       clock_(stepping.clock),
       reporter_(records.reporter),
@@ -53,7 +52,7 @@ void Trainer::run(const Resumption* from) {
   if (restores_best()) restore_best();
   if (shares().final_test != nullptr) test(epoch);
   reporter_.look_at_links();
-  strategy_.finish();
+  finish_strategy();
   checkpoints_.finish();  // however long the disk takes, nobody waits for it
   activity_.doing(Activity::kFinished);
   reporter_.on_run_end(epoch, step_, workers);
@@ -191,7 +190,11 @@ void Trainer::train_epoch(int64_t epoch) {
 
 MetricSums Trainer::make_step(const Share& share, const StepContext& context, int64_t epoch) {
   try {
-    return strategy_.train_step(share, context);
+    for (const auto& watch : watches_) watch->before_step(share, context);
+    MetricSums sums = strategy_.train_step(share, context);
+    for (auto watch = watches_.rbegin(); watch != watches_.rend(); ++watch)
+      (*watch)->after_step(share, context);
+    return sums;
   } catch (const StepLost&) {
     save_before_lost_step(epoch);
     throw;
@@ -369,8 +372,13 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
 
 void Trainer::leave() {
   checkpoints_.finish();
-  strategy_.finish();  // nobody leaves before rank 0 has written everything
+  finish_strategy();  // nobody leaves before rank 0 has written everything
   throw Error(ExitCode::kStopped, "stopped after step {}", step_);
+}
+
+void Trainer::finish_strategy() {
+  for (const auto& watch : watches_) watch->finish();
+  strategy_.finish();
 }
 
 bool Trainer::pass_is_complete() const {

@@ -12,12 +12,12 @@
 
 #include "callbacks/callbacks.h"
 #include "callbacks/run_reporter.h"
+#include "callbacks/step_watch.h"
 #include "core/clock.h"
 #include "core/step_clock.h"
 #include "loader/batches.h"
 #include "plan/job_plan.h"
 #include "processes/status_board.h"
-#include "strategy/strategy.h"
 #include "train/run_checkpoints.h"
 
 namespace dtrain {
@@ -35,10 +35,11 @@ class ActivityLog {
   int64_t step_ = 0;
 };
 
-// The strategy that makes the steps, and the clock that times them.
+// The strategy that makes the steps, the clock that times them, and what looks at them.
 struct SteppingParts {
   Strategy& strategy;
   StepClock& clock;
+  StepWatches watches = {};
 };
 
 // This replica's examples in a phase.
@@ -133,6 +134,7 @@ class Trainer {
   void refuse_save_requests();
   void save(int64_t epoch);
   [[noreturn]] void leave();
+  void finish_strategy();
   // Saves the state before a step that is lost with a peer.
   void save_before_lost_step(int64_t epoch);
   // `own` of all replicas. Collective. Steps that were deferred are made when it returns, and timed.
@@ -163,6 +165,7 @@ class Trainer {
   const JobPlan& job_;
   const RunPlan& run_;
   Strategy& strategy_;
+  const StepWatches watches_;
   MakeShares make_shares_;
   StepClock& clock_;
   RunReporter& reporter_;

@@ -32,10 +32,10 @@ const std::vector<bool> kOnlyDense = {false, false, false, false, false, true};
 TEST_CASE("parameters of layers that are not trained get no gradient, and their statistics stay") {
   const auto model = normed_network();
   CHECK(trained_parameters(*model).size() == 6);
-  CHECK(moving_buffers(*model).size() == 2);
+  CHECK(model->moving_buffers().size() == 2);
   model->train_layers({.each = kOnlyDense});
   CHECK(variable_names(trained_parameters(*model)) == std::vector<std::string>{"dense.weight", "dense.bias"});
-  CHECK(moving_buffers(*model).empty());
+  CHECK(model->moving_buffers().empty());
   const Variables before = copy_variables(*model);
   model->train();
   const at::Tensor inputs = some_pictures();

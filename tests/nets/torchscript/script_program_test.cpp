@@ -102,22 +102,22 @@ TEST_CASE("buffers that training changes are those of its norms, also where a mo
   network.register_buffer("mask", at::ones({3}));
   const auto model = built(placed(network));
   const Names moving = {"norm.running_mean", "norm.running_var", "norm.num_batches_tracked"};
-  CHECK(names_of(moving_buffers(*model)) == moving);
+  CHECK(names_of(model->moving_buffers()) == moving);
   model->train(true);
   for (int i = 0; i < 3; ++i) model->forward(numbers_like({4, 1, 4, 4}));
-  const Variables buffers = moving_buffers(*model);
+  const Variables buffers = model->moving_buffers();
   CHECK(buffers[2].second.item<int64_t>() == 3);
   CHECK_FALSE(at::equal(buffers[0].second, at::zeros({6})));
   buffers[2].second.fill_(7);  // as a resumed training does
   model->forward(numbers_like({4, 1, 4, 4}));
-  CHECK(moving_buffers(*model)[2].second.item<int64_t>() == 8);
+  CHECK(model->moving_buffers()[2].second.item<int64_t>() == 8);
 }
 
 TEST_CASE("frozen modules have no gradients, and their norms keep their statistics") {
   const auto model = built(placed(script_network()));
   model->train_layers({{false, false, true, true}, 0});
   CHECK(names_of(trained_parameters(*model)) == Names{"last.weight", "last.bias"});
-  CHECK(moving_buffers(*model).empty());
+  CHECK(model->moving_buffers().empty());
   model->train(true);
   model->forward(numbers_like({4, 1, 4, 4})).sum().backward();
   for (const auto& [name, tensor] : named_variables(*model)) {
@@ -126,7 +126,7 @@ TEST_CASE("frozen modules have no gradients, and their norms keep their statisti
   }
   model->train_layers({});
   CHECK(trained_parameters(*model).size() == 6);
-  CHECK(moving_buffers(*model).size() == 3);
+  CHECK(model->moving_buffers().size() == 3);
 }
 
 TEST_CASE("modules without variables, such as dropouts, are frozen with those around them") {

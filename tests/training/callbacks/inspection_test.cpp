@@ -49,24 +49,27 @@ Replica train(const JobPlan& job, ProcessGroup& inspection_group, std::unique_pt
   const Dataset dataset = load_dataset(job.spec.data, 1);
   StrategyParts parts = strategy_parts(job, job.spec.train, std::move(group), std::make_shared<StepClock>());
   const std::shared_ptr<Model> model = parts.model;
+  RecordingSink sink;
   const auto inspection = std::make_shared<StepInspection>(
-      model, parts.train, std::make_unique<Borrowed>(inspection_group), 1e-5);
+      model, parts.train, std::make_unique<Borrowed>(inspection_group), 1e-5, inspected, "distributed", sink);
   parts.observers.push_back(
       {[inspected](int64_t made) { return made == inspected; },
        [inspection, &tamper, model](int64_t, const GradientReducer& reducer, ProcessGroup&) {
          if (tamper) tamper(*model);
          inspection->look_at_gradients(reducer);
        }});
-  RecordingSink sink;
-  const auto strategy = make_inspected(make_strategy(run.strategy, std::move(parts)), inspection, inspected,
-                                       "distributed", sink);
+  const auto strategy = make_strategy(run.strategy, std::move(parts));
   strategy->place_variables();
   ShareLoader loader(dataset.train, train_options(job, run, rank));
   int64_t step = 0;
   for (int64_t epoch = 0; step < kSteps; ++epoch) {
     loader.start_epoch(epoch);
-    for (std::optional<Share> share; step < kSteps && (share = loader.next()); ++step)
-      strategy->train_step(*share, {step + 1, 0.05});
+    for (std::optional<Share> share; step < kSteps && (share = loader.next()); ++step) {
+      const StepContext context = {step + 1, 0.05};
+      inspection->before_step(*share, context);
+      strategy->train_step(*share, context);
+      inspection->after_step(*share, context);
+    }
   }
   Replica replica{strategy->collect_variables().model, sink.events};
   strategy->finish();
