@@ -96,6 +96,8 @@ HttpRequest store_request(const StoreSettings& settings, const StorePlace& place
   if (base.empty()) base = "https://" + (in_host ? place.bucket + "." : "") + aws;
   const size_t host = base.find("://") + 3, path = std::min(base.find('/', host), base.size());
   request.host = base.substr(host, path - host);
+  const std::string usual_port = base.starts_with("https:") ? ":443" : ":80";  // which libcurl does not send
+  if (request.host.ends_with(usual_port)) request.host.resize(request.host.size() - usual_port.size());
   request.path =
       base.substr(path) + (in_host ? "/" : "/" + place.bucket + "/") + uri_encoded(place.key, true);
   request.query = query;
