@@ -48,10 +48,10 @@ auto members_of(const RunPlan& run) {
 auto members_of(const DatasetInfo& data) {
   const auto& [name, requested, source, example_shape, classes, train_examples, validation_examples,
                test_examples, class_names, targets, target_names, has_pixels, table, reading, warnings, bad,
-               left_out] = data;
+               content, place, left_out] = data;
   return std::tuple(name, requested, source, example_shape, classes, train_examples, validation_examples,
                     test_examples, class_names, targets, target_names, has_pixels, table, bad.count,
-                    bad.names);
+                    bad.names, content);
 }
 
 void check_equal(const JobPlan& job, const JobPlan& other) {
