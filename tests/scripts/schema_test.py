@@ -20,6 +20,7 @@ SPECS = pathlib.Path(__file__).parent.parent / "specs"
 
 # Cases that dtrain refuses and the schema does not: what a schema, which sees values and no text, cannot say.
 BEYOND_THE_SCHEMA = {
+    "address_dataset", "address_fallback", "address_file", "address_secret", "address_signature",  # what an address is
     # YAML that dtrain does not take, and what a reader of YAML makes the same value of
     "alias", "anchor", "duplicate_field", "duplicate_layer_field", "duplicate_section", "merge_key", "tag_integer",
     "type_integer_decimal", "type_integer_exponent", "type_integer_huge",

@@ -95,6 +95,8 @@ TEST_CASE("a plan keeps what replicas must not find out anew") {
   job.spec.strategy.threads_per_replica = 7;
   job.runs.back().threads_per_replica = 7;
   job.data.source = "/data/with \"quotes\" and ${NAME}";
+  job.data.content = job.spec.data.resolved_content = "0f";
+  job.spec.data.resolved_place = "/cache/sets/1";
   job.data.class_names = {"rose", "t\xc3\xbclip", ""};
   const JobPlan read = read_back(job);
   check_equal(job, read);
@@ -104,6 +106,8 @@ TEST_CASE("a plan keeps what replicas must not find out anew") {
   CHECK(read.platform == job.platform);
   CHECK(read.fallback == job.fallback);
   CHECK(read.data.source == job.data.source);
+  CHECK(read.spec.data.resolved_content == "0f");
+  CHECK(read.spec.data.resolved_place == "/cache/sets/1");
   CHECK(read.data.class_names == job.data.class_names);
   CHECK(read.spec.strategy.threads_per_replica == 7);
 }
