@@ -63,6 +63,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 # All else is inside, which dpkg-shlibdeps would not believe. scripts/package adds the version of glibc that is needed.
 string(REGEX MATCH "^[0-9]+" compiler "${CMAKE_CXX_COMPILER_VERSION}")
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6, libgcc-s1, libstdc++6 (>= ${compiler})")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libcurl4 | libcurl4t64")  # for data at addresses
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "dataset-fashion-mnist, openmpi-bin")
 include(CPack)
 

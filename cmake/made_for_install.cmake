@@ -23,10 +23,9 @@ file(REMOVE "${doc}/version")
 
 # Short names of the licences; the whole texts are installed too. The first that matches a package's name counts.
 set(licences "libarchive:BSD-2-Clause" "libcli11:BSD-3-Clause" "nlohmann-json:MIT" "libgloo:BSD-3-Clause"
-             "libbrotli:MIT" "libbz2:bzip2-1.0.6" "libcurl:curl" "libdeflate:MIT" "libfmt:MIT" "libgif:MIT"
-             "libjpeg:BSD-3-Clause, IJG" "liblz4:BSD-2-Clause" "liblzma:0BSD" "libnghttp2:MIT" "libpng:libpng-2.0"
-             "libpsl:MIT" "libspdlog:MIT" "libssh2:BSD-3-Clause" "libssl:Apache-2.0" "libtiff:libtiff"
-             "libturbojpeg:BSD-3-Clause, IJG"
+             "libbz2:bzip2-1.0.6" "libdeflate:MIT" "libfmt:MIT" "libgif:MIT" "libjpeg:BSD-3-Clause, IJG"
+             "liblz4:BSD-2-Clause" "liblzma:0BSD" "libpng:libpng-2.0" "libspdlog:MIT" "libssl:Apache-2.0"
+             "libtiff:libtiff" "libturbojpeg:BSD-3-Clause, IJG"
              "libwebp:BSD-3-Clause" "libxxhash:BSD-2-Clause" "libyaml-cpp:MIT" "libzip:BSD-3-Clause"
              "libzstd:BSD-3-Clause" "zlib1g:Zlib")
 

@@ -1,6 +1,5 @@
 #include "transport/http.h"
 
-#include <curl/curl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "core/signals.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "transport/libcurl.h"
 
 namespace dtrain {
 namespace {
@@ -25,6 +25,11 @@ constexpr size_t kMostErrorBytes = 4096;
 constexpr size_t kMostHeaders = 200;
 constexpr long kMostRedirects = 5;
 constexpr long kLowSpeed = 1024;  // bytes a second
+
+// By number, as libcurl's headers before 7.85 have no names for them: CURLOPT_PROTOCOLS_STR and
+// CURLOPT_REDIR_PROTOCOLS_STR.
+constexpr auto kProtocols = static_cast<CURLoption>(CURLOPTTYPE_STRINGPOINT + 318);
+constexpr auto kRedirectProtocols = static_cast<CURLoption>(CURLOPTTYPE_STRINGPOINT + 319);
 
 void require_not_stopped() {
   if (stop_signals_received() > 0) throw Error(ExitCode::kStopped, "stopped while fetching data");
@@ -95,7 +100,7 @@ bool may_work_later(int64_t status) {
 
 template <class Value>
 void set(CURL* handle, CURLoption option, Value value) {
-  if (curl_easy_setopt(handle, option, value) != CURLE_OK)
+  if (libcurl().easy_setopt(handle, option, value) != CURLE_OK)
     throw Error(ExitCode::kBug, "libcurl does not know option {}", static_cast<int>(option));
 }
 
@@ -109,8 +114,8 @@ void set_certificates(CURL* handle) {
 void set_transfer(CURL* handle, const HttpRequest& request, const HttpTimes& times, Transfer& transfer) {
   set(handle, CURLOPT_URL, request.url.c_str());
   set(handle, CURLOPT_PATH_AS_IS, 1L);  // a key may have /../ in it, and it is signed so
-  set(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  set(handle, CURLOPT_REDIR_PROTOCOLS_STR, request.url.starts_with("https:") ? "https" : "http,https");
+  set(handle, kProtocols, "http,https");
+  set(handle, kRedirectProtocols, request.url.starts_with("https:") ? "https" : "http,https");
   set(handle, CURLOPT_FOLLOWLOCATION, request.follows_redirects ? 1L : 0L);
   set(handle, CURLOPT_MAXREDIRS, kMostRedirects);
   set(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
@@ -143,12 +148,12 @@ struct HttpClient::Handles {
         return handle;
       }
     }
-    CURL* const handle = curl_easy_init();
+    CURL* const handle = libcurl().easy_init();
     if (handle == nullptr) throw std::bad_alloc();
     return handle;
   }
   void give_back(CURL* handle) {
-    curl_easy_reset(handle);
+    libcurl().easy_reset(handle);
     const std::lock_guard lock(mutex);
     idle.push_back(handle);
   }
@@ -160,12 +165,11 @@ std::string HttpResponse::header(const std::string& name) const {
 }
 
 HttpClient::HttpClient(HttpTimes times) : times_(times), handles_(std::make_unique<Handles>()) {
-  static const CURLcode begun = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (begun != CURLE_OK) throw Error(ExitCode::kBug, "libcurl does not start: {}", curl_easy_strerror(begun));
+  libcurl();  // fails here if it is missing
 }
 
 HttpClient::~HttpClient() {
-  for (CURL* const handle : handles_->idle) curl_easy_cleanup(handle);
+  for (CURL* const handle : handles_->idle) libcurl().easy_cleanup(handle);
 }
 
 HttpResponse HttpClient::get(const HttpRequest& request, const OnBytes& on_bytes) {
@@ -176,9 +180,9 @@ HttpResponse HttpClient::get(const HttpRequest& request, const OnBytes& on_bytes
       handles_->take(), [this](CURL* one) { handles_->give_back(one); });
   set_transfer(handle.get(), request, times_, transfer);
   set_certificates(handle.get());
-  std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> lines(nullptr, curl_slist_free_all);
+  std::unique_ptr<curl_slist, decltype(libcurl().slist_free_all)> lines(nullptr, libcurl().slist_free_all);
   const auto add = [&](const std::string& line) {
-    curl_slist* const longer = curl_slist_append(lines.get(), line.c_str());
+    curl_slist* const longer = libcurl().slist_append(lines.get(), line.c_str());
     if (longer == nullptr) throw std::bad_alloc();
     static_cast<void>(lines.release());
     lines.reset(longer);
@@ -187,18 +191,18 @@ HttpResponse HttpClient::get(const HttpRequest& request, const OnBytes& on_bytes
   for (const auto& [name, value] : request.headers) add(name + ": " + value);
   set(handle.get(), CURLOPT_HTTPHEADER, lines.get());
 
-  const CURLcode code = curl_easy_perform(handle.get());
+  const CURLcode code = libcurl().easy_perform(handle.get());
   if (transfer.thrown) std::rethrow_exception(transfer.thrown);
   require_not_stopped();
   HttpResponse& response = transfer.response;
   if (code != CURLE_OK && !transfer.has_enough) {
-    response.fault = curl_easy_strerror(code);  // which has nothing of the address in it
+    response.fault = libcurl().easy_strerror(code);  // which has nothing of the address in it
     response.may_work_later = may_work_later(code);
   } else {
     response.may_work_later = may_work_later(response.status);
   }
   curl_off_t asked = 0;
-  if (curl_easy_getinfo(handle.get(), CURLINFO_RETRY_AFTER, &asked) == CURLE_OK)
+  if (libcurl().easy_getinfo(handle.get(), CURLINFO_RETRY_AFTER, &asked) == CURLE_OK)
     response.asked_wait = static_cast<double>(asked);
   return response;
 }

@@ -320,7 +320,7 @@ TEST_CASE("data pack writes archives that the other commands read") {
                                ContainsSubstring("data.dataset: tar, data.path: shards, without data.split"));
   CHECK_THAT(pictures.run({"data", "pack", "job.yaml", "--out", "s", "--shard-size", "big"}).errors,
              ContainsSubstring("--shard-size: 'big' is no size from 1B to 1000GB"));
-  pictures.folder.write("numbers.yaml", "data: {dataset: synthetic}\n");
+  pictures.folder.write("numbers.yaml", "data: {dataset: synthetic}\nbatch: {per_replica: 4}\n");
   CHECK_THAT(pictures.run({"data", "pack", "numbers.yaml", "--out", "s"}).errors,
              ContainsSubstring("synthetic has no pictures in files"));
 }
