@@ -39,7 +39,7 @@ struct DatasetInfo {
   std::vector<std::string> warnings = {};      // csv: what is doubtful about its columns; not kept in plans
   BadExamples bad = {};
   std::string content = {};  // of an address: a checksum of its files (addresses/fetched_files.h)
-  std::string place = {};    // where their copies are on this host; not kept in plans
+  std::string place = {};    // where their copies are on this host
   std::map<std::string, int64_t> left_out = {};  // of pictures: PictureList::left_out
   // Of all examples as they are stored, in bytes.
   int64_t stored_bytes() const;

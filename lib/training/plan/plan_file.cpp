@@ -38,6 +38,7 @@ void each_of_data(Data& data, const Each& each) {
   each("bad_names", data.bad.names);
   each("table", data.table);
   each("content", data.content);
+  each("place", data.place);
 }
 
 template <class Run, class Each>
@@ -67,8 +68,6 @@ void each_of_job(Job& job, const Each& each) {
   each("communication", job.communication);
   each("spans_hosts", job.spans_hosts);
   each("cache", job.spec.data.resolved_cache);
-  each("content", job.spec.data.resolved_content);
-  each("place", job.spec.data.resolved_place);
 }
 
 auto writing_to(ordered_json& document) {
@@ -131,6 +130,8 @@ JobPlan plan_from(const json& document, const std::filesystem::path& folder) {
     job.spec = loaded.spec;
     if (!folder.empty()) job.spec.model.kept_file = folder / kProgramFile;
     each_of_data(job.data, reading_from(document.at("data")));
+    job.spec.data.resolved_content = job.data.content;
+    job.spec.data.resolved_place = job.data.place;
     job.model = layers_of(job.spec, job.data);
     job.bytes_per_parameter = bytes_per_parameter(job.spec.model);
     each_of_job(job, reading_from(document));

@@ -51,7 +51,7 @@ auto members_of(const DatasetInfo& data) {
                content, place, left_out] = data;
   return std::tuple(name, requested, source, example_shape, classes, train_examples, validation_examples,
                     test_examples, class_names, targets, target_names, has_pixels, table, bad.count,
-                    bad.names, content);
+                    bad.names, content, place);
 }
 
 void check_equal(const JobPlan& job, const JobPlan& other) {
@@ -95,8 +95,8 @@ TEST_CASE("a plan keeps what replicas must not find out anew") {
   job.spec.strategy.threads_per_replica = 7;
   job.runs.back().threads_per_replica = 7;
   job.data.source = "/data/with \"quotes\" and ${NAME}";
-  job.data.content = job.spec.data.resolved_content = "0f";
-  job.spec.data.resolved_place = "/cache/sets/1";
+  job.data.content = "0f";
+  job.data.place = "/cache/sets/1";
   job.data.class_names = {"rose", "t\xc3\xbclip", ""};
   const JobPlan read = read_back(job);
   check_equal(job, read);
