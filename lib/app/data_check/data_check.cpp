@@ -176,16 +176,16 @@ void check_examples(DataCheck& check, const Dataset& dataset, const OnPrepared& 
   check.same = find_copies(contents, std::vector<bool>(contents.size(), true));
 }
 
-DataCheck check_data(const DataSpec& asked, uint64_t seed, int64_t threads, const OnPrepared& on_progress) {
+DataCheck check_data(const DataSpec& spec, uint64_t seed, int64_t threads, const OnPrepared& on_progress) {
   const double begin = steady_seconds();
-  const DataSpec spec = with_files_here(asked);
+  const DataSpec here = with_files_here(spec);
   DataCheck check;
-  check.dataset = spec.dataset;
-  if (spec.dataset == "csv") {
-    check.source = spec.path.value_or("");
-    check_table(check, spec);
+  check.dataset = here.dataset;
+  if (here.dataset == "csv") {
+    check.source = here.path.value_or("");
+    check_table(check, here);
   } else {
-    DataSpec of_all = spec;
+    DataSpec of_all = here;
     of_all.on_bad_example = "error";  // none is left out
     const DatasetInfo info = find_dataset(of_all);
     check.dataset = info.name;
@@ -196,10 +196,10 @@ DataCheck check_data(const DataSpec& asked, uint64_t seed, int64_t threads, cons
     if (is_picture_dataset(info.name)) {
       check_pictures(check, list_pictures(info, of_all), threads, on_progress);
     } else {
-      check_examples(check, load_dataset(spec, seed), on_progress);
+      check_examples(check, load_dataset(here, seed), on_progress);
     }
   }
-  if (spec.path != asked.path) check.source = *asked.path;
+  if (here.path != spec.path) check.source = *spec.path;
   check.seconds = steady_seconds() - begin;
   return check;
 }
