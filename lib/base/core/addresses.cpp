@@ -27,10 +27,10 @@ bool is_store(const std::string& address) { return lower(address.substr(0, 5)) =
 bool has_secret(const std::string& query) {
   for (const std::string& part : split(query, '&')) {
     const std::string name = lower(part.substr(0, part.find('=')));
-    for (const char* const secret : {"signature", "token", "password", "secret", "credential"}) {
+    for (const char* const secret : {"signature", "token", "passw", "secret", "credential", "auth", "jwt"}) {
       if (name.find(secret) != std::string::npos) return true;
     }
-    if (name == "sig" || name == "key" || name == "apikey" || name == "api_key") return true;
+    if (name == "sig" || name == "pwd" || name.ends_with("key")) return true;
   }
   return false;
 }
@@ -95,6 +95,11 @@ std::string fault_of_address(const std::string& address) {
     return "has a signature or a key in its query, which would be kept with every run; for a store write "
            "s3://BUCKET/KEY, with keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or ~/.aws/credentials";
   return "";
+}
+
+std::string with_lower_scheme(const std::string& address) {
+  const size_t end = std::min(address.find(':'), address.size());
+  return lower(address.substr(0, end)) + address.substr(end);
 }
 
 std::string shown_address(const std::string& address) {

@@ -12,6 +12,9 @@ bool is_address(const std::string& text);
 // Why such an address is refused; empty: it is not. Never repeats the address, which may have a secret in it.
 std::string fault_of_address(const std::string& address);
 
+// "HTTPS://Host/Path" as "https://Host/Path".
+std::string with_lower_scheme(const std::string& address);
+
 // For messages: without what follows a question mark, and printable. The key of s3:// may have one.
 std::string shown_address(const std::string& address);
 

@@ -26,10 +26,11 @@ constexpr size_t kMostHeaders = 200;
 constexpr long kMostRedirects = 5;
 constexpr long kLowSpeed = 1024;  // bytes a second
 
-// By number, as libcurl's headers before 7.85 have no names for them: CURLOPT_PROTOCOLS_STR and
-// CURLOPT_REDIR_PROTOCOLS_STR.
-constexpr auto kProtocols = static_cast<CURLoption>(CURLOPTTYPE_STRINGPOINT + 318);
-constexpr auto kRedirectProtocols = static_cast<CURLoption>(CURLOPTTYPE_STRINGPOINT + 319);
+// CURLOPT_PROTOCOLS and CURLOPT_REDIR_PROTOCOLS by number: since 7.85 their names make the compiler warn, and
+// what is to take their place is too new for Ubuntu 22.04.
+constexpr auto kProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 181);
+constexpr auto kRedirectProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 182);
+constexpr long kHttp = 1, kHttps = 2;  // CURLPROTO_HTTP, CURLPROTO_HTTPS
 
 void require_not_stopped() {
   if (stop_signals_received() > 0) throw Error(ExitCode::kStopped, "stopped while fetching data");
@@ -71,7 +72,7 @@ size_t take_bytes(char* bytes, size_t, size_t count, void* user) {
   } catch (...) {
     transfer.thrown = std::current_exception();
   }
-  return transfer.has_enough || transfer.thrown ? CURL_WRITEFUNC_ERROR : count;
+  return transfer.has_enough || transfer.thrown ? count + 1 : count;  // another number ends the transfer
 }
 
 int look_for_stop(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
@@ -114,8 +115,8 @@ void set_certificates(CURL* handle) {
 void set_transfer(CURL* handle, const HttpRequest& request, const HttpTimes& times, Transfer& transfer) {
   set(handle, CURLOPT_URL, request.url.c_str());
   set(handle, CURLOPT_PATH_AS_IS, 1L);  // a key may have /../ in it, and it is signed so
-  set(handle, kProtocols, "http,https");
-  set(handle, kRedirectProtocols, request.url.starts_with("https:") ? "https" : "http,https");
+  set(handle, kProtocols, kHttp | kHttps);
+  set(handle, kRedirectProtocols, request.url.starts_with("https:") ? kHttps : kHttp | kHttps);
   set(handle, CURLOPT_FOLLOWLOCATION, request.follows_redirects ? 1L : 0L);
   set(handle, CURLOPT_MAXREDIRS, kMostRedirects);
   set(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));

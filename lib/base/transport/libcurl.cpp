@@ -7,7 +7,7 @@
 namespace dtrain {
 namespace {
 
-constexpr unsigned kLeastVersion = 0x075500;  // 7.85, which takes protocols by name
+constexpr unsigned kLeastVersion = 0x074200;  // 7.66, which knows Retry-After
 constexpr const char* kFix = "which data at addresses needs; install libcurl4, or copy the data to this host";
 
 template <class Function>
@@ -36,7 +36,7 @@ LibCurl load() {
   find(library, "curl_slist_free_all", curl.slist_free_all);
   const curl_version_info_data* const version = version_info(CURLVERSION_NOW);
   if (version->version_num < kLeastVersion)
-    throw Error(ExitCode::kUsage, "libcurl is {}, and data at addresses needs 7.85 or later",
+    throw Error(ExitCode::kUsage, "libcurl is {}, and data at addresses needs 7.66 or later",
                 version->version);
   if (const CURLcode begun = global_init(CURL_GLOBAL_DEFAULT); begun != CURLE_OK)
     throw Error(ExitCode::kBug, "libcurl does not start: {}", curl.easy_strerror(begun));

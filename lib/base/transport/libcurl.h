@@ -19,7 +19,7 @@ struct LibCurl {
   decltype(&::curl_slist_free_all) slist_free_all = nullptr;
 };
 
-// Throws Error(kUsage) if the system has no libcurl, or one before 7.85.
+// Throws Error(kUsage) if the system has no libcurl, or one before 7.66.
 const LibCurl& libcurl();
 
 }  // namespace dtrain

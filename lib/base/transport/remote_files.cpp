@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/addresses.h"
 #include "core/error.h"
@@ -16,12 +17,13 @@ namespace {
 
 constexpr size_t kMostPageBytes = size_t{16} << 20;
 constexpr size_t kMostFiles = 1'000'000;
+constexpr int kMostPages = 10'000;  // of a list, each of up to 1,000 objects
 constexpr int64_t kLooksAtOnce = 8;
 
-// What libcurl would not send as it is.
-std::string with_encoded_text(const std::string& url) {
+// Without what libcurl would not send as it is.
+std::string url_of(const std::string& address) {
   std::string encoded;
-  for (const char c : url) {
+  for (const char c : with_lower_scheme(address)) {
     const bool is_text =
         c > ' ' && c <= '~' && std::string_view("\"<>\\^`{|}").find(c) == std::string_view::npos;
     encoded += is_text ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
@@ -44,6 +46,13 @@ std::pair<int64_t, int64_t> range_of(const HttpResponse& head) {
   return {begin.value_or(-1), whole_number(text.substr(slash + 1)).value_or(-1)};
 }
 
+void require_plain(const HttpResponse& head, const std::string& address) {
+  const std::string coding = head.header("content-encoding");
+  if (!coding.empty() && coding != "identity")
+    throw Error(ExitCode::kData, "{}: the server sends it encoded ({}); store it there as it is",
+                shown_address(address), printable(coding, 60));
+}
+
 [[noreturn]] void fail_on_change(const RemoteFile& file) {
   throw Error(ExitCode::kData,
               "{}: it has changed while dtrain was using it; start again when nobody changes it",
@@ -63,7 +72,7 @@ const StoreSettings& RemoteFiles::settings() {
 HttpRequest RemoteFiles::request_for(const std::string& address,
                                      const std::map<std::string, std::string>& headers) {
   if (is_in_store(address)) return store_request(settings(), store_place(address), {}, headers);
-  return {.url = with_encoded_text(address), .headers = headers};
+  return {.url = url_of(address), .headers = headers};
 }
 
 HttpResponse RemoteFiles::insist(const std::string& address,
@@ -120,7 +129,7 @@ void RemoteFiles::refuse(const std::string& address, const HttpResponse& respons
   if (response.status == 404 || response.status == 410)
     throw Error(ExitCode::kData, "{}: {}: there is no such {}; correct the address", shown, answer,
                 code == "NoSuchBucket" ? "bucket" : "file");
-  const std::string region = response.header("x-amz-bucket-region");
+  const std::string region = is_in_store(address) ? response.header("x-amz-bucket-region") : "";
   if (!region.empty() && region != settings().region)
     throw Error(ExitCode::kUsage, "{}: the bucket is in the region {}; set AWS_REGION", shown,
                 printable(region, 60));
@@ -132,7 +141,9 @@ RemoteFile RemoteFiles::look_at(const std::string& address) {
   HttpResponse head;
   const HttpRequest request = request_for(address, {{"range", "bytes=0-0"}});
   const HttpResponse response = insist(address, [&](bool&) {
-    return client_.get(request, [](const HttpResponse&, const char*, size_t) { return false; });
+    return client_.get(request, [](const HttpResponse& head, const char*, size_t count) {
+      return head.status == 206 && count <= 1;  // the answer ends here, and its connection is good for more
+    });
   });
   RemoteFile file{
       .address = address, .name = {}, .bytes = -1, .version = version_of(response), .has_ranges = false};
@@ -141,6 +152,7 @@ RemoteFile RemoteFiles::look_at(const std::string& address) {
     return file;
   }
   if (!response.is_whole()) refuse(address, response);
+  require_plain(response, address);
   file.has_ranges = response.status == 206 && range_of(response).second > 0;
   file.bytes = response.status == 206 ? range_of(response).second
                                       : whole_number(response.header("content-length")).value_or(-1);
@@ -151,6 +163,7 @@ std::vector<RemoteFile> RemoteFiles::list(const std::string& address, const IsWa
   const StorePlace place = store_place(address);
   std::vector<RemoteFile> files;
   std::string next;
+  int pages = 0;
   do {
     std::vector<std::pair<std::string, std::string>> query = {{"list-type", "2"}, {"prefix", place.key}};
     if (!next.empty()) query.emplace_back("continuation-token", next);
@@ -167,7 +180,9 @@ std::vector<RemoteFile> RemoteFiles::list(const std::string& address, const IsWa
     const StorePage page = parse_store_page(xml, shown_address(address));
     for (const StoreEntry& entry : page.entries) {
       const std::string name = entry.key.substr(std::min(place.key.size(), entry.key.size()));
-      if (!entry.key.starts_with(place.key) || name.empty() || name.ends_with('/') || !is_wanted(name))
+      const bool is_hidden = name.starts_with('.') || name.find("/.") != std::string::npos;
+      if (!entry.key.starts_with(place.key) || name.empty() || name.ends_with('/') || is_hidden ||
+          !is_wanted(name))
         continue;
       files.push_back({.address = "s3://" + place.bucket + "/" + entry.key,
                        .name = {},
@@ -175,7 +190,7 @@ std::vector<RemoteFile> RemoteFiles::list(const std::string& address, const IsWa
                        .version = entry.etag,
                        .has_ranges = entry.bytes > 0});
     }
-    if (files.size() > kMostFiles || (page.next == next && !next.empty()))
+    if (files.size() > kMostFiles || ++pages > kMostPages || (page.next == next && !next.empty()))
       throw Error(ExitCode::kData, "{}: has more than {} objects, or a list without end",
                   shown_address(address), with_separators(kMostFiles));
     next = page.next;
@@ -217,6 +232,8 @@ class RemoteFiles::Reading {
       : file_(file), begin_(begin), end_(end < 0 ? file.bytes : end), at_(begin), write_(write) {}
 
   int64_t at() const { return at_; }
+  // Whether more is read than ever before: without ranges each attempt begins anew.
+  bool got_further() { return at_ > std::exchange(furthest_, std::max(furthest_, at_)); }
   bool is_done() const { return end_ >= 0 && at_ == end_; }
 
   std::map<std::string, std::string> headers() {
@@ -240,6 +257,7 @@ class RemoteFiles::Reading {
  private:
   void check(const HttpResponse& head) {
     checked_ = true;
+    require_plain(head, file_.address);
     if (!file_.version.empty() && version_of(head) != file_.version) fail_on_change(file_);
     const bool is_part = head.status == 206;
     if (is_part && range_of(head) != std::pair(at_, file_.bytes)) fail_on_change(file_);
@@ -251,7 +269,7 @@ class RemoteFiles::Reading {
 
   const RemoteFile& file_;
   const int64_t begin_, end_;
-  int64_t at_;
+  int64_t at_, furthest_ = begin_;
   const Write& write_;
   bool asked_part_ = false;
   bool checked_ = false;
@@ -261,13 +279,12 @@ int64_t RemoteFiles::read(const RemoteFile& file, int64_t begin, int64_t end, co
   Reading reading(file, begin, end, write);
   if (reading.is_done()) return begin;
   const HttpResponse response = insist(file.address, [&](bool& got_further) {
-    const int64_t before = reading.at();
     const HttpRequest request = request_for(file.address, reading.headers());
     HttpResponse answer =
         client_.get(request, [&](const HttpResponse& head, const char* bytes, size_t count) {
           return reading.take(head, bytes, count);
         });
-    got_further = reading.at() > before;
+    got_further = reading.got_further();
     if (answer.is_whole() && file.bytes >= 0 && !reading.is_done()) {
       answer.fault = "it ends too early";
       answer.may_work_later = true;

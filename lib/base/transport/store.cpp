@@ -130,8 +130,8 @@ StorePage parse_store_page(const std::string& xml, const std::string& address) {
     const auto key = decoded(element(entry, "Key").value_or("&")),
                etag = decoded(element(entry, "ETag").value_or(""));
     const auto bytes = whole_number(element(entry, "Size").value_or(""));
-    if (!key || key->empty() || !etag || !bytes || *bytes < 0)
-      refuse("has an object without a key or a size");
+    if (!key || key->empty() || !etag || printable(*etag) != *etag || !bytes || *bytes < 0)
+      refuse("has an object without a key or a size, or with an odd ETag");
     const bool is_quoted =
         etag->empty() || etag->starts_with('"');  // as in answers; not all stores list it so
     page.entries.push_back({*key, *bytes, is_quoted ? *etag : '"' + *etag + '"'});

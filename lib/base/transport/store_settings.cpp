@@ -78,8 +78,10 @@ std::string endpoint_in(const Section& config) {
   if (endpoint.empty() && config.contains("endpoint_url")) endpoint = config.at("endpoint_url");
   if (endpoint.empty()) return endpoint;
   while (endpoint.ends_with('/')) endpoint.pop_back();
-  const std::string fault =
-      is_address(endpoint) ? fault_of_address(endpoint) : "is no http:// or https:// address";
+  endpoint = with_lower_scheme(endpoint);
+  const bool is_web =
+      is_address(endpoint) && endpoint.starts_with("http") && endpoint.find('?') == std::string::npos;
+  const std::string fault = is_web ? fault_of_address(endpoint) : "is no http:// or https:// address";
   if (!fault.empty())
     throw Error(ExitCode::kUsage, "AWS_ENDPOINT_URL, or endpoint_url of ~/.aws/config: {}", fault);
   return endpoint;

@@ -31,10 +31,12 @@ constexpr size_t kKeyDigits = 32;
 fs::path sets_folder() { return copies_folder() / "sets"; }
 fs::path use_of(const std::string& set) { return sets_folder() / (set + kUse); }
 
+// For this user alone: others may not read what a store showed only to the owner of its keys.
 void make_folders() {
   make_cache_folder();
   std::error_code code;
   fs::create_directories(sets_folder(), code);
+  if (!code) fs::permissions(copies_folder(), fs::perms::owner_all, code);
   if (code) fail_on_cache(sets_folder(), "cannot be made", code.value());
 }
 
@@ -78,9 +80,14 @@ std::vector<std::string> keys_of(const fs::path& use) {
   return found;
 }
 
+// Renames it first: a folder with some of its links must not be taken for a whole one.
 void remove_set(const fs::path& use) {
-  std::error_code none;
-  fs::remove_all(fs::path(use).replace_extension(), none);
+  const fs::path folder = fs::path(use).replace_extension(), gone = folder.string() + kPartialCacheFile;
+  std::error_code none, failed;
+  fs::remove_all(gone, none);
+  fs::rename(folder, gone, failed);
+  if (failed && fs::exists(folder, none)) return;
+  fs::remove_all(gone, none);
   fs::remove(use, none);
 }
 
@@ -90,7 +97,7 @@ std::set<std::string> used_keys() {
   std::error_code code;
   for (const auto& entry : fs::directory_iterator(sets_folder(), code)) {
     if (entry.path().extension() != kUse) continue;
-    const OpenFile use(entry.path(), O_RDONLY);
+    const OpenFile use(entry.path(), O_RDWR);  // NFS locks only what may be written
     if (!use.is_open()) continue;
     if (try_lock(use, LOCK_EX | LOCK_NB)) {
       remove_set(entry.path());
@@ -165,9 +172,10 @@ void write_about_copy(const std::string& key, const AboutCopy& about) {
 Descriptor use_copies(const std::string& set, const std::vector<std::string>& keys) {
   const OpenFile lock = lock_folder();
   const OpenFile use = open_made(use_of(set));
-  if (use.size() == 0) {  // the keys of a set never change
-    const std::string text = json(keys).dump();
-    use.check(write_all(use.descriptor(), text.data(), text.size()), "cannot be written");
+  const std::string text = json(keys).dump();
+  if (use.size() != std::ssize(text)) {  // new, or half written: the keys of a set never change
+    use.check(::ftruncate(use.descriptor(), 0) == 0 && write_all(use.descriptor(), text.data(), text.size()),
+              "cannot be written");
   }
   try_lock(use, LOCK_SH);
   return kept_open(use);
@@ -183,19 +191,17 @@ Descriptor use_set(const std::string& set) {
 }
 
 void link_set(const std::string& set, const std::map<std::string, std::string>& key_by_name) {
-  const fs::path folder = path_of_set(set);
+  const OpenFile lock = lock_folder();
+  const fs::path folder = path_of_set(set), partial = folder.string() + kPartialCacheFile;
   std::error_code code;
   if (fs::is_directory(folder, code)) return;
-  const fs::path partial = fmt::format("{}.{}", folder.string(), ::getpid());
+  fs::remove_all(partial, code);
   fs::create_directory(partial, code);
-  for (const auto& [name, key] : key_by_name) {
-    if (!code) fs::create_symlink(path_of_copy(key), partial / name, code);
+  for (const auto& [name, key] : key_by_name) {  // good wherever the cache is mounted
+    if (!code) fs::create_symlink(fs::path("../..") / key, partial / name, code);
   }
-  if (code) fail_on_cache(partial, "cannot be made", code.value());
-  fs::rename(partial, folder, code);
-  if (!code) return;
-  fs::remove_all(partial, code);  // another process was quicker
-  if (!fs::is_directory(folder, code)) fail_on_cache(folder, "cannot be made", EIO);
+  if (!code) fs::rename(partial, folder, code);
+  if (code) fail_on_cache(folder, "cannot be made", code.value());
 }
 
 std::vector<KeptCopy> kept_copies() {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,8 +71,19 @@ class FetchProgress {
   bool drawn_ = false, told_ = false;
 };
 
+// A file of which the server tells neither version nor size may be another one every time.
 std::string key_of(const RemoteFile& file) {
-  return checksum_of(fmt::format("{}\n{}\n{}", file.address, file.version, file.bytes));
+  const int64_t now = std::chrono::system_clock::now().time_since_epoch().count();
+  const std::string once = file.version.empty() && file.bytes < 0 ? fmt::format("\n{}", now) : "";
+  return checksum_of(fmt::format("{}\n{}\n{}{}", file.address, file.version, file.bytes, once));
+}
+
+// What another process has already taken of the disk for this copy.
+int64_t begun_bytes(const std::string& key) {
+  struct stat status {};
+  const std::string partial = path_of_copy(key).string() + kPartialCacheFile;
+  constexpr int64_t kBlock = 512;
+  return ::stat(partial.c_str(), &status) == 0 ? status.st_blocks * kBlock : 0;
 }
 
 std::string checksum_of_file(const OpenFile& file) {
@@ -113,7 +125,7 @@ class Fetching {
     for (size_t i = 0; i < files.size(); ++i) {
       all += std::max<int64_t>(files[i].bytes, 0);
       if (find_copy(keys[i])) continue;
-      missing += std::max<int64_t>(files[i].bytes, 0);
+      missing += std::max<int64_t>(files[i].bytes - begun_bytes(keys[i]), 0);
       (files[i].bytes >= kLarge && files[i].has_ranges ? large : small).push_back(i);
     }
     if (small.empty() && large.empty()) return;
@@ -145,6 +157,10 @@ class Fetching {
     if (file.bytes > 0) copy.reserve(file.bytes);
     const RemoteFiles::Write write = [&](int64_t offset, const char* bytes, size_t count) {
       progress.add(count);
+      if (file.bytes < 0)
+        require_cache_limit(offset + static_cast<int64_t>(count), most_gigabytes_,
+                            fmt::format("the file at {} is at least as large", file.shown()),
+                            "or use another");
       while (count > 0) {
         const ssize_t written = ::pwrite(copy.descriptor(), bytes, count, offset);
         if (written < 0 && errno == EINTR) continue;

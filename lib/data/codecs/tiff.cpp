@@ -41,7 +41,8 @@ void note_tiff_fault(const char* /*module*/, const char* format, va_list values)
 // Most warnings are of tags that nobody needs. Those of decoders mean that pixels are missing or damaged.
 void note_tiff_warning(const char* module, const char* format, va_list values) {
   const std::string_view from = module != nullptr ? module : "";
-  if (from.starts_with("JPEGLib") || from.starts_with("Fax") || from.starts_with("PackBits"))
+  const bool is_wrong_size = from == "JPEGPreDecode" && std::string_view(format).starts_with("Improper");
+  if (from.starts_with("JPEGLib") || from.starts_with("Fax") || from.starts_with("PackBits") || is_wrong_size)
     note_tiff_fault(module, format, values);
 }
 
@@ -215,6 +216,9 @@ class TiffReader {
         static_cast<int64_t>(tiled ? TIFFTileRowSize64(handle_.tiff) : TIFFScanlineSize64(handle_.tiff));
     const int64_t numbers = is_planar_ ? 1 : samples_;
     require_size(block_width, block_height);
+    constexpr int64_t kUsualTile = 1024;
+    if (block_width > std::max(kUsualTile, 2 * width_) || block_height > std::max(kUsualTile, 2 * height_))
+      fail();  // a small picture must not take the memory of a large one
     if (row_bytes < (block_width * numbers * bits_ + 7) / 8 || row_bytes > kMostBlockBytes / block_height)
       fail();
     file_.fault.clear();  // of tags that nobody needs

@@ -18,6 +18,7 @@
 #include "data/split.h"
 #include "data/table_dataset.h"
 #include "pictures/archives.h"
+#include "pictures/shards.h"
 #include "yaml/problem.h"
 
 namespace dtrain {
@@ -277,7 +278,7 @@ bool is_file_of(const std::string& dataset, const std::string& name) {
   const auto ends_with = [&](const std::vector<std::string>& ends) {
     return std::any_of(ends.begin(), ends.end(), [&](const std::string& end) { return name.ends_with(end); });
   };
-  if (dataset == "tar") return is_archive_name(name);
+  if (dataset == "tar") return is_archive_name(name) || name == kShardsNote;
   if (dataset == "csv") return ends_with({".csv", ".csv.gz"});
   if (dataset == "arrays") return ends_with({".npy", ".npz", ".safetensors"});
   return ends_with({"ubyte", "ubyte.gz"});

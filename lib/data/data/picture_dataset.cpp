@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/addresses.h"
 #include "core/checksum.h"
 #include "core/data_errors.h"
 #include "core/text.h"
@@ -170,7 +171,8 @@ DatasetInfo info_of(const ListedPictures& all, const fs::path& place, const Data
 bool is_picture_dataset(const std::string& name) { return name == "image_folder" || name == kTar; }
 
 PictureList list_pictures(const DatasetInfo& info, const DataSpec& spec) {
-  return listed(info.name, info.source, spec, Reading::kNow).list;
+  const std::string place = is_address(info.source) ? *with_files_here(spec).path : info.source;
+  return listed(info.name, place, spec, Reading::kNow).list;
 }
 
 std::optional<DatasetInfo> find_image_folder(const fs::path& place, const DataSpec& spec) {

@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -111,10 +113,21 @@ class ShardWriter {
   int64_t shards_ = 0, all_bytes_ = 0;
 };
 
-// "shards/" is "shards".
-fs::path without_slash(const fs::path& path) {
-  const fs::path normal = path.lexically_normal();
-  return normal.has_filename() ? normal : normal.parent_path();
+// Where the folder is that `given` names: "shards/" is "shards", and a link is what it leads to.
+fs::path target_of(const fs::path& given) {
+  const fs::path normal = fs::absolute(given).lexically_normal();
+  const fs::path out = normal.has_filename() ? normal : normal.parent_path();
+  std::error_code none;
+  return fs::exists(out, none) ? fs::canonical(out) : out;
+}
+
+// A disk that is mounted at a folder cannot be replaced by another folder.
+void require_renameable(const fs::path& folder) {
+  struct statx status {};
+  if (::statx(AT_FDCWD, folder.c_str(), 0, STATX_BASIC_STATS, &status) == 0 &&
+      (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0)
+    throw Error(ExitCode::kUsage, "{}: a disk is mounted there; name a folder in it with --out",
+                printable(folder.string(), 1000));
 }
 
 // The first file in a folder that write_shards() has not put there; empty: there is none.
@@ -131,6 +144,7 @@ fs::path stranger_in(const fs::path& folder) {
 
 void require_replaceable(const fs::path& out, const fs::path& pictures, bool overwrite) {
   std::error_code none;
+  require_renameable(out);
   if (!fs::exists(fs::symlink_status(out, none)) || (fs::is_directory(out, none) && fs::is_empty(out, none)))
     return;
   if (!overwrite || !fs::is_directory(out, none)) require_absent(out, "--out names another folder");
@@ -140,10 +154,12 @@ void require_replaceable(const fs::path& out, const fs::path& pictures, bool ove
                 printable(out.string(), 1000));
   const fs::path stranger = stranger_in(out);
   if (!fs::exists(out / kShardsNote) || !stranger.empty())
-    throw Error(ExitCode::kUsage,
-                "{}: has files that dtrain data pack did not write ({}), and is not replaced; choose another "
-                "folder with --out",
-                printable(out.string(), 1000), printable(stranger.filename().string()));
+    throw Error(
+        ExitCode::kUsage,
+        "{}: has files that dtrain data pack did not write ({}), and is not replaced; choose another "
+        "folder with --out",
+        printable(out.string(), 1000),
+        stranger.empty() ? fmt::format("no {}", kShardsNote) : printable(stranger.filename().string()));
 }
 
 int64_t bytes_of_file(const PictureList& all, const ImageFile& file) {
@@ -173,9 +189,14 @@ void require_room(const PictureList& all, const fs::path& folder) {
 // A folder beside the one that it becomes; removed unless it did.
 class NewFolder {
  public:
-  explicit NewFolder(fs::path becomes)
-      : becomes_(std::move(becomes)), path_(becomes_.string() + fmt::format(".partial-{}", ::getpid())) {
-    ShardWriter::make_folder(path_);
+  explicit NewFolder(fs::path becomes) : becomes_(std::move(becomes)) {
+    std::string name = becomes_.string() + ".partial-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr)
+      fail_to_write(becomes_, "cannot make the folder", errno, kOutOption);
+    path_ = name;
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    ::chmod(path_.c_str(), 0777 & ~mask);  // mkdtemp() makes it for this user alone
   }
   ~NewFolder() {
     std::error_code none;
@@ -187,17 +208,20 @@ class NewFolder {
   const fs::path& path() const { return path_; }
 
   void rename() {
-    const fs::path before = becomes_.string() + fmt::format(".replaced-{}", ::getpid());
+    const fs::path before = path_.string() + "-replaced";
     std::error_code code, none;
     const bool replaces = fs::exists(becomes_ / kShardsNote, none);
     if (replaces) fs::rename(becomes_, before, code);
+    const bool moved = replaces && !code;
     if (!code) fs::rename(path_, becomes_, code);
+    if (code && moved) fs::rename(before, becomes_, none);
     if (code) fail_to_write(becomes_, "cannot rename", code.value(), kOutOption);
-    if (replaces) fs::remove_all(before, none);
+    if (moved) fs::remove_all(before, none);
   }
 
  private:
-  const fs::path becomes_, path_;
+  const fs::path becomes_;
+  fs::path path_;
 };
 
 // Of WebDataset: what comes before the first dot is the key.
@@ -235,10 +259,10 @@ std::optional<std::vector<std::string>> classes_of_shards(const fs::path& folder
 
 std::vector<WrittenPart> write_shards(const PictureList& all, const ShardOptions& options,
                                       const std::function<void(int64_t done, int64_t all)>& on_progress) {
-  const fs::path out = without_slash(options.out);
+  const fs::path out = target_of(options.out);
   require_replaceable(out, all.root, options.overwrite);
   std::error_code code;
-  const fs::path parent = out.has_parent_path() ? out.parent_path() : fs::path(".");
+  const fs::path parent = out.parent_path();
   fs::create_directories(parent, code);
   if (code) fail_to_write(parent, "cannot make the folder", code.value(), kOutOption);
   require_room(all, parent);

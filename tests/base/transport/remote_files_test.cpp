@@ -111,6 +111,23 @@ TEST_CASE("reading goes on where a body was cut off") {
   CHECK(server.asked()[2].header("range") == "bytes=30000-99999");
 }
 
+TEST_CASE("a server without ranges that always cuts off is given up") {
+  int asked = 0;
+  HttpServer server([&](const AskedFor&) {
+    return Answer{.body = bytes_of(50'000), .cut_after = ++asked % 2 == 0 ? 20'000 : 10'000};
+  });
+  CHECK_THAT(message_of([&] { read_address(server.address() + "/a"); }), ContainsSubstring("cuts off"));
+  CHECK(asked < 12);
+}
+
+TEST_CASE("a file that the server encodes is refused") {
+  HttpServer server([&](const AskedFor&) {
+    return Answer{.headers = {{"content-encoding", "gzip"}}, .body = "squeezed"};
+  });
+  CHECK(message_of([&] { read_address(server.address() + "/a"); }) ==
+        server.address() + "/a: the server sends it encoded (gzip); store it there as it is");
+}
+
 TEST_CASE("a server that is busy is asked again, when it wants to be") {
   std::atomic<int> asked = 0;
   HttpServer server([&](const AskedFor& request) {
@@ -175,6 +192,7 @@ TEST_CASE("redirects are followed, a few of them, and to web addresses only") {
     return Answer{.status = 302, .headers = {{"location", request.path == "/once" ? "/file" : target}}};
   });
   CHECK(read_address(server.address() + "/once") == "hello");
+  CHECK(read_address("HTTP" + server.address().substr(4) + "/once") == "hello");
   target = "/again";
   CHECK_THAT(message_of([&] { read_address(server.address() + "/again"); }), ContainsSubstring("redirects"));
   target = "file:///etc/passwd";
@@ -201,8 +219,8 @@ TEST_CASE("braces stand for several files, whose names have the folders that dif
 }
 
 TEST_CASE("a store's objects are listed page by page, whatever is in their keys") {
-  const std::vector<std::string> keys = {"p/a=1/b+c d.tar", "p/ünï.tar", "p/x&lt;y&amp;z.tar", "p/none.txt",
-                                         "p/folder/"};
+  const std::vector<std::string> keys = {"p/a=1/b+c d.tar", "p/ünï.tar",   "p/x&lt;y&amp;z.tar", "p/none.txt",
+                                         "p/folder/",       "p/._000.tar", "p/.git/a.tar"};
   HttpServer server([&](const AskedFor& request) {
     if (request.path.find("list-type=2") == std::string::npos) return part_of("hello", request, "\"e\"");
     const size_t token = request.path.find("continuation-token=k%2B");
@@ -239,7 +257,8 @@ TEST_CASE("a list that makes no sense is refused, and a long one is not") {
        {std::string("<html>"), page("<Contents><Key>a</Key>"), page("<Contents><Size>1</Size></Contents>"),
         page("<Contents><Key>&bad;</Key><Size>1</Size></Contents>"),
         page("<Contents><Key>a</Key><Size>-1</Size></Contents>"), page("<IsTruncated>true</IsTruncated>"),
-        page("<Contents><Key>&#x110000;</Key><Size>1</Size></Contents>")})
+        page("<Contents><Key>&#x110000;</Key><Size>1</Size></Contents>"),
+        page("<Contents><Key>a</Key><ETag>&#13;&#10;x: y</ETag><Size>1</Size></Contents>")})
     CHECK_THAT(message_of([&] { parse(bad); }), ContainsSubstring("s3://b/p/: the store's list of objects"));
   CHECK(parse(page("<Contents><Key>&#xE9;&#65;</Key><Size>1</Size></Contents>")).entries.at(0).key == "éA");
   std::string many;

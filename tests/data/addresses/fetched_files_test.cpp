@@ -126,6 +126,35 @@ TEST_CASE("the least recently used copies make room, but never those in use") {
   CHECK(list_fetched().size() == 1);
 }
 
+TEST_CASE("a file without a size takes no more than the limit") {
+  const TemporaryFolder folder;
+  const Variable cache("XDG_CACHE_HOME", folder / "cache");
+  HttpServer server([&](const AskedFor&) {
+    return Answer{.headers = {{"transfer-encoding", "chunked"}},
+                  .body = "1e8480\r\n" + std::string(2'000'000, 'x') + "\r\n0\r\n\r\n"};
+  });
+  CHECK_THAT(fetch_elsewhere(server.address() + "/a.csv", 1e-3),
+             ContainsSubstring("data.cache_gigabytes: the file at " + server.address() + "/a.csv"));
+  CHECK(fetch_elsewhere(server.address() + "/a.csv", 1).size() == 32);
+}
+
+TEST_CASE("copies are good wherever the cache is, and for this user alone") {
+  const TemporaryFolder folder;
+  Served served;
+  served.files = {{"/s/a.tar", "aaaa"}, {"/s/b.tar", "bbbb"}};
+  const std::string address = served.server.address() + "/s/{a,b}.tar";
+  {
+    const Variable cache("XDG_CACHE_HOME", folder / "cache");
+    CHECK(fetch_elsewhere(address).size() == 32);
+    CHECK(fs::status(copies_folder()).permissions() == fs::perms::owner_all);
+  }
+  fs::rename(folder / "cache", folder / "moved");
+  const Variable cache("XDG_CACHE_HOME", folder / "moved");
+  const FetchedFiles files = fetch_files(address, 1, kEvery, kHasty);
+  CHECK(content_of(files.place / "b.tar") == "bbbb");
+  CHECK(served.bodies == 2);
+}
+
 TEST_CASE("processes that want the same files fetch them together, once") {
   const TemporaryFolder folder;
   const Variable cache("XDG_CACHE_HOME", folder / "cache");

@@ -120,6 +120,19 @@ TEST_CASE("packing replaces only what packing has written, and leaves nothing ha
       ContainsSubstring("the pictures to pack are there"));
 }
 
+TEST_CASE("packing into a link writes where it leads") {
+  PackedPictures pictures;
+  const fs::path disk = pictures.temporary.path() / "disk";
+  fs::create_directory(disk);
+  fs::create_directory_symlink(disk, pictures.out);
+  pictures.pack();
+  CHECK(fs::is_symlink(pictures.out));
+  CHECK(fs::exists(disk / kShardsNote));
+  pictures.pack(true);
+  CHECK(fs::is_symlink(pictures.out));
+  CHECK(find_dataset(pictures.spec_of_shards()).classes == 3);
+}
+
 TEST_CASE("a note of the classes that is damaged is an error") {
   const PackedPictures pictures;
   pictures.pack();
