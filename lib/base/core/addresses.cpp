@@ -69,6 +69,15 @@ Names& names() {
   return *all;
 }
 
+std::string with_names(std::string message) {
+  const std::lock_guard lock(names().mutex);
+  for (const auto& [path, name] : names().by_path) {
+    for (size_t at = message.find(path); at != std::string::npos; at = message.find(path, at + name.size()))
+      message.replace(at, path.size(), name);
+  }
+  return message;
+}
+
 }  // namespace
 
 bool is_address(const std::string& text) {
@@ -132,16 +141,7 @@ std::vector<std::string> expanded_address(const std::string& address) {
 void name_in_messages(const std::string& path, const std::string& name) {
   const std::lock_guard lock(names().mutex);
   names().by_path[path] = name;
-}
-
-// Of core/error.h.
-std::string as_named_in_messages(std::string message) {
-  const std::lock_guard lock(names().mutex);
-  for (const auto& [path, name] : names().by_path) {
-    for (size_t at = message.find(path); at != std::string::npos; at = message.find(path, at + name.size()))
-      message.replace(at, path.size(), name);
-  }
-  return message;
+  as_named_in_messages = with_names;
 }
 
 }  // namespace dtrain

@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <atomic>
 #include <stdexcept>
 #include <string>
 
@@ -25,16 +26,17 @@ enum class ExitCode {
   kStopped = 75,    // stopped by a signal
 };
 
-// The message with the names that files have for the user in place of their paths (name_in_messages,
-// core/addresses.h).
-std::string as_named_in_messages(std::string message);
+// Puts the names that files have for the user in place of their paths. Null until there are such names
+// (name_in_messages, core/addresses.h). Modules and plug-ins know no other part of core.
+inline std::atomic<std::string (*)(std::string message)> as_named_in_messages = nullptr;
 
 // An error whose message tells the user what to do. Code below lib/cli throws it; lib/cli prints the message
 // to stderr and exits with the code.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message)
-      : std::runtime_error(as_named_in_messages(message)), code_(code) {}
+      : std::runtime_error(as_named_in_messages == nullptr ? message : as_named_in_messages.load()(message)),
+        code_(code) {}
   // As fmt::format. A message without arguments is no format: it may hold braces.
   template <class... Values>
   requires(sizeof...(Values) > 0)
