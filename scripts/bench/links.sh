@@ -25,9 +25,10 @@ make_hosts() {
 
 # limit_links RATE: at which each host sends, in the format of tc
 limit_links() {
-  local host
+  local host burst=64kb # sent at once after a pause: little, but what a timer can keep up with
+  [[ $1 != *gbit ]] || burst=256kb
   for host in "${hosts[@]}"; do
-    ip netns exec "$host" tc qdisc replace dev link0 root tbf rate "$1" burst 256kb latency 50ms
+    ip netns exec "$host" tc qdisc replace dev link0 root tbf rate "$1" burst "$burst" latency 50ms
   done
 }
 

@@ -98,12 +98,8 @@ double all_reduce_seconds(double bytes, double hosts, const NetworkLink& link) {
   return 2 * messages_seconds((hosts - 1) * segments, bytes / hosts / segments, link);
 }
 
-double reduce_scatter_seconds(double bytes, double hosts, const NetworkLink& link) {
+double direct_seconds(double bytes, double hosts, const NetworkLink& link) {
   return hosts <= 1 ? 0 : link.round_trip + wire_seconds(bytes, link) * (hosts - 1) / hosts;
-}
-
-double all_gather_seconds(double bytes, double hosts, const NetworkLink& link) {
-  return hosts <= 1 ? 0 : messages_seconds((hosts - 1) * 2, bytes / hosts / 2, link);
 }
 
 double relative_uncertainty(const std::vector<double>& durations) {
@@ -150,9 +146,9 @@ Forecast forecast(const ForecastJob& job, Exchange exchange, const HostsPlan& pl
   double update = job.seconds[StepTime::kUpdate] * measured, network = 0;
   if (exchange == Exchange::kSharded) {
     update /= n;
-    network = reduce_scatter_seconds(bytes, n, link) + all_gather_seconds(bytes, n, link);
+    network = 2 * direct_seconds(bytes, n, link);
   } else if (exchange == Exchange::kLocalSteps) {
-    network = all_reduce_seconds(bytes, n, link) / every;
+    network = 2 * direct_seconds(bytes, n, link) / every;
   } else {
     if (n > 1) update *= job.replicas;  // each has to update its whole copy, and no slice of it
     network = std::max(

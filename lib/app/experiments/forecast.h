@@ -1,11 +1,11 @@
 // What a cluster of equal hosts will bring to a job: a closed formula of the steps that one host has
 // measured.
 //
-// The exchange is gloo's (gloo/allreduce.cc, alltoall.cc, allgather.cc). c10d's all-reduce is a ring for any
-// size: in 2 (n - 1) rounds a host sends 2 (n - 1) / n of the bytes (Patarasuk and Yuan 2009, Bandwidth
-// optimal all-reduce algorithms), in segments of at most 1 MiB, two at a time. A receiver asks for each
-// segment (NOTIFY_RECV_READY, gloo/transport/tcp/pair.cc), so each round costs a round trip. A full Ethernet
-// frame of 1538 bytes carries 1448 bytes of TCP's payload.
+// c10d's all-reduce over gloo (gloo/allreduce.cc) is a ring for any size: in 2 (n - 1) rounds a host sends
+// 2 (n - 1) / n of the bytes (Patarasuk and Yuan 2009, Bandwidth optimal all-reduce algorithms), in segments
+// of at most 1 MiB, two at a time. A receiver asks for each segment (NOTIFY_RECV_READY,
+// gloo/transport/tcp/pair.cc), so each round costs a round trip. A full Ethernet frame of 1538 bytes carries
+// 1448 bytes of TCP's payload.
 //
 // The slowest of n hosts is as slow as the mean maximum of n draws from the measured steps (by their
 // distribution function); for more draws than steps, it grows like that of a normal distribution, by sd
@@ -28,11 +28,10 @@ struct NetworkLink {
 // "25gbit,50us": NUMBER(kbit|mbit|gbit),NUMBER(us|ms). Throws Error(kUsage).
 NetworkLink parse_link(const std::string& text);
 
-// How long it takes to sum up `bytes` on n hosts; to send each host directly what it is to sum up; and to
-// bring each host's share to all.
+// How long it takes to sum up `bytes` on n hosts; and for each host to send every other one the share of
+// `bytes` that this one sums up, or that it has.
 double all_reduce_seconds(double bytes, double hosts, const NetworkLink& link);
-double reduce_scatter_seconds(double bytes, double hosts, const NetworkLink& link);
-double all_gather_seconds(double bytes, double hosts, const NetworkLink& link);
+double direct_seconds(double bytes, double hosts, const NetworkLink& link);
 
 // Half the 95 % confidence interval of the mean, relative to it.
 double relative_uncertainty(const std::vector<double>& durations);

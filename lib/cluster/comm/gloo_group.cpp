@@ -23,6 +23,7 @@
 namespace dtrain {
 namespace {
 
+constexpr int kExchangeTag = 0;
 constexpr size_t kBroadcastBytes = size_t{64} << 20;  // small tensors up to this total are sent as one
 
 // Turns off c10d's record of every collective, which is meant for a post-mortem and which dtrain does not
@@ -97,17 +98,38 @@ void GlooGroup::barrier() {
 void GlooGroup::exchange(const at::Tensor& sent, const std::vector<int64_t>& sent_bytes,
                          const at::Tensor& received, const std::vector<int64_t>& received_bytes) {
   run("exchanging gradients", [&] {
-    at::Tensor from = sent, to = received;
-    std::vector<int64_t> to_each = sent_bytes, from_each = received_bytes;
-    group_->alltoall_base(to, from, from_each, to_each)->wait();
+    for (const auto& transfer :
+         start_exchange(sent.split_with_sizes(sent_bytes), received.split_with_sizes(received_bytes)))
+      transfer->wait();
   });
 }
 
 void GlooGroup::gather(const at::Tensor& own, const at::Tensor& all) {
   run("gathering gradients", [&] {
-    at::Tensor from = own, to = all;
-    group_->_allgather_base(to, from)->wait();
+    const std::vector<at::Tensor> sent(static_cast<size_t>(size_), own);
+    for (const auto& transfer : start_exchange(sent, all.view({size_, -1}).unbind())) transfer->wait();
   });
+}
+
+// A peer begins to send when it has been asked (NOTIFY_RECV_READY, gloo/transport/tcp/pair.cc). What asks it
+// must not wait behind what this rank sends: then only one of the two would send at a time, as in c10d's
+// alltoall and allgather, which send first.
+GlooGroup::Transfers GlooGroup::start_exchange(const std::vector<at::Tensor>& sent,
+                                               const std::vector<at::Tensor>& received) {
+  const auto backend = group_->getBackend(c10::DeviceType::CPU);
+  Transfers transfers;
+  for (const bool receives : {true, false}) {
+    for (int i = 1; i < size_; ++i) {
+      const int other = (rank_ + (receives ? size_ - i : i)) % size_;
+      std::vector<at::Tensor> one = {(receives ? received : sent)[static_cast<size_t>(other)]};
+      if (one[0].numel() == 0) continue;
+      transfers.push_back(receives ? backend->recv(one, other, kExchangeTag)
+                                   : backend->send(one, other, kExchangeTag));
+    }
+  }
+  const auto own = static_cast<size_t>(rank_);
+  if (received[own].data_ptr() != sent[own].data_ptr()) received[own].copy_(sent[own]);
+  return transfers;
 }
 
 std::unique_ptr<GradientReducer> GlooGroup::make_gradient_reducer(const std::vector<at::Tensor>& parameters,

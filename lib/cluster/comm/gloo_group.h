@@ -7,6 +7,7 @@
 #include <memory>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/Work.hpp>
 #include <vector>
 
 #include "comm/process_group.h"
@@ -34,6 +35,12 @@ class GlooGroup : public ProcessGroup {
   void exchange(const at::Tensor& sent, const std::vector<int64_t>& sent_bytes, const at::Tensor& received,
                 const std::vector<int64_t>& received_bytes) override;
   void gather(const at::Tensor& own, const at::Tensor& all) override;
+
+  // Begins to send `sent[i]` to rank i, and to receive `received[i]` from it: CPU tensors, contiguous, as
+  // large there as here, which stay as they are until each transfer has been waited for. What a rank sends
+  // itself is copied at once. For with_peer_errors().
+  using Transfers = std::vector<c10::intrusive_ptr<c10d::Work>>;
+  Transfers start_exchange(const std::vector<at::Tensor>& sent, const std::vector<at::Tensor>& received);
 
   const c10::intrusive_ptr<c10d::ProcessGroup>& c10d_group() const { return group_; }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
-#include <torch/csrc/distributed/c10d/Work.hpp>
 #include <utility>
 
 #include "comm/gloo_group.h"
@@ -136,7 +135,7 @@ class HostShardedReducer : public GradientReducer {
   struct Exchange {
     int64_t chunk;
     at::Tensor received;  // [hosts, piece]
-    c10::intrusive_ptr<c10d::Work> work;
+    GlooGroup::Transfers transfers;
   };
 
   int64_t element() const { return static_cast<int64_t>(at::elementSize(type_)); }
@@ -223,12 +222,12 @@ class HostShardedReducer : public GradientReducer {
     }
     if (hosts_.group == nullptr) return;
     if (std::ssize(under_way_) == kMostUnderWay) end_first();
-    at::Tensor sent = areas_[0][chunk], received = room_for(chunk);
+    at::Tensor sent = areas_[0][chunk], received = received_[chunk % kMostUnderWay];
     if (packed_.defined()) {
       sent = packed_[chunk % kMostUnderWay].copy_(sent);
       received = bytes_of(received).narrow(0, 0, sent.nbytes()).view(wire_type_).view_as(sent);
     }
-    exchange(chunk, sent, received);
+    start(chunk, sent.unbind(), received);
   }
 
   // Sums in the order of the hosts, so that the same gradients always give the same bits.
@@ -243,35 +242,31 @@ class HostShardedReducer : public GradientReducer {
     for (int host = hosts_.index + 1; host < hosts_.count; ++host) sum.add_(first.received[host]);
   }
 
-  // Each host's pieces, straight to all others. Returns when all ranks of this host can read them. Gloo's own
-  // gathering would receive them in other memory.
+  // Each host's pieces, straight to all others. Returns when all ranks of this host can read them.
   void gather(const at::Tensor& area) {
     wait_for_peers();
     for (int64_t chunk = 0; hosts_.group != nullptr && chunk < chunks(); ++chunk) {
       if (std::ssize(under_way_) == kMostUnderWay) end_exchange();
-      exchange(chunk, room_for(chunk).copy_(area[chunk][hosts_.index].expand({hosts_.count, piece_})),
-               area[chunk]);
+      const std::vector<at::Tensor> own(static_cast<size_t>(hosts_.count), area[chunk][hosts_.index]);
+      start(chunk, own, area[chunk]);
     }
     while (!under_way_.empty()) end_exchange();
     wait_for_peers();
   }
 
-  at::Tensor room_for(int64_t chunk) const { return received_[chunk % kMostUnderWay]; }
-
-  // Sends each host its row, and gets one from each.
-  void exchange(int64_t chunk, const at::Tensor& sent, const at::Tensor& received) {
+  // Sends each host its piece, and gets a row from each.
+  void start(int64_t chunk, const std::vector<at::Tensor>& sent, const at::Tensor& received) {
     with_peer_errors(kExchanging, [&] {
-      at::Tensor to = bytes_of(sent), from = bytes_of(received);
-      std::vector<int64_t> evenly, as_well;
-      under_way_.push_back(
-          {chunk, received, hosts_.group->c10d_group()->alltoall_base(from, to, evenly, as_well)});
+      under_way_.push_back({chunk, received, hosts_.group->start_exchange(sent, received.unbind())});
     });
   }
 
   Exchange end_exchange() {
     Exchange first = std::move(under_way_.front());
     under_way_.pop_front();
-    with_peer_errors(kExchanging, [&] { first.work->wait(); });
+    with_peer_errors(kExchanging, [&] {
+      for (const auto& transfer : first.transfers) transfer->wait();
+    });
     return first;
   }
 

@@ -61,10 +61,10 @@ const char* const kRest = R"(
 ## Overrides
 
 `--set path=value` replaces a field for one call. You may repeat it; a later value overrides an earlier one. The value
-is YAML:
+is YAML. Entries of a list are counted from 0, as in `model.layers[1].units=32`:
 
 ```
-dtrain run job.yaml --set train.epochs=3 --set model.hidden=[256,128] --set model.layers[1].units=32
+dtrain run job.yaml --set train.epochs=3 --set model.hidden=[256,128]
 ```
 
 If you set a new kind, dtrain drops the file's fields that only the old kind has, such as sgd's `momentum` with `--set
