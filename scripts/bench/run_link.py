@@ -26,7 +26,7 @@ TIMEOUT = 600  # seconds, of one run
 def windows(options, local):
     """Steps, those not timed, and the steps of a window, after which both programs say where they are."""
     steps, warm_up = MODELS[options.model][2 if local else 1]
-    return steps, warm_up, ROUND if local else 1
+    return (steps, warm_up, ROUND) if local else (options.steps or steps, warm_up, 1)
 
 
 def dtrain_command(options, directory, *settings, local=False):
@@ -160,6 +160,7 @@ def main():
     parser.add_argument("--rate", required=True)
     parser.add_argument("--hosts", nargs="+", required=True)
     parser.add_argument("--model", choices=MODELS, required=True)
+    parser.add_argument("--steps", type=int, required=True, help="0: as many as the model's")
     parser.add_argument("--leader", required=True, help="address of the first host")
     parser.add_argument("--interface", required=True, help="of the link, on every host")
     parser.add_argument("--program", type=pathlib.Path, required=True)
