@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/addresses.h"
+#include "core/patterns.h"
 #include "core/text.h"
 #include "spec/augment_kinds.h"
 #include "spec/fields.h"
@@ -322,7 +323,30 @@ class Rules : private RuleBase {
       add("data.split",
           "keeps no examples without `validation` or `test`, the part to keep, such as 0.1; to keep none: "
           "validation: none");
+    check_split();
     refuse_large("data.shape", "an image", data.shape);
+  }
+
+  void check_split() {
+    const DataSpec& data = spec_.data;
+    const SplitSpec& split = data.split;
+    refuse("data.split.group", split.group && split.stratify && usable("data.split.stratify"),
+           "keeps groups whole, which leaves data.split.stratify no choice of examples; write one of them");
+    refuse("data.split.time", split.time && data.dataset == "csv" && (split.group || split.stratify),
+           "holds out the last rows, whatever is in them; leave out data.split.{}",
+           split.group ? "group" : "stratify");
+    if (data.dataset != "csv" && split.group && usable("data.split.group")) {
+      try {
+        const Pattern pattern(*split.group);
+      } catch (const std::exception& error) {  // std::regex_error, whose header is slow to compile
+        add("data.split.group", "is no regular expression: {}", error.what());
+      }
+    }
+    const std::pair<const char*, const std::optional<std::string>&> columns[] = {
+        {"data.split.group", split.group}, {"data.split.time", split.time}};
+    for (const auto& [path, column] : columns)
+      refuse(path, column && data.dataset == "csv" && contains(data.target, *column),
+             "is what data.target predicts; use another column");
   }
 
   void refuse_large(const char* path, const char* what, const std::vector<int64_t>& shape) {

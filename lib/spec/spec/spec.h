@@ -65,6 +65,9 @@ struct SplitSpec {
   std::optional<double> validation;  // of the training examples; nullopt: none
   std::optional<double> test;        // pictures, arrays, csv: of all examples; nullopt: those of their own
   int64_t seed = 1;
+  bool stratify = false;
+  std::optional<std::string> group = {};  // csv: a column; image_folder, tar: a pattern of the files' names
+  std::optional<std::string> time = {};   // csv: a column
 };
 
 // A number for all channels or one for each, or those that the training pictures have.
