@@ -143,7 +143,9 @@ TableWish wish_of(const DataSpec& spec) {
   TableWish wish;
   wish.targets = spec.target;
   wish.ignored = spec.ignore;
-  if (spec.split.group) wish.ignored.push_back(*spec.split.group);
+  for (const auto& column : {spec.id, spec.split.group}) {
+    if (column) wish.ignored.push_back(*column);
+  }
   wish.classes = spec.target_kind == "classes";
   wish.fills_missing = spec.missing == "mean";
   wish.kinds = spec.columns;

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "core/addresses.h"
-#include "core/patterns.h"
 #include "core/text.h"
 #include "spec/augment_kinds.h"
 #include "spec/fields.h"
@@ -317,59 +316,13 @@ class Rules : private RuleBase {
              data.dataset);
     }
     check_pictures();
-    check_table();
-    if (is_written("data.split") && !is_written("data.split.validation") && !is_written("data.split.test") &&
-        !has_problem("data.split") && !any_faulty_in("data.split"))
-      add("data.split",
-          "keeps no examples without `validation` or `test`, the part to keep, such as 0.1; to keep none: "
-          "validation: none");
-    check_split();
     refuse_large("data.shape", "an image", data.shape);
-  }
-
-  void check_split() {
-    const DataSpec& data = spec_.data;
-    const SplitSpec& split = data.split;
-    refuse("data.split.group", split.group && split.stratify && usable("data.split.stratify"),
-           "keeps groups whole, which leaves data.split.stratify no choice of examples; write one of them");
-    refuse("data.split.time", split.time && data.dataset == "csv" && (split.group || split.stratify),
-           "holds out the last rows, whatever is in them; leave out data.split.{}",
-           split.group ? "group" : "stratify");
-    if (data.dataset != "csv" && split.group && usable("data.split.group")) {
-      try {
-        const Pattern pattern(*split.group);
-      } catch (const std::exception& error) {  // std::regex_error, whose header is slow to compile
-        add("data.split.group", "is no regular expression: {}", error.what());
-      }
-    }
-    const std::pair<const char*, const std::optional<std::string>&> columns[] = {
-        {"data.split.group", split.group}, {"data.split.time", split.time}};
-    for (const auto& [path, column] : columns)
-      refuse(path, column && data.dataset == "csv" && contains(data.target, *column),
-             "is what data.target predicts; use another column");
   }
 
   void refuse_large(const char* path, const char* what, const std::vector<int64_t>& shape) {
     const int64_t values = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
     refuse(path, values > kMaxExampleValues, "{} of {} values; at most {}", what, with_separators(values),
            with_separators(kMaxExampleValues));
-  }
-
-  void check_table() {
-    const DataSpec& data = spec_.data;
-    for (const auto& [name, kind] : data.columns) {
-      const std::string path = path_in("data.columns", printable(name, 60));
-      if (!usable("data.columns")) break;
-      if (kind == "ignore" && usable("data.target") && contains(data.target, name))
-        add(path, "leaves out what data.target predicts; remove it from one of them");
-      if (kind != "ignore" && usable("data.ignore") && contains(data.ignore, name))
-        add(path, "says what the column holds, and data.ignore leaves it out; remove it from one of them");
-    }
-    for (const std::string& name : data.target)
-      refuse("data.ignore", contains(data.ignore, name) && usable("data.target"),
-             "leaves out '{}', which data.target predicts; remove it from one of them", printable(name, 60));
-    refuse("data.thousands", data.thousands == data.decimal && data.decimal != "auto",
-           "is the decimal sign, too; write another, or none");
   }
 
   void check_pictures() {
@@ -402,10 +355,6 @@ class Rules : private RuleBase {
            "says what data.standard_deviation says; write one of them");
     refuse("data.shuffle", !data.shuffle && usable("data.sampling") && data.sampling == "balanced",
            "data.sampling: balanced draws the examples in a random order; leave this out");
-    refuse("data.split.test",
-           usable("data.split.validation") &&
-               data.split.test.value_or(0) + data.split.validation.value_or(0) >= 1,
-           "leaves, with data.split.validation, nothing to train on");
   }
 
   void check_augment() {
@@ -503,6 +452,7 @@ void check_even_share(LoadedSpec& loaded, int64_t replicas, int64_t hosts) {
 void check_rules(LoadedSpec& loaded) {
   const RuleBase base(loaded);
   Rules(base).check();
+  check_columns_and_parts(base);
   check_training(base);
   check_virtual_replicas(base);
   check_local_steps(base);

@@ -54,6 +54,8 @@ Fields<JobSpec> data_fields() {
           "needs", .choices = &kTargetKinds, .when = kCsv),
       JOB(data.ignore, .doc = "columns that are not used, such as row numbers", .length = {0, 1000},
           .one_or_more = true, .when = kCsv),
+      JOB(data.id, .doc = "the column that names the rows: `dtrain predict` repeats it, and it is not trained on",
+          .word = "none", .when = kCsv),
       JOB(data.columns, .doc = "the types of columns whose cells do not show it or show a wrong one "
           "([columns](tables.md#what-a-column-holds))", .choices = &kColumnKinds, .length = {0, 16384}, .when = kCsv),
       JOB(data.missing, .doc = "how to handle a missing value of an input: refuse the table, or use the mean of the "

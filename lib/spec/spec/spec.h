@@ -109,6 +109,7 @@ struct DataSpec {
   std::vector<std::string> target;           // csv: columns
   std::string target_kind = "auto";          // csv: auto | classes | numbers
   std::vector<std::string> ignore;           // csv: columns
+  std::optional<std::string> id;             // csv: a column
   std::string missing = "error";             // csv: error | mean
   std::vector<int64_t> shape = {1, 28, 28};  // synthetic only: channels, height, width
   std::optional<int64_t> classes;            // nullopt: auto, those of the labels, at most 10
