@@ -266,7 +266,14 @@ TEST_CASE("arrays are pictures, numbers, classes or targets by their types and s
   CHECK(pictures.classes == 3);
   CHECK(pictures.train_examples == 6);
 
+  DataSpec stratified = spec;
+  stratified.split = {.validation = {}, .test = 0.4, .stratify = true};  // 3 of 3, 3 and 2 examples
+  const at::Tensor tested = load_dataset(stratified, 1).test->classes().bincount({}, 3);
+  CHECK(tested.max().item<int64_t>() <= 2);
+  CHECK(tested.slice(0, 0, 2).min().item<int64_t>() == 1);
+
   save(path, at::arange(24, at::kDouble).view({8, 3}), at::arange(16, at::kFloat).view({8, 2}));
+  CHECK_THAT(refusal(stratified), ContainsSubstring("data.split.stratify: is for classes"));
   const Dataset numbers = load_dataset(spec, 1);
   CHECK_FALSE(numbers.info.has_pixels);
   CHECK(numbers.info.example_shape == std::vector<int64_t>{3});
