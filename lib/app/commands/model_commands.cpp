@@ -67,15 +67,16 @@ void require_table(const std::string& file, const DatasetInfo& data) {
 
 // Predicts the rows of tables, and prints a table.
 void predict_rows(const Predictor& predictor, const PredictOptions& options, const std::string& file) {
-  const std::vector<std::string> columns = predicted_columns(predictor.job.data);
+  const std::vector<std::string> columns = predicted_columns(predictor.job);
   const auto warn = [](const std::string& line) { report_warnings({line}); };
   predict_table_file(predictor, file, warn, [&](const RowPrediction& predicted) {
     std::vector<std::string> cells;
     Event line = {{"file", file}, {"row", predicted.row}};
     auto column = columns.begin();
-    if (predicted.name) {
-      cells.push_back(*predicted.name);
-      line[*column++] = *predicted.name;
+    for (const std::optional<std::string>& text : {predicted.id, predicted.name}) {
+      if (!text) continue;
+      cells.push_back(*text);
+      line[*column++] = *text;
     }
     for (const double number : predicted.numbers) {
       cells.push_back(fmt::format("{:.7g}", number));
@@ -200,7 +201,7 @@ ExitCode predict_command(const PredictOptions& options) {
                 join(objectives_with(Outputs::kYesNoLogits), " or "), loss);
   const Predictor predictor{job, trained_model(job, load_model(point.checkpoint)), options.threshold};
   if (!job.data.has_pixels) {
-    if (!options.json) std::cout << shown(csv_line(predicted_columns(job.data)));
+    if (!options.json) std::cout << shown(csv_line(predicted_columns(job)));
     return for_each_file(options.files, options, [&](const std::string& file) {
       require_table(file, predictor.job.data);
       predict_rows(predictor, options, file);

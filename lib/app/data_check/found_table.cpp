@@ -287,7 +287,11 @@ struct TableFiles {
 
 TableFiles files_at(const fs::path& place) {
   std::error_code none;
-  if (!fs::is_directory(place, none)) return {is_table_name(place) ? place : fs::path(), {}};
+  if (!fs::is_directory(place, none)) {
+    const bool is_workbook =
+        place.extension() == ".xlsx" || place.extension() == ".xls";  // refused when read
+    return {is_table_name(place) || is_workbook ? place : fs::path(), {}};
+  }
   const std::vector<fs::path> tables = tables_in(place);
   if (tables.empty()) return {};
   const TableFiles files{table_of_part(tables, "train"), table_of_part(tables, "test")};

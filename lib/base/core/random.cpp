@@ -1,15 +1,20 @@
 #include "core/random.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <numbers>
 #include <numeric>
+#include <unordered_map>
 #include <utility>
 
 namespace dtrain {
 namespace {
 
 constexpr uint64_t kGoldenGamma = 0x9E3779B97F4A7C15ULL;
+// 0.29 of 100 examples is 28.999999999999996 in floating point. With at most 1e9 examples (spec/fields.cpp)
+// the error of the product is far below this.
+constexpr double kSlack = 1e-6;  // examples
 
 uint64_t mix(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
@@ -77,6 +82,61 @@ std::vector<int64_t> random_permutation(int64_t count, uint64_t seed) {
     std::swap(order[static_cast<size_t>(last)], order[random.below(static_cast<uint64_t>(last) + 1)]);
   }
   return order;
+}
+
+int64_t size_of_part(double part, int64_t count) {
+  return std::max<int64_t>(1, static_cast<int64_t>(std::floor(part * static_cast<double>(count) + kSlack)));
+}
+
+std::vector<int64_t> first_of_each_class(const std::vector<int64_t>& order,
+                                         const std::vector<int64_t>& classes, int64_t count) {
+  struct Class {
+    int64_t size = 0;
+    int64_t wanted = 0;
+    int64_t rest = 0;  // what rounding down has cut off, of order.size()
+  };
+  // As they come in `order`, whatever their numbers are.
+  std::unordered_map<int64_t, size_t> places;
+  std::vector<Class> all;
+  for (const int64_t index : order) {
+    const auto [known, is_new] = places.emplace(classes[static_cast<size_t>(index)], all.size());
+    if (is_new) all.emplace_back();
+    ++all[known->second].size;
+  }
+  int64_t left = count;
+  std::vector<Class*> by_rest;
+  for (Class& one : all) {
+    one.wanted = one.size * count / std::ssize(order);
+    one.rest = one.size * count % std::ssize(order);
+    left -= one.wanted;
+    if (one.wanted + 1 < one.size) by_rest.push_back(&one);
+  }
+  std::stable_sort(by_rest.begin(), by_rest.end(),
+                   [](const Class* one, const Class* other) { return one->rest > other->rest; });
+  for (size_t i = 0; i < by_rest.size() && left > 0; ++i, --left) ++by_rest[i]->wanted;
+  std::vector<int64_t> first;
+  for (const int64_t index : order) {
+    if (all[places.at(classes[static_cast<size_t>(index)])].wanted-- > 0) first.push_back(index);
+  }
+  return first;
+}
+
+std::vector<int64_t> first_whole_groups(const std::vector<int64_t>& order, const std::vector<int64_t>& groups,
+                                        int64_t count) {
+  std::unordered_map<int64_t, size_t> places;
+  std::vector<std::vector<int64_t>> members;
+  for (const int64_t index : order) {
+    const auto [known, is_new] = places.emplace(groups[static_cast<size_t>(index)], members.size());
+    if (is_new) members.emplace_back();
+    members[known->second].push_back(index);
+  }
+  std::vector<int64_t> first;
+  if (members.size() < 2) return first;
+  for (const std::vector<int64_t>& group : members) {
+    if (std::ssize(first) + std::ssize(group) <= count) first.insert(first.end(), group.begin(), group.end());
+  }
+  const auto by_size = [](const auto& one, const auto& other) { return one.size() < other.size(); };
+  return first.empty() ? *std::min_element(members.begin(), members.end(), by_size) : first;
 }
 
 }  // namespace dtrain

@@ -44,4 +44,18 @@ double random_beta(RandomGenerator& random, double alpha);
 // A permutation of 0..count-1 (Fisher-Yates).
 std::vector<int64_t> random_permutation(int64_t count, uint64_t seed);
 
+// `part` of `count`, rounded down, but at least one. `part` as it is written: 0.29 of 100 is 29.
+int64_t size_of_part(double part, int64_t count);
+
+// The first `count`, fewer than all, of the indices `order`, with each class in proportion: a class of k has
+// count * k / order.size() of them, rounded down or up, but at most k - 1. They are fewer than `count` only
+// if too many classes have a single one. `classes`: of every index.
+std::vector<int64_t> first_of_each_class(const std::vector<int64_t>& order,
+                                         const std::vector<int64_t>& classes, int64_t count);
+
+// The same of whole groups: one after another, as they begin in `order`, those that still fit into `count`,
+// or the smallest one if none does. None if there are not two groups.
+std::vector<int64_t> first_whole_groups(const std::vector<int64_t>& order, const std::vector<int64_t>& groups,
+                                        int64_t count);
+
 }  // namespace dtrain

@@ -315,7 +315,8 @@ Dataset load_here(const DataSpec& spec, uint64_t seed) {
   const DatasetInfo unsplit = find_unsplit(spec);
   Dataset dataset = entry_named(unsplit.name).load(unsplit, spec, seed);
   if (!spec.split.validation || entry_named(unsplit.name).divides_itself) return dataset;
-  ExampleSplit parts = split_examples(unsplit.train_examples, spec.split);
+  ExampleSplit parts = split_examples(unsplit.train_examples, spec.split,
+                                      spec.split.stratify ? by_classes(dataset.train->classes()) : SplitBy());
   dataset.info = split_info(unsplit, spec.split);
   dataset.validation = make_selection(dataset.train, std::move(parts.validation));
   dataset.train = make_selection(dataset.train, std::move(parts.train));

@@ -25,7 +25,7 @@ struct NoPlace {};
 constexpr int64_t kPage = int64_t{1} << 16;  // or more than that of any processor
 
 // The memory has a header as image_block.h reads it, the tensors, and what describes them at its end, which
-// may be long: words are names of inputs.
+// may be long: words are names of inputs. The tensors are in the order in which `encode` asks for them.
 at::Tensor tensor_in(const OpenFile& memory, int64_t begin, at::IntArrayRef shape, at::ScalarType type,
                      int protection) {
   const int64_t bytes = c10::multiply_integers(shape) * static_cast<int64_t>(at::elementSize(type));
@@ -81,8 +81,9 @@ EncodedTable read_table(const OpenFile& memory) {
                                 one.at("shape").get<std::vector<int64_t>>(),
                                 static_cast<at::ScalarType>(one.at("type").get<int>()), PROT_READ));
   EncodedTable table{.format = parse_table_format(description.at("format").get<std::string>()),
-                     .train = {tensors.at(0), tensors.at(1)}};
-  if (tensors.size() > 2) table.test = {tensors.at(2), tensors.at(3)};
+                     .train = {tensors.at(0), tensors.at(1)},
+                     .parts = tensors.at(2)};
+  if (tensors.size() > 3) table.test = {tensors.at(3), tensors.at(4)};
   description.at("warnings").get_to(table.warnings);
   return table;
 }

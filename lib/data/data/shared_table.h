@@ -16,6 +16,7 @@ namespace dtrain {
 struct EncodedTable {
   TableFormat format;
   StoredExamples train;
+  at::Tensor parts;                         // of its rows: uint8 [rows], numbered by table_dataset.cpp
   std::optional<StoredExamples> test = {};  // of a file of its own
   std::vector<std::string> warnings = {};   // what is doubtful about it
 };

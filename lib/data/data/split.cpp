@@ -4,20 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
+#include "pictures/picture_list.h"
 #include "yaml/problem.h"
 
 namespace dtrain {
 namespace {
-
-// 0.29 of 100 examples is 28.999999999999996 in floating point. With at most 1e9 examples (spec/fields.cpp)
-// the error of the product is far below this.
-constexpr double kSlack = 1e-6;  // examples
 
 class Selection : public ExampleSource {
  public:
@@ -65,27 +63,84 @@ class Selection : public ExampleSource {
   const std::vector<int64_t> indices_;
 };
 
-}  // namespace
-
-int64_t validation_count(int64_t examples, const SplitSpec& split) {
-  if (!split.validation) return 0;
-  const double part = *split.validation * static_cast<double>(examples);
-  const int64_t count = std::max<int64_t>(1, static_cast<int64_t>(std::floor(part + kSlack)));
+int64_t count_of_part(const std::string& field, double part, int64_t examples) {
+  const int64_t count = size_of_part(part, examples);
   if (count < examples) return count;
-  throw FieldError(
-      "data.split.validation",
-      "takes {} of the {} and leaves none to train on; use a smaller part or more data.train_examples", count,
-      counted(examples, "training example"));
+  const bool validates = field == kValidationField;
+  throw FieldError(field, "takes {} of the {} and leaves none to train on; use a smaller part{}", count,
+                   counted(examples, validates ? "training example" : "example"),
+                   validates ? " or more data.train_examples" : "");
 }
 
-ExampleSplit split_examples(int64_t examples, const SplitSpec& split) {
-  const auto kept = static_cast<std::ptrdiff_t>(validation_count(examples, split));
+std::vector<int64_t> whole_groups(std::vector<int64_t> from, const std::vector<int64_t>& groups,
+                                  int64_t count, uint64_t seed) {
+  const std::vector<int64_t> ranks = random_permutation(*std::ranges::max_element(groups) + 1, seed);
+  std::ranges::stable_sort(from, {}, [&](int64_t index) {
+    return ranks[static_cast<size_t>(groups[static_cast<size_t>(index)])];
+  });
+  std::vector<int64_t> taken = first_whole_groups(from, groups, count);
+  if (taken.empty())
+    throw FieldError("data.split.group", "finds a single group in {}, and each part needs one of its own",
+                     counted(std::ssize(from), "example"));
+  return taken;
+}
+
+std::vector<int64_t> latest(std::vector<int64_t> from, const std::vector<double>& times, int64_t count) {
+  std::ranges::stable_sort(from, {}, [&](int64_t index) { return times[static_cast<size_t>(index)]; });
+  from.erase(from.begin(), from.end() - count);
+  return from;
+}
+
+std::vector<int64_t> drawn(const std::vector<int64_t>& from, const std::vector<int64_t>& classes,
+                           int64_t count, uint64_t seed) {
+  std::vector<int64_t> order;
+  for (const int64_t place : random_permutation(std::ssize(from), seed))
+    order.push_back(from[static_cast<size_t>(place)]);
+  if (classes.empty()) {
+    order.resize(static_cast<size_t>(count));
+    return order;
+  }
+  std::vector<int64_t> taken = first_of_each_class(order, classes, count);
+  if (std::ssize(taken) < count)
+    throw FieldError("data.split.stratify",
+                     "can keep only {} of {} examples: the last one of a class stays in training, and too "
+                     "many classes have a single one; leave it out, or use a smaller part",
+                     taken.size(), count);
+  return taken;
+}
+
+}  // namespace
+
+SplitBy by_classes(const at::Tensor& classes) {
+  if (!classes.defined())
+    throw FieldError("data.split.stratify", "is for classes, and the targets here are numbers; leave it out");
+  const int64_t* const first = classes.const_data_ptr<int64_t>();
+  return {.classes = {first, first + classes.numel()}};
+}
+
+std::vector<int64_t> take_part(std::vector<int64_t>& from, const std::string& field, double part,
+                               uint64_t seed, const SplitBy& by) {
+  const int64_t count = count_of_part(field, part, std::ssize(from));
+  std::vector<int64_t> taken = !by.times.empty()    ? latest(from, by.times, count)
+                               : !by.groups.empty() ? whole_groups(from, by.groups, count, seed)
+                                                    : drawn(from, by.classes, count, seed);
+  std::ranges::sort(taken);
+  std::vector<int64_t> left;  // in the order of the files, which training without data.shuffle keeps
+  std::ranges::set_difference(from, taken, std::back_inserter(left));
+  from = std::move(left);
+  return taken;
+}
+
+int64_t validation_count(int64_t examples, const SplitSpec& split) {
+  return split.validation ? count_of_part(kValidationField, *split.validation, examples) : 0;
+}
+
+ExampleSplit split_examples(int64_t examples, const SplitSpec& split, const SplitBy& by) {
+  ExampleSplit parts{std::vector<int64_t>(static_cast<size_t>(examples)), {}};
+  std::iota(parts.train.begin(), parts.train.end(), int64_t{0});
   const uint64_t seed = derive_seed(static_cast<uint64_t>(split.seed), SeedPurpose::kSplit);
-  const std::vector<int64_t> order = random_permutation(examples, seed);
-  ExampleSplit parts{{order.begin() + kept, order.end()}, {order.begin(), order.begin() + kept}};
-  // Without data.shuffle, training keeps the order of the files.
-  std::ranges::sort(parts.train);
-  std::ranges::sort(parts.validation);
+  if (split.validation)
+    parts.validation = take_part(parts.train, kValidationField, *split.validation, seed, by);
   return parts;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "data/example_source.h"
@@ -15,13 +16,30 @@ struct ExampleSplit {
   std::vector<int64_t> validation;
 };
 
-// How many of `examples` training examples the validation part has: the part that `split` asks for, rounded
-// down, but at least one; 0 if it asks for none. Throws FieldError (data.split.validation) if none would be
-// left to train on.
+// What, besides the seed, decides about the parts: of each example of a file or dataset. At most one is
+// given.
+struct SplitBy {
+  std::vector<int64_t> classes = {};  // each has the same share of both parts
+  std::vector<int64_t> groups = {};   // by numbers from 0; none is in both parts
+  std::vector<double> times = {};     // the part has the last ones
+};
+
+// For data.split.stratify. Throws FieldError if `classes` (ExampleSource::classes) is undefined.
+SplitBy by_classes(const at::Tensor& classes);
+
+// Takes `part` (0 to 1) of the examples `from`, which ascend, out of them, and returns it, ascending. It has
+// as many as `part` says, rounded down, but at least one; with groups at most as many, or the smallest group.
+// Throws FieldError, mostly for `field`, if none would be left or a rule of `by` cannot be kept.
+std::vector<int64_t> take_part(std::vector<int64_t>& from, const std::string& field, double part,
+                               uint64_t seed, const SplitBy& by);
+
+// How many of `examples` training examples the validation part has; 0 if `split` asks for none. Throws
+// FieldError (data.split.validation) if none would be left to train on.
 int64_t validation_count(int64_t examples, const SplitSpec& split);
 
-// Draws the validation part. It depends on `examples` and `split` alone. Throws like validation_count().
-ExampleSplit split_examples(int64_t examples, const SplitSpec& split);
+// Draws the validation part that `split` asks for. It depends on the arguments alone. Throws like
+// take_part().
+ExampleSplit split_examples(int64_t examples, const SplitSpec& split, const SplitBy& by = {});
 
 // The examples `indices` of `source`, in that order, read from it. Throws Error(kBug) for an index that is
 // not one of the source's.

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -25,7 +25,9 @@
 #include "data/shared_table.h"
 #include "data/split.h"
 #include "job_file/print.h"
+#include "pictures/picture_list.h"
 #include "tables/csv_cell.h"
+#include "tables/plain_column.h"
 #include "yaml/problem.h"
 
 namespace dtrain {
@@ -37,7 +39,7 @@ constexpr int64_t kMostClassesOfArrays = 1'000'000;
 constexpr int64_t kRowsAtOnce = 4096;
 // A smaller table is read sooner than others are told where it is.
 constexpr int64_t kLeastSharedBytes = int64_t{1} << 20;
-constexpr uint64_t kTestPart = 1;  // the stream of random numbers; the validation part has 0
+constexpr uint64_t kValidationPart = 0, kTestPart = 1;  // streams of random numbers
 
 std::string location_of(const DataSpec& spec) {
   if (!spec.path) throw FieldError("data.path", "missing; " + spec.dataset + " has no usual folder");
@@ -57,46 +59,26 @@ void limit_rows(const char* field, std::optional<int64_t> limit, std::vector<int
   rows.resize(static_cast<size_t>(*limit));
 }
 
-// Takes the test part out of `rows`.
-std::vector<int64_t> take_test_part(const SplitSpec& split, std::vector<int64_t>& rows) {
-  const auto all = std::ssize(rows);
-  const auto count =
-      std::max<int64_t>(1, static_cast<int64_t>(std::floor(*split.test * static_cast<double>(all) + 1e-6)));
-  if (count >= all)
-    throw FieldError("data.split.test", "takes {} of the {} and leaves none to train on", count,
-                     counted(all, "example"));
-  const std::vector<int64_t> order =
-      random_permutation(all, derive_seed(static_cast<uint64_t>(split.seed), SeedPurpose::kSplit, kTestPart));
-  std::vector<int64_t> test(order.begin(), order.begin() + count);
-  rows.assign(order.begin() + count, order.end());
-  std::ranges::sort(test);
-  std::ranges::sort(rows);
-  return test;
-}
-
 // The rows of the training file. `has_test`: the test part has a file of its own.
-ExampleRows divide_rows(const DataSpec& spec, int64_t train_rows, bool has_test) {
+ExampleRows divide_rows(const DataSpec& spec, int64_t train_rows, bool has_test, const SplitBy& by) {
+  const SplitSpec& split = spec.split;
   ExampleRows rows;
   rows.train = first_rows(train_rows);
-  if (has_test && spec.split.test)
-    throw FieldError("data.split.test", "there is a test part already, in a file of its own; leave this out");
-  if (!has_test && !spec.split.test)
-    throw FieldError("data.split.test",
+  if (has_test && split.test)
+    throw FieldError(kTestField, "there is a test part already, in a file of its own; leave this out");
+  if (!has_test && !split.test)
+    throw FieldError(kTestField,
                      "missing; {} has no test part of its own: give a part of the examples, such as "
                      "data.split: {{test: 0.2}}",
                      printable(location_of(spec), 1000));
-  if (!has_test) rows.test = take_test_part(spec.split, rows.train);
+  const auto take = [&](const char* field, double part, uint64_t stream) {
+    const uint64_t seed = derive_seed(static_cast<uint64_t>(split.seed), SeedPurpose::kSplit, stream);
+    return take_part(rows.train, field, part, seed, by);
+  };
+  if (!has_test) rows.test = take(kTestField, *split.test, kTestPart);
   if (!has_test) limit_rows("data.test_examples", spec.test_examples, rows.test);
   limit_rows("data.train_examples", spec.train_examples, rows.train);
-  if (!spec.split.validation) return rows;
-  const ExampleSplit parts = split_examples(std::ssize(rows.train), spec.split);
-  const auto rows_of = [&](const std::vector<int64_t>& places) {
-    std::vector<int64_t> chosen;
-    for (const int64_t place : places) chosen.push_back(rows.train[static_cast<size_t>(place)]);
-    return chosen;
-  };
-  rows.validation = rows_of(parts.validation);
-  rows.train = rows_of(parts.train);
+  if (split.validation) rows.validation = take(kValidationField, *split.validation, kValidationPart);
   return rows;
 }
 
@@ -161,6 +143,9 @@ TableWish wish_of(const DataSpec& spec) {
   TableWish wish;
   wish.targets = spec.target;
   wish.ignored = spec.ignore;
+  for (const auto& column : {spec.id, spec.split.group}) {
+    if (column) wish.ignored.push_back(*column);
+  }
   wish.classes = spec.target_kind == "classes";
   wish.fills_missing = spec.missing == "mean";
   wish.kinds = spec.columns;
@@ -191,13 +176,27 @@ CsvFiles csv_files(const DataSpec& spec) {
   return files;
 }
 
+// What decides about the parts of the training file.
+SplitBy split_by(const fs::path& file, const DataSpec& spec, const RawTable& table) {
+  const SplitSpec& split = spec.split;
+  const CsvSeparator separator{table.separator, /*always=*/true};
+  if (split.group) return {.groups = read_groups(file, *split.group, separator, spec.missing_values)};
+  if (split.time) return {.times = read_times(file, *split.time, separator, spec.missing_values)};
+  if (!split.stratify) return {};
+  const RawColumn& target = *std::ranges::find(table.columns, spec.target.front(), &RawColumn::name);
+  if (target.is_number) return by_classes({});
+  // A class that is missing is refused later.
+  return by_classes(at::tensor(target.values, at::kDouble).nan_to_num_(-1).to(at::kLong));
+}
+
 CsvParts read_files(const CsvFiles& files, const DataSpec& spec) {
   const bool saved = !spec.saved_table.empty();
   CsvParts parts;
   if (saved) parts.format = table_format_of(saved_table_dataset(spec));
   parts.table =
       saved ? read_raw_table(files.train, parts.format, true) : read_raw_table(files.train, wish_of(spec));
-  parts.rows = divide_rows(spec, parts.table.rows, !files.test.empty());
+  parts.rows =
+      divide_rows(spec, parts.table.rows, !files.test.empty(), split_by(files.train, spec, parts.table));
   if (!saved) parts.format = make_table_format(parts.table, wish_of(spec), parts.rows.train);
   if (!files.test.empty()) {
     parts.test = read_raw_table(files.test, parts.format, true);
@@ -236,15 +235,40 @@ std::string key_of(const CsvFiles& files, DataSpec spec) {
   return sum.text();
 }
 
+// The parts of the training file, as rows of it are numbered with them, uint8 [rows]; 0: none.
+constexpr std::array kPartsOfRows = {&ExampleRows::train, &ExampleRows::validation, &ExampleRows::test};
+
+void number_parts(const ExampleRows& rows, const at::Tensor& numbers) {
+  numbers.zero_();
+  for (size_t part = 0; part < kPartsOfRows.size(); ++part) {
+    for (const int64_t row : rows.*kPartsOfRows[part])
+      numbers.mutable_data_ptr<uint8_t>()[row] = static_cast<uint8_t>(part + 1);
+  }
+}
+
+ExampleRows rows_numbered(const at::Tensor& numbers) {
+  ExampleRows rows;
+  const uint8_t* const part = numbers.const_data_ptr<uint8_t>();
+  for (int64_t row = 0; row < numbers.numel(); ++row) {
+    if (part[row] > 0) (rows.*kPartsOfRows.at(part[row] - 1U)).push_back(row);
+  }
+  return rows;
+}
+
 EncodedTable encode_csv(const CsvFiles& files, const DataSpec& spec, const MakeTensor& make_tensor) {
   const CsvParts parts = read_files(files, spec);
-  EncodedTable table{.format = parts.format, .train = {}, .warnings = parts.table.warnings};
+  EncodedTable table{.format = parts.format, .train = {}, .parts = {}, .warnings = parts.table.warnings};
   const auto encoded = [&](const RawTable& raw) {
     TableTensors tensors = encode_table(raw, parts.format, /*with_targets=*/true, make_tensor);
     table.warnings.insert(table.warnings.end(), tensors.unknown_words.begin(), tensors.unknown_words.end());
     return StoredExamples{std::move(tensors.inputs), std::move(tensors.targets)};
   };
   table.train = encoded(parts.table);
+  ExampleRows rows = parts.rows;
+  if (parts.test) rows.test.clear();  // rows of another file
+  table.parts =
+      make_tensor ? make_tensor({parts.table.rows}, at::kByte) : at::empty({parts.table.rows}, at::kByte);
+  number_parts(rows, table.parts);
   if (parts.test) table.test = encoded(*parts.test);
   return table;
 }
@@ -281,7 +305,7 @@ Dataset load_csv(const DataSpec& spec) {
                      printable(format.targets.front(), 100), info.classes);
   info.reading = reading_of(format);
   info.warnings = table.warnings;
-  ExampleRows rows = divide_rows(spec, table.train.size(), table.test.has_value());
+  ExampleRows rows = rows_numbered(table.parts);
   if (table.test) rows.test = rows_of_test_file(spec, table.test->size());
   const auto source_of = [](const StoredExamples& examples, const fs::path& file) {
     const auto names_of = [name = file.filename().string()](std::span<const int64_t> indices) {
@@ -417,7 +441,9 @@ Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
   info.source = path;
   if (train.targets.dim() == 1) info.classes = count_classes(path, spec, train, test);
   if (std::ssize(spec.class_names) == info.classes) info.class_names = spec.class_names;
-  ExampleRows rows = divide_rows(spec, train.size(), test.has_value());
+  const bool has_classes = train.targets.dim() == 1;
+  const SplitBy by = spec.split.stratify ? by_classes(has_classes ? train.targets : at::Tensor()) : SplitBy();
+  ExampleRows rows = divide_rows(spec, train.size(), test.has_value(), by);
   if (test) rows.test = rows_of_test_file(spec, test->size());
   Dataset dataset = dataset_of(std::move(info), source_of(train), test ? source_of(*test) : nullptr, rows);
   dataset.info.table = saved_text(dataset.info, "");

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "core/checksum.h"
 #include "core/data_errors.h"
 #include "core/error.h"
+#include "core/patterns.h"
 #include "core/random.h"
 #include "core/text.h"
 #include "pictures/archives.h"
@@ -30,30 +33,39 @@ int64_t files_of(const EndingCounts& counts) {
 // Numbers that the path and the seed decide: one for the order, one for the part.
 enum class Draw : uint64_t { kOrder, kTest, kValidation };
 
-uint64_t drawn(const ListedPicture& picture, int64_t seed, Draw draw) {
+uint64_t drawn(const std::string& name, int64_t seed, Draw draw) {
   const uint64_t start =
       derive_seed(static_cast<uint64_t>(seed), SeedPurpose::kSplit, static_cast<uint64_t>(draw));
   Checksum sum;
   sum.add(&start, sizeof start);
-  // Packing an archive moves no picture.
-  const std::string name = picture.file.member.empty() ? picture.file.path : unpacked_name(picture.file.path);
   sum.add(name.data(), name.size());
-  sum.add(picture.file.member.data(), picture.file.member.size());
   return sum.number();
+}
+
+// Packing an archive moves no picture.
+std::string name_of(const ImageFile& file) {
+  return file.member.empty() ? file.path : unpacked_name(file.path) + file.member;
 }
 
 class Division {
  public:
-  Division(PictureList& all, const DataSpec& spec) : all_(all), spec_(spec) {}
+  Division(const PictureList& all, const DataSpec& spec) : all_(all), spec_(spec) {
+    if (spec.split.group) group_ = std::make_unique<Pattern>(*spec.split.group);
+  }
 
   // Moves the part of `from` that is drawn into a part of its own.
   std::vector<int64_t> take(std::vector<int64_t>& from, double part, Draw draw,
                             const std::string& field) const {
-    const auto stays = [&](int64_t index) {
-      const uint64_t number = drawn(picture(index), spec_.split.seed, draw);
-      return static_cast<double>(number) >= part * 0x1p64;
-    };
-    const auto taken = std::stable_partition(from.begin(), from.end(), stays);
+    std::vector<bool> moves(all_.pictures.size());
+    if (spec_.split.stratify || group_) {
+      for (const int64_t index : drawn_together(from, part, draw)) moves[static_cast<size_t>(index)] = true;
+    } else {
+      for (const int64_t index : from)
+        moves[static_cast<size_t>(index)] =
+            static_cast<double>(drawn(key_of(index, draw), spec_.split.seed, draw)) < part * 0x1p64;
+    }
+    const auto taken = std::stable_partition(
+        from.begin(), from.end(), [&](int64_t index) { return !moves[static_cast<size_t>(index)]; });
     std::vector<int64_t> moved(taken, from.end());
     from.erase(taken, from.end());
     if (moved.empty() || from.empty())
@@ -65,23 +77,67 @@ class Division {
 
   // Mixes a part, and keeps the first `limit`.
   void mix(std::vector<int64_t>& part, const std::optional<int64_t>& limit, const std::string& field) const {
-    std::vector<std::pair<uint64_t, int64_t>> order;
-    for (const int64_t index : part)
-      order.emplace_back(drawn(picture(index), spec_.split.seed, Draw::kOrder), index);
-    if (!all_.is_mixed) std::sort(order.begin(), order.end());
-    if (limit && *limit > std::ssize(order))
-      throw FieldError(field, "{} is more than the {} pictures in {}", *limit, order.size(),
+    if (!all_.is_mixed) part = in_order(part, Draw::kOrder);
+    if (limit && *limit > std::ssize(part))
+      throw FieldError(field, "{} is more than the {} pictures in {}", *limit, part.size(),
                        printable(all_.root.string(), 1000));
-    order.resize(static_cast<size_t>(limit.value_or(std::ssize(order))));
-    std::transform(order.begin(), order.end(), part.begin(), [](const auto& drawn) { return drawn.second; });
-    part.resize(order.size());
+    part.resize(static_cast<size_t>(limit.value_or(std::ssize(part))));
   }
 
  private:
-  const ListedPicture& picture(int64_t index) const { return all_.pictures[static_cast<size_t>(index)]; }
+  const ImageFile& file(int64_t index) const { return all_.pictures[static_cast<size_t>(index)].file; }
 
-  PictureList& all_;
+  // What of a picture decides its part.
+  std::string key_of(int64_t index, Draw draw) const {
+    if (!group_ || draw == Draw::kOrder) return name_of(file(index));
+    const std::string name =
+        fs::path(file(index).member.empty() ? file(index).path : file(index).member).filename().string();
+    const auto found = group_->search(name);
+    const std::string group = found ? found->at(found->size() > 1 ? 1 : 0).text : "";
+    if (group.empty())
+      refuse_file(all_.root / title_of({}, file(index)),
+                  "data.split.group, '{}', finds no group in its name; rename it, or use another pattern",
+                  printable(*spec_.split.group));
+    return group;
+  }
+
+  std::vector<int64_t> in_order(const std::vector<int64_t>& part, Draw draw) const {
+    std::vector<std::pair<uint64_t, int64_t>> order;
+    for (const int64_t index : part)
+      order.emplace_back(drawn(key_of(index, draw), spec_.split.seed, draw), index);
+    std::sort(order.begin(), order.end());
+    std::vector<int64_t> indices;
+    for (const auto& [number, index] : order) indices.push_back(index);
+    return indices;
+  }
+
+  // In proportion of the classes, or in groups: the part depends on which other pictures there are.
+  std::vector<int64_t> drawn_together(const std::vector<int64_t>& from, double part, Draw draw) const {
+    std::map<std::string, int64_t> known;  // groups
+    std::vector<int64_t> numbers(all_.pictures.size());
+    for (const int64_t index : from)
+      numbers[static_cast<size_t>(index)] =
+          group_ ? known.emplace(key_of(index, draw), std::ssize(known)).first->second
+                 : all_.pictures[static_cast<size_t>(index)].label;
+    const int64_t count = size_of_part(part, std::ssize(from));
+    if (count >= std::ssize(from)) return from;
+    const std::vector<int64_t> order = in_order(from, draw);
+    const std::vector<int64_t> taken =
+        group_ ? first_whole_groups(order, numbers, count) : first_of_each_class(order, numbers, count);
+    if (taken.empty() && group_)
+      throw FieldError("data.split.group", "finds a single group in {}, and each part needs one of its own",
+                       counted(std::ssize(from), "picture"));
+    if (std::ssize(taken) < count && !group_)
+      throw FieldError("data.split.stratify",
+                       "can keep only {} of {} pictures: the last one of a class stays in training, and too "
+                       "many classes have a single one; leave it out, or use a smaller part",
+                       taken.size(), count);
+    return taken;
+  }
+
+  const PictureList& all_;
   const DataSpec& spec_;
+  std::unique_ptr<const Pattern> group_;  // null: every picture is its own
 };
 
 // For a class of a part of which no picture can be read, such as `lost`.

@@ -24,7 +24,7 @@ using EndingCounts = std::map<std::string, int64_t>;
 
 // The parts are indices of `pictures`, after divided() in an order that mixes the classes. data.split.seed
 // and the pictures' names alone decide the order, and which picture belongs to which part, where data.split
-// asks for one: a new picture moves no other one.
+// asks for one: a new picture moves no other one, but with data.split.stratify or group.
 struct PictureList {
   std::filesystem::path root;
   std::vector<std::string> classes;  // ascending
@@ -69,7 +69,8 @@ PictureList without(const PictureList& all, const BadImages& bad);
 
 // Completes a list whose `train` has all pictures that belong to no other part: draws the parts that
 // spec.split asks for, mixes each, and keeps as many as spec.train_examples and spec.test_examples say.
-// Throws FieldError for a part that would be empty, or too small for such a limit.
+// Throws FieldError for a part that would be empty, or too small for such a limit or data.split.stratify, and
+// Error(kData) for a picture in whose name data.split.group finds no group.
 PictureList divided(PictureList all, const DataSpec& spec);
 
 // Throws Error(kData) for too many classes, or others than spec.class_names, and FieldError for another

@@ -129,7 +129,7 @@ std::optional<double> seconds_at(Reader& reader) {
   if (direction == 0) return seconds;
   const int zone_hours = reader.take_digits(2, 2);
   const int zone_minutes = reader.take(':') || !reader.at_end() ? reader.take_digits(2, 2) : 0;
-  if (zone_hours < 0 || zone_minutes < 0) return std::nullopt;
+  if (zone_hours < 0 || zone_hours > 23 || zone_minutes < 0 || zone_minutes > 59) return std::nullopt;
   return seconds + direction * (zone_hours * 3600.0 + zone_minutes * 60.0);
 }
 

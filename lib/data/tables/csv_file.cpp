@@ -21,6 +21,8 @@ namespace dtrain {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::array<std::string_view, 2> kWorkbooks = {"PK\x03\x04",
+                                                        "\xD0\xCF\x11\xE0"};  // .xlsx (zip), .xls
 constexpr unsigned kUnpackedAtOnce = 1u << 17;
 
 // The bytes of a file; unpacked, if it is gzip.
@@ -143,6 +145,11 @@ class CsvReading {
     CsvRows& rows = piece.rows;
     for (bool first = true; rows.size() == 0; first = false) {
       if (!reader_.next(piece)) refuse_file(path_, "is empty; the first line names the columns");
+      if (first && std::ranges::any_of(kWorkbooks, [&](auto mark) { return piece.text.starts_with(mark); }))
+        refuse_file(
+            path_,
+            "is a workbook, as of Excel, or an archive, and no text; save the sheet as CSV (in Excel: "
+            "File, Save As, CSV UTF-8)");
       if (first && piece.text.starts_with(kByteOrderMark)) piece.text.erase(0, kByteOrderMark.size());
       separator_ = separator_of(piece.text, wanted);
       split(piece);

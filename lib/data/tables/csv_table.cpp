@@ -392,7 +392,7 @@ std::vector<std::string> warnings_of(const CountedTable& table, const TableWish&
     const int64_t first = *column.numbers_rows_from;
     warnings.push_back(
         fmt::format("{} only numbers the rows ({}, {}, {}, ...), so that it says nothing about new ones; {} "
-                    "leaves it out",
+                    "leaves it out, and data.id repeats it in predictions",
                     in_column(column.name), first, first + 1, first + 2,
                     "data.ignore: " + yaml_text(nlohmann::ordered_json::array({column.name}))));
   }

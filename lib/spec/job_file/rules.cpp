@@ -316,12 +316,6 @@ class Rules : private RuleBase {
              data.dataset);
     }
     check_pictures();
-    check_table();
-    if (is_written("data.split") && !is_written("data.split.validation") && !is_written("data.split.test") &&
-        !has_problem("data.split") && !any_faulty_in("data.split"))
-      add("data.split",
-          "keeps no examples without `validation` or `test`, the part to keep, such as 0.1; to keep none: "
-          "validation: none");
     refuse_large("data.shape", "an image", data.shape);
   }
 
@@ -329,23 +323,6 @@ class Rules : private RuleBase {
     const int64_t values = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
     refuse(path, values > kMaxExampleValues, "{} of {} values; at most {}", what, with_separators(values),
            with_separators(kMaxExampleValues));
-  }
-
-  void check_table() {
-    const DataSpec& data = spec_.data;
-    for (const auto& [name, kind] : data.columns) {
-      const std::string path = path_in("data.columns", printable(name, 60));
-      if (!usable("data.columns")) break;
-      if (kind == "ignore" && usable("data.target") && contains(data.target, name))
-        add(path, "leaves out what data.target predicts; remove it from one of them");
-      if (kind != "ignore" && usable("data.ignore") && contains(data.ignore, name))
-        add(path, "says what the column holds, and data.ignore leaves it out; remove it from one of them");
-    }
-    for (const std::string& name : data.target)
-      refuse("data.ignore", contains(data.ignore, name) && usable("data.target"),
-             "leaves out '{}', which data.target predicts; remove it from one of them", printable(name, 60));
-    refuse("data.thousands", data.thousands == data.decimal && data.decimal != "auto",
-           "is the decimal sign, too; write another, or none");
   }
 
   void check_pictures() {
@@ -378,10 +355,6 @@ class Rules : private RuleBase {
            "says what data.standard_deviation says; write one of them");
     refuse("data.shuffle", !data.shuffle && usable("data.sampling") && data.sampling == "balanced",
            "data.sampling: balanced draws the examples in a random order; leave this out");
-    refuse("data.split.test",
-           usable("data.split.validation") &&
-               data.split.test.value_or(0) + data.split.validation.value_or(0) >= 1,
-           "leaves, with data.split.validation, nothing to train on");
   }
 
   void check_augment() {
@@ -479,6 +452,7 @@ void check_even_share(LoadedSpec& loaded, int64_t replicas, int64_t hosts) {
 void check_rules(LoadedSpec& loaded) {
   const RuleBase base(loaded);
   Rules(base).check();
+  check_columns_and_parts(base);
   check_training(base);
   check_virtual_replicas(base);
   check_local_steps(base);

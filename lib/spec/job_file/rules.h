@@ -55,6 +55,9 @@ class RuleBase {
   std::vector<std::string> faulty_;  // paths that had a problem before any rule was checked
 };
 
+// The rules between the fields of `data` about columns of tables and about parts.
+void check_columns_and_parts(const RuleBase& base);
+
 // The rules between the fields of `train` and `phases`.
 void check_training(const RuleBase& base);
 

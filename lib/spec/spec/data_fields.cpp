@@ -12,6 +12,7 @@ const Condition kPictures{{"data.dataset"}, {"image_folder", "tar"}};
 const Condition kCaching{{"data.dataset"}, {"idx", "image_folder", "tar", "arrays", "csv"}};
 const Condition kSkipping{{"data.on_bad_example"}, {"skip"}};
 const Condition kCsv{{"data.dataset"}, {"csv"}};
+const Condition kGrouping{{"data.dataset"}, {"image_folder", "tar", "csv"}};
 const Condition kDividing{{"data.dataset"}, {"image_folder", "tar", "arrays", "csv"}};
 
 const Choices kSamplings{"sampling", {"natural", "balanced"}};
@@ -53,6 +54,8 @@ Fields<JobSpec> data_fields() {
           "needs", .choices = &kTargetKinds, .when = kCsv),
       JOB(data.ignore, .doc = "columns that are not used, such as row numbers", .length = {0, 1000},
           .one_or_more = true, .when = kCsv),
+      JOB(data.id, .doc = "the column that names the rows: `dtrain predict` repeats it, and it is not trained on",
+          .word = "none", .when = kCsv),
       JOB(data.columns, .doc = "the types of columns whose cells do not show it or show a wrong one "
           "([columns](tables.md#what-a-column-holds))", .choices = &kColumnKinds, .length = {0, 16384}, .when = kCsv),
       JOB(data.missing, .doc = "how to handle a missing value of an input: refuse the table, or use the mean of the "
@@ -93,6 +96,13 @@ Fields<JobSpec> data_fields() {
           "([validation](training.md#validation))", .bounds = {0.0, 1.0, true, true}, .word = "none"),
       JOB(data.split.seed, .doc = "decides, together with the number of examples, which of them are in the test and "
           "validation parts; for pictures, together with their names", .bounds = {.minimum = 0}),
+      JOB(data.split.stratify, .doc = "whether each class has the same share of all parts, within one example "
+          "([parts](data.md#parts))"),
+      JOB(data.split.group, .doc = "keep the examples of a group, such as a patient, in one part: the column of a csv "
+          "that names the group and is not trained on; for pictures a pattern in the file's name, such as "
+          "`^([^_]+)_`: what its parentheses match, or else all that it matches", .word = "none", .when = kGrouping),
+      JOB(data.split.time, .doc = "the column of dates or numbers by which the last rows become the test, and the last "
+          "ones of the others the validation part", .word = "none", .when = kCsv),
       JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
           .length = {3, 3}, .when = kSynthetic),
       JOB(data.classes, .doc = "the number of classes; auto: from the labels in the files, for mnist at most 10; 10 "

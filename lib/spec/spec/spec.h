@@ -65,6 +65,9 @@ struct SplitSpec {
   std::optional<double> validation;  // of the training examples; nullopt: none
   std::optional<double> test;        // pictures, arrays, csv: of all examples; nullopt: those of their own
   int64_t seed = 1;
+  bool stratify = false;
+  std::optional<std::string> group = {};  // csv: a column; image_folder, tar: a pattern of the files' names
+  std::optional<std::string> time = {};   // csv: a column
 };
 
 // A number for all channels or one for each, or those that the training pictures have.
@@ -106,6 +109,7 @@ struct DataSpec {
   std::vector<std::string> target;           // csv: columns
   std::string target_kind = "auto";          // csv: auto | classes | numbers
   std::vector<std::string> ignore;           // csv: columns
+  std::optional<std::string> id;             // csv: a column
   std::string missing = "error";             // csv: error | mean
   std::vector<int64_t> shape = {1, 28, 28};  // synthetic only: channels, height, width
   std::optional<int64_t> classes;            // nullopt: auto, those of the labels, at most 10

@@ -18,6 +18,7 @@
 #include "loader/batches.h"
 #include "objective/objective.h"
 #include "tables/csv_table.h"
+#include "tables/plain_column.h"
 #include "train/assembly.h"
 
 namespace dtrain {
@@ -107,9 +108,15 @@ void predict_picture_file(const Predictor& predictor, const std::filesystem::pat
   }
 }
 
-std::vector<std::string> predicted_columns(const DatasetInfo& data) {
-  if (data.targets > 0) return target_names(data);
-  std::vector<std::string> columns = {is_of_csv(data) ? table_format_of(data).targets.front() : "class"};
+std::vector<std::string> predicted_columns(const JobPlan& job) {
+  const DatasetInfo& data = job.data;
+  std::vector<std::string> columns;
+  if (job.spec.data.id) columns.push_back(*job.spec.data.id);
+  if (data.targets > 0) {
+    for (const std::string& name : target_names(data)) columns.push_back(name);
+    return columns;
+  }
+  columns.push_back(is_of_csv(data) ? table_format_of(data).targets.front() : "class");
   for (int64_t label = 0; label < data.classes; ++label) columns.push_back("p_" + class_name(data, label));
   return columns;
 }
@@ -120,6 +127,8 @@ void predict_table_file(const Predictor& predictor, const std::filesystem::path&
   const auto& [job, model, threshold] = predictor;
   const at::NoGradGuard no_grad;
   const TableTensors table = inputs_in(path, job.data);
+  std::vector<std::string> ids;
+  if (job.spec.data.id) ids = read_cells(path, *job.spec.data.id, {table_format_of(job.data).separator});
   for (const std::string& line : table.unknown_words)
     on_warning(printable(path.string(), 1000) + ": " + line);
   const at::Tensor& inputs = table.inputs;
@@ -135,6 +144,7 @@ void predict_table_file(const Predictor& predictor, const std::filesystem::path&
         classes && threshold ? outputs.select(1, 1).ge(*threshold).to(at::kLong) : outputs.argmax(1);
     for (int64_t row = 0; row < outputs.size(0); ++row) {
       RowPrediction predicted{.row = begin + row + 1};
+      if (job.spec.data.id) predicted.id = ids.at(static_cast<size_t>(begin + row));
       if (classes) predicted.name = class_name(job.data, best[row].item<int64_t>());
       for (int64_t output = 0; output < outputs.size(1); ++output)
         predicted.numbers.push_back(outputs[row][output].item<double>());

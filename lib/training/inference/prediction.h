@@ -26,6 +26,7 @@ struct Prediction {
 
 struct RowPrediction {
   int64_t row = 0;                       // of its file, from 1
+  std::optional<std::string> id = {};    // the cell of the column data.id, if the job has one
   std::optional<std::string> name = {};  // of the most probable class, if classes are predicted
   std::vector<double> numbers = {};      // what is predicted, or the probability of each class
 };
@@ -45,15 +46,15 @@ struct Predictor {
 void predict_picture_file(const Predictor& predictor, const std::filesystem::path& path, bool resize,
                           int64_t top, const std::function<void(const Prediction&)>& on_prediction);
 
-// The names of what is predicted of a row, in the order of a RowPrediction: of classes the most probable
-// one ("class", or the column's name) and the probability of each ("p_NAME"); otherwise the numbers, which
-// if they say yes or no are probabilities, or with a threshold 1 and 0.
-std::vector<std::string> predicted_columns(const DatasetInfo& data);
+// The names of what there is of a row, in the order of a RowPrediction: the column data.id; of classes the
+// most probable one ("class", or the column's name) and the probability of each ("p_NAME"); otherwise the
+// numbers, which if they say yes or no are probabilities, or with a threshold 1 and 0.
+std::vector<std::string> predicted_columns(const JobPlan& job);
 
 // For a model of numbers, which was trained on a csv file or on arrays: predicts each row of a file. That is
 // a CSV file with the columns that the model was trained on, in any order and with any others besides; or for
-// a model of arrays a .npy file. Warns of words that no training example had. Throws Error(kData) that names
-// the file and the row.
+// a model of arrays a .npy file. The column data.id has to be there, too. Warns of words that no training
+// example had. Throws Error(kData) that names the file and the row.
 void predict_table_file(const Predictor& predictor, const std::filesystem::path& path,
                         const std::function<void(const std::string& line)>& on_warning,
                         const std::function<void(const RowPrediction&)>& on_row);

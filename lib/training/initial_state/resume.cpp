@@ -57,15 +57,26 @@ std::string split_text(const SplitSpec& split) {
   if (split.test) parts.push_back("test: " + number_text(*split.test));
   if (split.validation) parts.push_back("validation: " + number_text(*split.validation));
   if (parts.empty()) return "no data.split";
-  return fmt::format("data.split {{{}, seed: {}}}", join(parts), split.seed);
+  parts.push_back(fmt::format("seed: {}", split.seed));
+  if (split.stratify) parts.push_back("stratify: true");
+  if (split.group) parts.push_back("group: " + *split.group);
+  if (split.time) parts.push_back("time: " + *split.time);
+  return fmt::format("data.split {{{}}}", printable(join(parts)));
 }
 
-std::string split_overrides(const SplitSpec& split) {
+// What makes `now` like `split`.
+std::string split_overrides(const SplitSpec& split, const SplitSpec& now) {
   std::vector<std::string> settings;
   if (split.test) settings.push_back("--set data.split.test=" + number_text(*split.test));
   settings.push_back("--set data.split.validation=" +
                      (split.validation ? number_text(*split.validation) : "none"));
   if (split.test || split.validation) settings.push_back(fmt::format("--set data.split.seed={}", split.seed));
+  if (split.stratify != now.stratify)
+    settings.push_back(fmt::format("--set data.split.stratify={}", split.stratify));
+  if (split.group != now.group)
+    settings.push_back("--set " + shell_word("data.split.group=" + split.group.value_or("none")));
+  if (split.time != now.time)
+    settings.push_back("--set " + shell_word("data.split.time=" + split.time.value_or("none")));
   return join(settings, " ");
 }
 
@@ -226,7 +237,7 @@ void require_resumable(const JobPlan& job, const TrainingState& state, const std
     differences.push_back(
         fmt::format("it was trained with {}, and this job has {}: examples would be trained on as well as "
                     "validated on; use {}",
-                    was, is, split_overrides(saved.spec.data.split)));
+                    was, is, split_overrides(saved.spec.data.split, job.spec.data.split)));
   } else if (state.train_examples != job.data.train_examples ||
              state.validation_examples != job.data.validation_examples) {
     differences.push_back(fmt::format("it was trained on {}, and now there are {}",

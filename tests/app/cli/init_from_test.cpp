@@ -329,6 +329,8 @@ TEST_CASE("init --from says what it looked for where there is nothing it knows")
                  ContainsSubstring("others, such as .heic and .avif, have to be converted"));
   newcomer.write("archive.zip", "");
   CHECK_THAT(newcomer.refused("archive.zip"), ContainsSubstring("an archive; unpack it"));
+  newcomer.write("prices.xlsx", "PK\x03\x04");
+  CHECK_THAT(newcomer.refused("prices.xlsx"), ContainsSubstring("prices.xlsx: is a workbook, as of Excel"));
   newcomer.write_pictures("loose", 2, 8, 8);
   CHECK_THAT(newcomer.refused("loose"), ContainsSubstring("2 pictures, but no folders of classes"));
   CHECK_THAT(newcomer.refused("loose/picture0.png"), ContainsSubstring("one picture; name the folder"));

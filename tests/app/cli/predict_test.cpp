@@ -1,5 +1,6 @@
 // dtrain predict: what a saved model makes of images in files.
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <map>
@@ -162,6 +163,45 @@ TEST_CASE("a file of the wrong sort is told what the model takes") {
   CHECK(of_picture.exit_code == 3);
   CHECK_THAT(of_picture.errors, ContainsSubstring("a.pgm: no table, and this model takes CSV files "
                                                   "with the columns a, b\n"));
+}
+
+TEST_CASE("predictions of a table begin with the column that names its rows, which is not trained on") {
+  const TemporaryFolder folder;
+  std::string rows = "who,a,b,price\n";
+  for (int row = 0; row < 30; ++row) rows += fmt::format("n{},{},{},{}\n", row, row, row % 7, row);
+  const std::string table = folder.write("rows.csv", rows);
+  const auto predicted = [&](const std::string& column, const std::vector<std::string>& arguments) {
+    const std::string run = save_run(folder / column, [&](Checkpoint& checkpoint) {
+      const LoadedSpec loaded = parse_spec("data: {dataset: csv, path: " + table + ", target: price, " +
+                                               column + ": who, split: {test: 0.5}}\n" +
+                                               "batch: {per_replica: 1}\nmodel: {kind: mlp, hidden: [5]}\n"
+                                               "train: {loss: mean_squared_error}\n",
+                                           "spec");
+      checkpoint.state.spec = print_spec(loaded.spec);
+      const LayerPlan plan = place_layers(expand_layers(loaded.spec.model, 1), {2}, 1);
+      checkpoint.model = copy_variables(*build_model(plan, at::kFloat, 7));
+    });
+    std::vector<std::string> command = {"predict", run};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const Outcome outcome = dtrain_command(command);
+    INFO(outcome.errors);
+    CHECK(outcome.exit_code == (arguments.front().ends_with("short.csv") ? 3 : 0));
+    return outcome;
+  };
+  const std::string fresh = folder.write("fresh.csv", "b,who,a\n1,\"x, \"\"y\"\"\",5\n2,,6\n");
+  std::istringstream with(predicted("id", {fresh}).output), without(predicted("ignore", {fresh}).output);
+  for (const std::string id : {"who", "\"x, \"\"y\"\"\"", "\"\""}) {
+    std::string line, alone;
+    std::getline(with, line);
+    std::getline(without, alone);
+    CHECK(line == id + "," + alone);
+  }
+  const auto lines = lines_of(predicted("id", {fresh, "--json"}).output);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].at("who") == "x, \"y\"");
+  CHECK(lines[1].at("row") == 2);
+  CHECK_THAT(predicted("id", {folder.write("short.csv", "b,a\n1,5\n")}).errors,
+             ContainsSubstring("short.csv: there is no column 'who'"));
 }
 
 TEST_CASE("what is predicted is numbers, or the checkpoint is refused") {

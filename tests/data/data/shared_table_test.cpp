@@ -90,6 +90,31 @@ TEST_CASE("a table that has changed, or is used otherwise, is read anew") {
   CHECK(SharedTable::note().first != changed.first);
 }
 
+TEST_CASE("the parts of a table are those of the process that reads it, whatever decides them") {
+  SharedTable table;
+  table.spec.target_kind = "classes";
+  table.spec.target = {"word"};
+  table.spec.split = {.validation = 0.1, .test = 0.25, .stratify = true};
+  const auto targets = [&] {
+    const Dataset all = load_dataset(table.spec, 1);
+    return std::vector<at::Tensor>{all.train->classes(), all.validation->classes(), all.test->classes()};
+  };
+  const auto by_class = targets();
+  const auto note = SharedTable::note();
+  const auto again = targets();
+  CHECK(SharedTable::note() == note);
+  table.spec.split = {.validation = 0.1, .test = 0.25, .time = "number"};
+  const auto by_time = targets();
+  for (size_t part = 0; part < 3; ++part) {
+    CHECK(at::equal(again[part], by_class[part]));
+    CHECK(by_time[part].sizes() == by_class[part].sizes());
+    // A third is red, and the numbers ascend.
+    CHECK(by_class[part].sum().item<int64_t>() == by_class[part].numel() / 3);
+    CHECK(by_time[part].slice(0, 0, 9).sum().item<int64_t>() == 3);
+  }
+  CHECK_FALSE(at::equal(by_time[2], by_class[2]));
+}
+
 TEST_CASE("a folder's parts share their memory") {
   SharedTable table;
   fs::create_directories(table.folder / "both");

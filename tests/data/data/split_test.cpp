@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <numeric>
 
 #include "catch.h"
@@ -89,6 +91,98 @@ TEST_CASE("the part follows from the seed and the number of examples, the same f
   const Indices small = split_examples(1000, part_of(0.1)).validation;
   const Indices large = split_examples(1000, part_of(0.3)).validation;
   CHECK(std::includes(large.begin(), large.end(), small.begin(), small.end()));
+}
+
+std::map<int64_t, int64_t> counts_in(const Indices& part, const Indices& values) {
+  std::map<int64_t, int64_t> counts;
+  for (const int64_t index : part) ++counts[values[static_cast<size_t>(index)]];
+  return counts;
+}
+
+TEST_CASE("each class has the same share of both parts, within one example") {
+  Indices classes;  // class 0 has 500 examples, 1 has 250, 2 has 125, ...; two have one
+  for (int64_t label = 0, size = 500; size > 0; ++label, size /= 2)
+    classes.insert(classes.end(), static_cast<size_t>(size), label);
+  classes.push_back(100);
+  const auto examples = std::ssize(classes);
+  Indices all(classes.size());
+  std::iota(all.begin(), all.end(), int64_t{0});
+  const auto sizes = counts_in(all, classes);
+  for (const double part : {0.003, 0.1, 0.29, 0.5, 0.85}) {
+    INFO(part);
+    const ExampleSplit split = split_examples(examples, part_of(part), {.classes = classes});
+    CHECK(std::ssize(split.validation) == validation_count(examples, part_of(part)));
+    const double share = static_cast<double>(split.validation.size()) / static_cast<double>(examples);
+    auto kept = counts_in(split.validation, classes);
+    for (const auto& [label, size] : sizes) {
+      INFO(label);
+      CHECK(std::abs(static_cast<double>(kept[label]) - share * static_cast<double>(size)) < 1);
+      CHECK(kept[label] < size);  // training has every class
+    }
+    Indices both = split.train;
+    both.insert(both.end(), split.validation.begin(), split.validation.end());
+    CHECK(std::is_sorted(split.train.begin(), split.train.end()));
+    std::sort(both.begin(), both.end());
+    CHECK(both == all);
+    CHECK(split_examples(examples, part_of(part), {.classes = classes}).validation == split.validation);
+    if (part > 0.05)
+      CHECK(split_examples(examples, part_of(part, 2), {.classes = classes}).validation != split.validation);
+  }
+  try {
+    split_examples(10, part_of(0.5), {.classes = {0, 0, 0, 1, 2, 3, 4, 5, 6, 7}});
+    FAIL("accepted");
+  } catch (const FieldError& error) {
+    CHECK(error.field() == "data.split.stratify");
+    CHECK_THAT(error.text(), ContainsSubstring("can keep only 2 of 5 examples"));
+  }
+  CHECK_THROWS_AS(by_classes(at::Tensor()), FieldError);
+}
+
+TEST_CASE("no group is in both parts, and a part is as large as whole groups allow") {
+  for (const int64_t seed : {1, 2, 3, 4, 5}) {
+    for (const double part : {0.05, 0.2, 0.6}) {
+      INFO(seed << " " << part);
+      Indices groups;  // of 1 to 9 examples, each with its examples all over the file
+      for (int64_t i = 0; i < 450; ++i) groups.push_back((i * i + 7 * i) % 89);
+      const ExampleSplit split = split_examples(450, part_of(part, seed), {.groups = groups});
+      const auto kept = counts_in(split.validation, groups), trained = counts_in(split.train, groups);
+      for (const auto& [group, count] : kept) CHECK_FALSE(trained.contains(group));
+      CHECK(split.train.size() + split.validation.size() == 450);
+      const int64_t wanted = validation_count(450, part_of(part));
+      CHECK(std::ssize(split.validation) <= wanted);
+      for (const auto& [group, count] : trained) CHECK(std::ssize(split.validation) + count > wanted);
+    }
+  }
+  // Where each is too large, it is the smallest one.
+  CHECK(split_examples(9, part_of(0.1), {.groups = {0, 0, 0, 1, 1, 2, 2, 2, 2}}).validation == Indices{3, 4});
+  try {
+    split_examples(3, part_of(0.4), {.groups = {0, 0, 0}});
+    FAIL("accepted");
+  } catch (const FieldError& error) {
+    CHECK(error.field() == "data.split.group");
+    CHECK_THAT(error.text(), ContainsSubstring("a single group in 3 examples"));
+  }
+}
+
+TEST_CASE("the last examples in time are held out, of equal ones those further down") {
+  const std::vector<double> times = {5, 1, 9, 9, 3, 9, 2, 7, 8, -4};
+  const auto kept = [&](double part) {
+    return split_examples(10, part_of(part), {.times = times}).validation;
+  };
+  CHECK(kept(0.2) == Indices{3, 5});
+  CHECK(kept(0.4) == Indices{2, 3, 5, 8});
+  CHECK(split_examples(10, part_of(0.4, 9), {.times = times}).train == Indices{0, 1, 4, 6, 7, 9});
+}
+
+TEST_CASE("generated examples are divided by their classes, too") {
+  DataSpec spec = synthetic(200);
+  spec.split = part_of(0.25);
+  spec.split.stratify = true;
+  const Dataset dataset = load_dataset(spec, 3);
+  CHECK(dataset.info.validation_examples == 50);
+  const at::Tensor kept = dataset.validation->classes().bincount({}, 5);
+  const at::Tensor all = kept + dataset.train->classes().bincount({}, 5);
+  CHECK((kept - all * 0.25).abs().max().item<double>() < 1);
 }
 
 TEST_CASE("the parts of a dataset are its training examples, whatever the job's seed") {

@@ -2,7 +2,10 @@
 #include "data/table_dataset.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
+#include <map>
+#include <numeric>
 #include <set>
 
 #include "catch.h"
@@ -129,6 +132,91 @@ TEST_CASE("parts that are missing, doubled or too large are refused with the fie
              ContainsSubstring("there is no such file or folder"));
 }
 
+// Patients with several rows each, in the order of their visits; every fifth row is sick.
+std::string visits(int count) {
+  std::string text = "patient,day,pulse,state,n\n";
+  for (int row = 0; row < count; ++row)
+    text += fmt::format("p{},2024-{:02}-{:02},{},{},{}\n", row * row % 23, 12 - row % 12, 28 - row % 28,
+                        60 + row % 40, row % 5 == 0 ? "sick" : "well", row);
+  return text;
+}
+
+// The rows of a part, from 0.
+std::vector<size_t> rows_of(const ExampleSourcePtr& part) {
+  std::vector<int64_t> all(static_cast<size_t>(part->size()));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  std::vector<size_t> rows;
+  for (const ExampleName& name : part->names_of(all)) rows.push_back(static_cast<size_t>(name.row - 1));
+  return rows;
+}
+
+TEST_CASE("parts of a table by classes, groups and time, also for a model that is used later") {
+  const TemporaryFolder folder;
+  const int rows = 300;
+  const std::string path = folder.write("visits.csv", visits(rows));
+  const std::string fields = "dataset: csv, path: " + path +
+                             ", target: state, columns: {day: date}, split: {test: 0.2, validation: 0.25, ";
+  const auto parts_of = [&](const std::string& rule) {
+    const DataSpec spec = data_of(fields + rule + "}");
+    const Dataset dataset = load_dataset(spec, 1);
+    DataSpec later = spec;
+    later.saved_table = dataset.info.table;
+    const Dataset again = load_dataset(later, 1);
+    CHECK(rows_of(again.test) == rows_of(dataset.test));
+    CHECK(rows_of(again.validation) == rows_of(dataset.validation));
+    return dataset;
+  };
+  const Dataset by_class = parts_of("stratify: true");
+  CHECK(by_class.train->classes().bincount().equal(at::tensor(std::vector<int64_t>{36, 144})));
+  CHECK(by_class.validation->classes().bincount().equal(at::tensor(std::vector<int64_t>{12, 48})));
+  CHECK(by_class.test->classes().bincount().equal(at::tensor(std::vector<int64_t>{12, 48})));
+
+  const Dataset by_group = parts_of("group: patient");
+  CHECK(by_group.info.example_shape == std::vector<int64_t>{3});  // day, pulse and n: not the patient
+  std::map<size_t, std::set<int>> seen;                           // parts, by patient
+  const std::vector<ExampleSourcePtr> parts = {by_group.train, by_group.validation, by_group.test};
+  for (int part = 0; part < 3; ++part) {
+    CHECK(parts[static_cast<size_t>(part)]->size() > 20);
+    for (const size_t row : rows_of(parts[static_cast<size_t>(part)])) seen[row * row % 23].insert(part);
+  }
+  for (const auto& [patient, in] : seen) CHECK(in.size() == 1);
+
+  const Dataset by_time = parts_of("time: day");
+  CHECK(by_time.info.example_shape == std::vector<int64_t>{3 + 12});  // the patients are words: 12 of them
+  const auto days = [](const ExampleSourcePtr& part) {
+    std::vector<size_t> numbers;  // in the order of time
+    for (const size_t row : rows_of(part)) numbers.push_back((12 - row % 12) * 100 + 28 - row % 28);
+    std::ranges::sort(numbers);
+    return numbers;
+  };
+  CHECK(days(by_time.train).size() == 180);
+  CHECK(days(by_time.train).back() <= days(by_time.validation).front());
+  CHECK(days(by_time.validation).back() <= days(by_time.test).front());
+}
+
+TEST_CASE("a part that a table's columns cannot decide is refused") {
+  const TemporaryFolder folder;
+  const std::string path =
+      folder.write("rows.csv", "id,when,x,y\n1,2024-01-01,1,a\n1,yesterday,2,b\n,,3,a\n");
+  const auto refused = [&](const std::string& rule, const std::string& loss = "") {
+    return refusal(data_of(
+        "dataset: csv, path: " + path + ", target: y, ignore: when, split: {test: 0.4, " + rule + "}", loss));
+  };
+  CHECK_THAT(refused("group: idd"), ContainsSubstring("there is no column 'idd'; did you mean 'id'?"));
+  CHECK_THAT(refused("time: whem"), ContainsSubstring("there is no column 'whem'; did you mean 'when'?"));
+  CHECK_THAT(refused("group: id"),
+             ContainsSubstring("column 'id', row 3: the value is missing, and data.split.group needs"));
+  CHECK_THAT(refused("time: when"), ContainsSubstring("column 'when', row 3: the value is missing"));
+  folder.write("rows.csv", "id,when,x,y\n1,2024-01-01,1,0.5\n1,yesterday,2,1.5\n1,2024-01-01,3,2\n");
+  const char* const squares = "train: {loss: mean_squared_error}\n";
+  CHECK_THAT(refused("time: when", squares),
+             ContainsSubstring("column 'when', row 2: 'yesterday' is not a date"));
+  CHECK_THAT(refused("group: id", squares),
+             ContainsSubstring("data.split.group: finds a single group in 3 examples"));
+  CHECK_THAT(refused("stratify: true", squares),
+             ContainsSubstring("data.split.stratify: is for classes, and the targets"));
+}
+
 void save(const std::filesystem::path& path, const at::Tensor& x, const at::Tensor& y) {
   std::filesystem::remove(path);
   write_safetensors(path, {{"x_train", x}, {"y_train", y}}, {});
@@ -178,7 +266,14 @@ TEST_CASE("arrays are pictures, numbers, classes or targets by their types and s
   CHECK(pictures.classes == 3);
   CHECK(pictures.train_examples == 6);
 
+  DataSpec stratified = spec;
+  stratified.split = {.validation = {}, .test = 0.4, .stratify = true};  // 3 of 3, 3 and 2 examples
+  const at::Tensor tested = load_dataset(stratified, 1).test->classes().bincount({}, 3);
+  CHECK(tested.max().item<int64_t>() <= 2);
+  CHECK(tested.slice(0, 0, 2).min().item<int64_t>() == 1);
+
   save(path, at::arange(24, at::kDouble).view({8, 3}), at::arange(16, at::kFloat).view({8, 2}));
+  CHECK_THAT(refusal(stratified), ContainsSubstring("data.split.stratify: is for classes"));
   const Dataset numbers = load_dataset(spec, 1);
   CHECK_FALSE(numbers.info.has_pixels);
   CHECK(numbers.info.example_shape == std::vector<int64_t>{3});

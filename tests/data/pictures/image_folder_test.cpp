@@ -1,6 +1,7 @@
 #include "pictures/image_folder.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <fstream>
@@ -54,6 +55,46 @@ TEST_CASE("a folder of classes is a dataset, with names and parts that the files
   pictures.spec.split.seed = 4;
   CHECK(names_of(after, after.test) !=
         names_of(after, divided(list_image_folder(pictures.folder, pictures.spec), pictures.spec).test));
+}
+
+TEST_CASE("pictures are divided in proportion of their classes, or by groups that their names tell") {
+  Pictures pictures;
+  for (const auto& [name, count] : std::map<std::string, int>{{"daisy", 40}, {"rose", 11}, {"tulip", 2}}) {
+    for (int i = 0; i < count; ++i)
+      write_picture(pictures.folder / name / fmt::format("p{}_{}.png", i % 9, i), i);
+  }
+  pictures.spec.split = {.validation = 0.2, .test = 0.25, .seed = 3, .stratify = true};
+  const auto divide = [&] {
+    return divided(list_image_folder(pictures.folder, pictures.spec), pictures.spec);
+  };
+  const auto counts = [](const PictureList& all, const std::vector<int64_t>& part) {
+    std::vector<int64_t> counts(3);
+    for (const int64_t index : part)
+      ++counts[static_cast<size_t>(all.pictures[static_cast<size_t>(index)].label)];
+    return counts;
+  };
+  const PictureList by_class = divide();
+  CHECK(counts(by_class, by_class.test) == std::vector<int64_t>{10, 3, 0});  // of 40, 11, 2: 10, 2.7, 0.5
+  CHECK(counts(by_class, by_class.validation) == std::vector<int64_t>{6, 2, 0});  // of 30, 8, 2: 6, 1.6, 0.4
+  CHECK(names_of(divide(), divide().test) == names_of(by_class, by_class.test));
+
+  pictures.spec.split = {.validation = 0.2, .test = 0.25, .seed = 3, .group = "^([^_]+)_"};
+  const PictureList by_group = divide();
+  std::map<std::string, std::set<int>> seen;
+  const std::vector<std::vector<int64_t>> parts = {by_group.train, by_group.validation, by_group.test};
+  for (int part = 0; part < 3; ++part) {
+    for (const std::string& name : names_of(by_group, parts[static_cast<size_t>(part)])) {
+      const size_t begin = name.find('/') + 1;
+      seen[name.substr(begin, name.find('_') - begin)].insert(part);
+    }
+  }
+  CHECK(seen.size() == 9);
+  for (const auto& [group, in] : seen) CHECK(in.size() == 1);
+  pictures.spec.split.group = "p[0-9]";  // the whole match is the same
+  CHECK(names_of(divide(), divide().test) == names_of(by_group, by_group.test));
+  pictures.spec.split.group = "p([1-9]?)_";
+  CHECK_THAT(pictures.error(),
+             ContainsSubstring("daisy/p0_0.png: data.split.group, 'p([1-9]?)_', finds no group"));
 }
 
 TEST_CASE("every example is called by its file, wherever it is kept and of whatever part it is") {

@@ -85,6 +85,10 @@ TEST_CASE("what is no table is refused, with the row") {
              ContainsSubstring("more than 1 MiB"));
   CHECK_THAT(csv_refusal(folder, "a,b\n1,2\n3,caf\xe9\n"),
              ContainsSubstring("row 2, column 2: 'caf\\xe9' is not UTF-8 text; convert the file"));
+  for (const std::string workbook : {"PK\x03\x04,\n1", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"})
+    CHECK_THAT(csv_refusal(folder, workbook),
+               ContainsSubstring("is a workbook, as of Excel, or an archive") &&
+                   ContainsSubstring("save the sheet as CSV"));
   std::string wide = "a";
   for (int column = 0; column < 1'000'000; ++column) wide += ",a";
   CHECK_THAT(csv_refusal(folder, wide + "\n"), ContainsSubstring("has more than 16,384 columns"));
@@ -293,8 +297,9 @@ TEST_CASE("a table of a German Excel has its numbers") {
   CHECK(table.columns[3].words == std::vector<std::string>{"Ulm", "Gera"});
   CHECK(table.columns[4].values == std::vector<double>{1234567.89, -3, 7.5});
   REQUIRE(table.warnings.size() == 1);
-  CHECK_THAT(table.warnings[0], ContainsSubstring("column 'Nr' only numbers the rows (1, 2, 3, ...)") &&
-                                    ContainsSubstring("data.ignore: [Nr] leaves it out"));
+  CHECK_THAT(table.warnings[0],
+             ContainsSubstring("column 'Nr' only numbers the rows (1, 2, 3, ...)") &&
+                 ContainsSubstring("data.ignore: [Nr] leaves it out, and data.id repeats"));
   // A model of it reads other files in the same way, with one column, too.
   const std::vector<int64_t> all = {0, 1, 2};
   const TableFormat format = make_table_format(table, {.targets = {"Preis"}}, all);
@@ -327,6 +332,12 @@ TEST_CASE("dates become words only if that is asked for") {
   CHECK_THAT(refusal([&] { read_raw_table(folder.write("b.csv", "sold\n29.2.2023\n"), format, false); }),
              ContainsSubstring("column 'sold', row 1: '29.2.2023' is not a date such as 2024-12-31"));
   CHECK(read_raw_table(path, {.targets = {"y"}, .kinds = {{"sold", "words"}}}).columns[0].words.size() == 3);
+  // A missing date is the mean, which is 0 for the model; times are parts of days.
+  const TableWish fills{.targets = {"y"}, .fills_missing = true, .kinds = {{"sold", "date"}}};
+  const RawTable gap = read_raw_table(
+      folder.write("gap.csv", "sold,y\n2024-05-01T12:00Z,1\n,2\n2024-05-03T14:00+02:00,3\n"), fills);
+  const at::Tensor inputs = encode_table(gap, make_table_format(gap, fills, all), true).inputs;
+  CHECK(inputs.equal(at::tensor({-1.F, 0.F, 1.F}).view({3, 1})));
 }
 
 TEST_CASE("a column is said to number the rows if it does, whatever its name is") {

@@ -185,6 +185,9 @@ TEST_CASE("another validation part is refused, with the fix, also between two ep
                        ContainsSubstring("data.split {validation: 0.25, seed: 2}") &&
                        ContainsSubstring("--set data.split.validation=0.25 --set data.split.seed=1"));
   // The same number of examples in each part, and still another part.
+  const std::string stratified = refusal({"data.split.validation=0.25", "data.split.stratify=true"}, quarter);
+  CHECK_THAT(stratified, ContainsSubstring("data.split {validation: 0.25, seed: 1, stratify: true}") &&
+                             ContainsSubstring("--set data.split.stratify=true"));
   CHECK_THAT(refusal(quarter, {"data.split.validation=0.24"}), ContainsSubstring("trained on"));
   CHECK_THAT(refusal(quarter, {}), ContainsSubstring("no data.split"));
   CHECK_THAT(refusal({}, quarter), ContainsSubstring("use --set data.split.validation=none"));

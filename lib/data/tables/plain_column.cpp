@@ -1,0 +1,80 @@
+#include "tables/plain_column.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "core/data_errors.h"
+#include "core/text.h"
+#include "tables/column_reading.h"
+#include "tables/counted_table.h"
+#include "tables/csv_cell.h"
+
+namespace dtrain {
+namespace {
+
+std::vector<std::string> read_present_cells(const std::filesystem::path& path, const std::string& column,
+                                            const CsvSeparator& separator,
+                                            const std::vector<std::string>& missing_values,
+                                            const char* field) {
+  std::vector<std::string> cells = read_cells(path, column, separator);
+  const auto missing = std::ranges::find_if(
+      cells, [&](const std::string& cell) { return is_missing_cell(cell, missing_values); });
+  if (missing != cells.end())
+    refuse_file(path, "{}, row {}: the value is missing, and {} needs one in every row", in_column(column),
+                missing - cells.begin() + 1, field);
+  return cells;
+}
+
+}  // namespace
+
+std::vector<std::string> read_cells(const std::filesystem::path& path, const std::string& column,
+                                    const CsvSeparator& separator) {
+  size_t place = 0;
+  std::vector<std::string> cells;
+  const auto begin = [&](const CsvRow& header) {
+    place = place_of_column(path, places_of(path, header), column);
+  };
+  const auto read = [&](const CsvRows& rows) -> std::function<void()> {
+    std::vector<std::string> some;
+    for (int64_t row = 0; row < rows.size(); ++row) some.emplace_back(rows.row(row)[place]);
+    return [&cells, some = std::move(some)] { cells.insert(cells.end(), some.begin(), some.end()); };
+  };
+  read_csv(path, begin, read, separator);
+  return cells;
+}
+
+std::vector<int64_t> read_groups(const std::filesystem::path& path, const std::string& column,
+                                 const CsvSeparator& separator,
+                                 const std::vector<std::string>& missing_values) {
+  std::unordered_map<std::string, int64_t> known;
+  std::vector<int64_t> groups;
+  for (const std::string& cell :
+       read_present_cells(path, column, separator, missing_values, "data.split.group"))
+    groups.push_back(known.emplace(cell, std::ssize(known)).first->second);
+  return groups;
+}
+
+std::vector<double> read_times(const std::filesystem::path& path, const std::string& column,
+                               const CsvSeparator& separator,
+                               const std::vector<std::string>& missing_values) {
+  std::vector<double> times;
+  bool are_dates = false;
+  for (const std::string& cell :
+       read_present_cells(path, column, separator, missing_values, "data.split.time")) {
+    if (times.empty()) are_dates = days_in_cell(cell).has_value();
+    const std::optional<double> time = are_dates ? days_in_cell(cell) : number_in_cell(cell);
+    if (!time || !std::isfinite(*time))
+      refuse_file(path, "{}, row {}: '{}' is not {}; data.split.time orders the rows by it, so correct it",
+                  in_column(column), times.size() + 1, printable(cell, 60),
+                  are_dates ? "a date, as those above it are" : "a date or a number with a decimal point");
+    times.push_back(*time);
+  }
+  return times;
+}
+
+}  // namespace dtrain

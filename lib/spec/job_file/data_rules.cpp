@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/patterns.h"
+#include "core/text.h"
+#include "job_file/rules.h"
+#include "spec/fields.h"
+
+namespace dtrain {
+namespace {
+
+// What a job says about the columns of its table, and about its parts.
+class DataRules : private RuleBase {
+ public:
+  explicit DataRules(const RuleBase& base) : RuleBase(base) {}
+
+  void check() {
+    check_columns();
+    check_parts();
+  }
+
+ private:
+  static bool contains(const std::vector<std::string>& all, const std::string& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  }
+
+  void check_columns() {
+    const DataSpec& data = spec_.data;
+    const std::pair<const char*, const std::optional<std::string>&> columns[] = {
+        {"data.id", data.id}, {"data.split.group", data.split.group}, {"data.split.time", data.split.time}};
+    for (const auto& [name, kind] : data.columns) {
+      const std::string path = path_in("data.columns", printable(name, 60));
+      if (!usable("data.columns")) break;
+      if (kind == "ignore" && usable("data.target") && contains(data.target, name))
+        add(path, "leaves out what data.target predicts; remove it from one of them");
+      if (kind != "ignore" && usable("data.ignore") && contains(data.ignore, name))
+        add(path, "says what the column holds, and data.ignore leaves it out; remove it from one of them");
+      for (const auto& [field, column] : columns) {
+        if (kind != "ignore" && usable(field) && column == name && column != data.split.time)
+          add(path, "says what the column holds, and that of {} is not trained on; remove it here", field);
+      }
+    }
+    for (const auto& [field, column] : columns)
+      refuse(field, column && data.dataset == "csv" && contains(data.target, *column),
+             "is what data.target predicts; use another column");
+    for (const std::string& name : data.target)
+      refuse("data.ignore", contains(data.ignore, name) && usable("data.target"),
+             "leaves out '{}', which data.target predicts; remove it from one of them", printable(name, 60));
+    refuse("data.thousands", data.thousands == data.decimal && data.decimal != "auto",
+           "is the decimal sign, too; write another, or none");
+  }
+
+  void check_parts() {
+    const DataSpec& data = spec_.data;
+    const SplitSpec& split = data.split;
+    if (is_written("data.split") && !is_written("data.split.validation") && !is_written("data.split.test") &&
+        !has_problem("data.split") && !any_faulty_in("data.split"))
+      add("data.split",
+          "keeps no examples without `validation` or `test`, the part to keep, such as 0.1; to keep none: "
+          "validation: none");
+    refuse("data.split.test",
+           usable("data.split.validation") &&
+               data.split.test.value_or(0) + data.split.validation.value_or(0) >= 1,
+           "leaves, with data.split.validation, nothing to train on");
+    refuse("data.split.group", split.group && split.stratify && usable("data.split.stratify"),
+           "keeps groups whole, which leaves data.split.stratify no choice of examples; write one of them");
+    refuse("data.split.time", split.time && data.dataset == "csv" && (split.group || split.stratify),
+           "holds out the last rows, whatever is in them; leave out data.split.{}",
+           split.group ? "group" : "stratify");
+    if (data.dataset != "csv" && split.group && usable("data.split.group")) {
+      try {
+        const Pattern pattern(*split.group);
+      } catch (const std::exception& error) {  // std::regex_error, whose header is slow to compile
+        add("data.split.group", "is no regular expression: {}", error.what());
+      }
+    }
+  }
+};
+
+}  // namespace
+
+void check_columns_and_parts(const RuleBase& base) { DataRules(base).check(); }
+
+}  // namespace dtrain
