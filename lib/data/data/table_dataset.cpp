@@ -25,6 +25,7 @@
 #include "data/shared_table.h"
 #include "data/split.h"
 #include "job_file/print.h"
+#include "parquet/parquet_file.h"
 #include "tables/csv_cell.h"
 #include "yaml/problem.h"
 
@@ -147,7 +148,7 @@ std::string saved_text(const DatasetInfo& info, const std::string& format) {
   return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-// csv
+// csv, parquet
 
 fs::path csv_in(const fs::path& folder, const std::string& name) {
   for (const char* extension : {".csv", ".csv.gz"}) {
@@ -173,48 +174,60 @@ TableWish wish_of(const DataSpec& spec) {
   return wish;
 }
 
-struct CsvFiles {
-  fs::path train;
-  fs::path test = {};  // empty: there is none
-};
-
-CsvFiles csv_files(const DataSpec& spec) {
-  const fs::path path = location_of(spec);
-  const bool is_folder = fs::is_directory(path);
-  CsvFiles files{.train = is_folder ? csv_in(path, "train") : path};
-  if (is_folder) files.test = csv_in(path, "test");
-  if (files.train.empty()) refuse_file(path, "there is no train.csv or train.csv.gz in this folder");
-  if (!fs::exists(files.train))
-    refuse_file(path.string(),
-                "there is no such file or folder; data.path names a table (scripts/make_table makes those of "
-                "the examples)");
+// The Parquet files whose names begin so (train.parquet, train-00000-of-00002.parquet), by name.
+std::vector<fs::path> parquet_in(const fs::path& folder, const std::string& beginning) {
+  std::vector<fs::path> files;
+  std::error_code fault, gone;
+  for (fs::directory_iterator entry(folder, fault), end; !fault && entry != end; entry.increment(fault)) {
+    const std::string name = entry->path().filename().string();
+    const bool hidden = name.starts_with('.') || name.starts_with('_');
+    if (!hidden && name.starts_with(beginning) && name.ends_with(".parquet") && entry->is_regular_file(gone))
+      files.push_back(entry->path());
+  }
+  if (fault) fail_on_file(folder, "cannot be read", fault.value());
+  std::ranges::sort(files);
   return files;
 }
 
-CsvParts read_files(const CsvFiles& files, const DataSpec& spec) {
+TableFiles parquet_files(const fs::path& folder) {
+  std::vector<fs::path> train = parquet_in(folder, "train"), test = parquet_in(folder, "test");
+  if (train.empty() && test.empty()) train = parquet_in(folder, "");
+  if (train.empty()) refuse_file(folder, "there is no train*.parquet in this folder");
+  TableFiles files{{folder, std::move(train)}};
+  if (!test.empty()) files.test = TablePath(folder / "test", std::move(test));
+  return files;
+}
+
+CsvParts read_files(const TableFiles& files, const DataSpec& spec) {
   const bool saved = !spec.saved_table.empty();
   CsvParts parts;
   if (saved) parts.format = table_format_of(saved_table_dataset(spec));
   parts.table =
       saved ? read_raw_table(files.train, parts.format, true) : read_raw_table(files.train, wish_of(spec));
-  parts.rows = divide_rows(spec, parts.table.rows, !files.test.empty());
+  parts.rows = divide_rows(spec, parts.table.rows, files.test.has_value());
   if (!saved) parts.format = make_table_format(parts.table, wish_of(spec), parts.rows.train);
-  if (!files.test.empty()) {
-    parts.test = read_raw_table(files.test, parts.format, true);
+  if (files.test) {
+    parts.test = read_raw_table(*files.test, parts.format, true);
     parts.rows.test = rows_of_test_file(spec, parts.test->rows);
   }
   return parts;
 }
 
-// The bytes of the files.
-int64_t bytes_of(const CsvFiles& files) {
+std::vector<fs::path> all_of(const TableFiles& files) {
+  std::vector<fs::path> all = files.train.files;
+  if (files.test) all.insert(all.end(), files.test->files.begin(), files.test->files.end());
+  return all;
+}
+
+int64_t bytes_of(const TableFiles& files) {
   std::error_code none;
-  const auto of = [&](const fs::path& file) { return static_cast<int64_t>(fs::file_size(file, none)); };
-  return of(files.train) + (files.test.empty() ? 0 : of(files.test));
+  int64_t bytes = 0;
+  for (const fs::path& file : all_of(files)) bytes += static_cast<int64_t>(fs::file_size(file, none));
+  return bytes;
 }
 
 // A name for all that decides the tensors, as far as it can be known without reading the files.
-std::string key_of(const CsvFiles& files, DataSpec spec) {
+std::string key_of(const TableFiles& files, DataSpec spec) {
   spec.path = std::nullopt;
   spec.classes = std::nullopt;  // a plan writes what it has found
   spec.class_names.clear();
@@ -223,9 +236,9 @@ std::string key_of(const CsvFiles& files, DataSpec spec) {
   const std::string text = std::string(kVersion) + print_spec(job) + job.data.saved_table;
   Checksum sum;
   sum.add(text.c_str(), text.size() + 1);
-  for (const fs::path& file : {files.train, files.test}) {
+  for (const fs::path& file : all_of(files)) {
     struct stat status {};
-    if (file.empty() || ::stat(file.c_str(), &status) != 0) continue;
+    if (::stat(file.c_str(), &status) != 0) continue;
     for (const int64_t one :
          {static_cast<int64_t>(status.st_dev), static_cast<int64_t>(status.st_ino),
           static_cast<int64_t>(status.st_size), static_cast<int64_t>(status.st_mtim.tv_sec),
@@ -236,7 +249,7 @@ std::string key_of(const CsvFiles& files, DataSpec spec) {
   return sum.text();
 }
 
-EncodedTable encode_csv(const CsvFiles& files, const DataSpec& spec, const MakeTensor& make_tensor) {
+EncodedTable encode_csv(const TableFiles& files, const DataSpec& spec, const MakeTensor& make_tensor) {
   const CsvParts parts = read_files(files, spec);
   EncodedTable table{.format = parts.format, .train = {}, .warnings = parts.table.warnings};
   const auto encoded = [&](const RawTable& raw) {
@@ -250,7 +263,7 @@ EncodedTable encode_csv(const CsvFiles& files, const DataSpec& spec, const MakeT
 }
 
 // In words.
-std::string reading_of(const TableFormat& format) {
+std::string reading_of(const TableFormat& format, bool is_text) {
   std::vector<std::string> names;
   std::vector<ColumnReading> readings;
   for (const TableColumn& column : format.inputs) {
@@ -259,11 +272,11 @@ std::string reading_of(const TableFormat& format) {
   }
   names.insert(names.end(), format.targets.begin(), format.targets.end());
   readings.insert(readings.end(), format.target_readings.begin(), format.target_readings.end());
-  return reading_text(names, readings, format.separator);
+  return reading_text(names, readings, is_text ? format.separator : '\0');
 }
 
 Dataset load_csv(const DataSpec& spec) {
-  const CsvFiles files = csv_files(spec);
+  const TableFiles files = table_files(spec);
   const auto encode = [&](const MakeTensor& make_tensor) { return encode_csv(files, spec, make_tensor); };
   const EncodedTable table = bytes_of(files) < kLeastSharedBytes
                                  ? encode({})
@@ -275,16 +288,16 @@ Dataset load_csv(const DataSpec& spec) {
   info.class_names = format.classes;
   info.classes = std::ssize(format.classes);
   if (format.classes.empty()) info.target_names = format.targets;
-  if (info.classes == 1) refuse_file(files.train, "all training examples are of the same class");
+  if (info.classes == 1) refuse_file(files.train.name, "all training examples are of the same class");
   if (spec.classes && info.classes > 0 && *spec.classes != info.classes)
     throw FieldError("data.classes", "{}, but column '{}' has {}", *spec.classes,
                      printable(format.targets.front(), 100), info.classes);
-  info.reading = reading_of(format);
+  info.reading = reading_of(format, spec.dataset == "csv");
   info.warnings = table.warnings;
   ExampleRows rows = divide_rows(spec, table.train.size(), table.test.has_value());
   if (table.test) rows.test = rows_of_test_file(spec, table.test->size());
-  const auto source_of = [](const StoredExamples& examples, const fs::path& file) {
-    const auto names_of = [name = file.filename().string()](std::span<const int64_t> indices) {
+  const auto source_of = [](const StoredExamples& examples, const TablePath& path) {
+    const auto names_of = [name = path.name.filename().string()](std::span<const int64_t> indices) {
       std::vector<ExampleName> names;
       for (const int64_t index : indices) names.push_back({.file = name, .row = index + 1});
       return names;
@@ -292,7 +305,7 @@ Dataset load_csv(const DataSpec& spec) {
     return make_memory_source(examples, names_of);
   };
   Dataset dataset = dataset_of(std::move(info), source_of(table.train, files.train),
-                               table.test ? source_of(*table.test, files.test) : nullptr, rows);
+                               table.test ? source_of(*table.test, *files.test) : nullptr, rows);
   dataset.info.table = saved_text(dataset.info, table_format_text(format));
   return dataset;
 }
@@ -426,16 +439,38 @@ Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
 
 }  // namespace
 
-CsvParts read_csv_parts(const DataSpec& spec) { return read_files(csv_files(spec), spec); }
+TableFiles table_files(const DataSpec& spec) {
+  const fs::path path = location_of(spec);
+  const bool is_folder = fs::is_directory(path);
+  if (is_folder && spec.dataset == "parquet") return parquet_files(path);
+  TableFiles files{is_folder ? csv_in(path, "train") : path};
+  if (is_folder) {
+    const fs::path test = csv_in(path, "test");
+    if (!test.empty()) files.test = test;
+  }
+  const fs::path& train = files.train.name;
+  if (train.empty()) refuse_file(path, "there is no train.csv or train.csv.gz in this folder");
+  if (!fs::exists(train))
+    refuse_file(path.string(),
+                "there is no such file or folder; data.path names a table (scripts/make_table makes those of "
+                "the examples)");
+  if (is_parquet(train) != (spec.dataset == "parquet") && fs::is_regular_file(train))
+    refuse_file(path, spec.dataset == "parquet"
+                          ? "is no Parquet file; for a table in text use data.dataset: csv"
+                          : "is a Parquet file; use data.dataset: parquet");
+  return files;
+}
 
-bool is_table_dataset(const std::string& name) { return name == "arrays" || name == "csv"; }
+CsvParts read_csv_parts(const DataSpec& spec) { return read_files(table_files(spec), spec); }
+
+bool is_table_dataset(const std::string& name) { return name == "arrays" || has_columns(name); }
 
 DatasetInfo find_table_dataset(const DataSpec& spec) {
-  return (spec.dataset == "csv" ? load_csv(spec) : load_arrays(spec, /*checks_numbers=*/false)).info;
+  return (has_columns(spec.dataset) ? load_csv(spec) : load_arrays(spec, /*checks_numbers=*/false)).info;
 }
 
 Dataset load_table_dataset(const DataSpec& spec) {
-  return spec.dataset == "csv" ? load_csv(spec) : load_arrays(spec, /*checks_numbers=*/true);
+  return has_columns(spec.dataset) ? load_csv(spec) : load_arrays(spec, /*checks_numbers=*/true);
 }
 
 DatasetInfo saved_table_dataset(const DataSpec& spec) {

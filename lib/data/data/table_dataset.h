@@ -1,4 +1,4 @@
-// Datasets of a user's own numbers: `arrays` (NumPy, safetensors) and `csv`.
+// Datasets of a user's own numbers: `arrays` (NumPy, safetensors), `csv` and `parquet`.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,16 @@ struct ExampleRows {
   std::vector<int64_t> train, validation, test;
 };
 
-// The files of a csv dataset before they become tensors: values may still be missing.
+// The files of a csv or parquet dataset at spec.path; of a folder train.csv and test.csv, or train*.parquet
+// and test*.parquet, else all of its .parquet files. Throws Error(kData) if they are not there or of the
+// other kind.
+struct TableFiles {
+  TablePath train;
+  std::optional<TablePath> test = {};
+};
+TableFiles table_files(const DataSpec& spec);
+
+// Their content before it becomes tensors: values may still be missing.
 struct CsvParts {
   RawTable table;
   std::optional<RawTable> test = {};  // of a file of its own
@@ -40,7 +49,7 @@ struct CsvParts {
 };
 CsvParts read_csv_parts(const DataSpec& spec);
 
-// The format of a csv dataset's columns.
+// The format of its columns.
 TableFormat table_format_of(const DatasetInfo& info);
 
 }  // namespace dtrain

@@ -61,11 +61,9 @@ std::vector<std::vector<ClassProbability>> predict(const Predictor& predictor, c
   return predictions;
 }
 
-bool is_of_csv(const DatasetInfo& data) { return data.name == "csv"; }
-
 // The inputs of a file's rows, as the model was trained on them.
 TableTensors inputs_in(const std::filesystem::path& path, const DatasetInfo& data) {
-  if (is_of_csv(data)) {
+  if (has_columns(data.name)) {
     const TableFormat format = table_format_of(data);
     return encode_table(read_raw_table(path, format, /*with_targets=*/false), format, /*with_targets=*/false);
   }
@@ -109,7 +107,8 @@ void predict_picture_file(const Predictor& predictor, const std::filesystem::pat
 
 std::vector<std::string> predicted_columns(const DatasetInfo& data) {
   if (data.targets > 0) return target_names(data);
-  std::vector<std::string> columns = {is_of_csv(data) ? table_format_of(data).targets.front() : "class"};
+  std::vector<std::string> columns = {has_columns(data.name) ? table_format_of(data).targets.front()
+                                                             : "class"};
   for (int64_t label = 0; label < data.classes; ++label) columns.push_back("p_" + class_name(data, label));
   return columns;
 }
