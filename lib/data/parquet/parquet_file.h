@@ -18,6 +18,7 @@ struct ParquetColumn {
   std::string name;
   ParquetKind kind = ParquetKind::kOther;
   std::string holds = {};  // of kOther, for messages: "lists"
+  bool operator==(const ParquetColumn&) const = default;
 };
 
 // Some rows of a column. Views are there for one call.

@@ -92,7 +92,7 @@ TEST_CASE("the questions of init are asked until the answer is valid") {
                                                       {"strategy.replicas", "3"},
                                                       {"batch.per_replica", "16"}});
   CHECK_THAT(out.str(), ContainsSubstring("dataset (mnist, fashion_mnist, cifar10, cifar100, idx, "
-                                          "image_folder, tar, arrays, csv, synthetic) [mnist]: ") &&
+                                          "image_folder, tar, arrays, csv, parquet, synthetic) [mnist]: ") &&
                             ContainsSubstring("expected an integer, got 'many'") &&
                             ContainsSubstring("must be 1 to 1000000, got 0") &&
                             ContainsSubstring("epochs (1 to "));

@@ -179,14 +179,14 @@ TEST_CASE("data.columns and data.missing_values mean in Parquet files what they 
 TEST_CASE("several Parquet files are one table, and a saved format reads them and text alike") {
   if (!has_module()) return;
   const TableWish wish{.targets = {"y"},
-                       .ignored = {"nothing"},
+                       .ignored = {"nothing", "double"},  // whose deviation is no number
                        .classes = true,
                        .fills_missing = true,
                        .kinds = {{"i8", "words"}}};
   const TablePath twice(shipped(""), {shipped("types.parquet"), shipped("types.parquet")});
   const RawTable table = read_raw_table(twice, wish);
   CHECK(table.rows == 10);
-  CHECK(column_of(table, "double").values[9] == 2.5);
+  CHECK(column_of(table, "decimal7").values[9] == 99999.99);
   CHECK(words_of(column_of(table, "text"))[9] == "blue");
   CHECK(table_header(twice).front() == "flag");
   CHECK_THAT(

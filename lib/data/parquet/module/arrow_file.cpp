@@ -32,6 +32,7 @@ constexpr int64_t kBufferBytes = int64_t{1} << 20;  // of a column's chunk that 
 // What a file may ask for at once. A page is unpacked as a whole, and says how large it becomes.
 constexpr int64_t kLeastLimit = int64_t{256} << 20;
 constexpr int64_t kLimitPerByte = 16;
+constexpr int64_t kMostRows = int64_t{1} << 40;
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kSecondsOfDay = 86'400;
 constexpr int64_t kMostDays = 11'000'000;  // of dates as words: the years of the calendar's types
@@ -45,6 +46,7 @@ struct Meaning {
   bool is_unsigned = false;
   int decimals = 0;  // a value is a whole number of 10^-decimals
   bool is_decimal = false;
+  double divisor = 1;    // the power of ten, where a double has it exactly
   bool is_half = false;  // float16
 };
 
@@ -55,16 +57,8 @@ struct Leaf {
 };
 
 int64_t units_of_second(parquet::LogicalType::TimeUnit::unit unit) {
-  switch (unit) {
-    case parquet::LogicalType::TimeUnit::MILLIS:
-      return 1'000;
-    case parquet::LogicalType::TimeUnit::MICROS:
-      return 1'000'000;
-    case parquet::LogicalType::TimeUnit::NANOS:
-      return 1'000'000'000;
-    default:
-      throw std::runtime_error("a time with an unknown unit");
-  }
+  using Unit = parquet::LogicalType::TimeUnit;
+  return unit == Unit::MILLIS ? 1'000 : unit == Unit::MICROS ? 1'000'000 : 1'000'000'000;
 }
 
 // Decides what a column of single values holds. Returns false if dtrain has no use for it.
@@ -90,6 +84,7 @@ bool decide(const parquet::ColumnDescriptor& descriptor, ParquetKind& kind, Mean
   } else if (type.is_decimal()) {
     meaning.is_decimal = true;
     meaning.decimals = static_cast<const parquet::DecimalLogicalType&>(type).scale();
+    meaning.divisor = std::pow(10.0, meaning.decimals);
   } else if (type.is_float16() && descriptor.type_length() == 2) {
     meaning.is_half = true;
   } else if (descriptor.physical_type() == parquet::Type::INT96) {
@@ -105,11 +100,6 @@ bool decide(const parquet::ColumnDescriptor& descriptor, ParquetKind& kind, Mean
   return true;
 }
 
-std::string nested_text(const parquet::schema::Node& node) {
-  const parquet::LogicalType& type = *node.logical_type();
-  return type.is_list() || node.is_repeated() ? "lists" : type.is_map() ? "maps" : "structs";
-}
-
 // Numbers and words of single values.
 
 double number_from_text(const std::string& text) {
@@ -118,11 +108,8 @@ double number_from_text(const std::string& text) {
   return number;
 }
 
-std::string text_of(double number) {
-  std::array<char, 64> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
-}
-std::string text_of(float number) {
+template <class Float>
+std::string shortest(Float number) {
   std::array<char, 64> text{};
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
 }
@@ -176,10 +163,7 @@ double number_of_integer(int64_t value, const Meaning& meaning) {
   if (meaning.is_decimal) {
     if (value > kExactInDouble || value < -kExactInDouble || meaning.decimals > kExactPowers)
       return number_from_text(text_of_integer(value, meaning));
-    static constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                         1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                         1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    return static_cast<double>(value) / kPowers[std::max(meaning.decimals, 0)];
+    return static_cast<double>(value) / meaning.divisor;
   }
   if (meaning.units_of_day > 0) {
     const auto [day, rest] = split_day(value, meaning.units_of_day);
@@ -188,54 +172,52 @@ double number_of_integer(int64_t value, const Meaning& meaning) {
   return meaning.is_unsigned ? static_cast<double>(static_cast<uint64_t>(value)) : static_cast<double>(value);
 }
 
-int64_t widened(int32_t value, const Meaning& meaning) {
+int64_t integer_of(int32_t value, const Meaning& meaning) {
   return meaning.is_unsigned ? static_cast<int64_t>(static_cast<uint32_t>(value)) : value;
 }
+int64_t integer_of(int64_t value, const Meaning&) { return value; }
+int64_t integer_of(const parquet::Int96& value, const Meaning&) {
+  return parquet::Int96GetNanoSeconds(value);
+}
 
-float half_of(const parquet::FixedLenByteArray& value) {
+// Values of bytes that are no text: decimals and float16. `length` is that of fixed arrays.
+double half_of(const parquet::FixedLenByteArray& value) {
   return arrow::util::Float16::FromLittleEndian(value.ptr).ToFloat();
 }
-
-// The values of a physical type. `length` is that of fixed arrays of bytes.
-double number_of(bool value, const Meaning&, int) { return value ? 1 : 0; }
-double number_of(int32_t value, const Meaning& meaning, int) {
-  return number_of_integer(widened(value, meaning), meaning);
-}
-double number_of(int64_t value, const Meaning& meaning, int) { return number_of_integer(value, meaning); }
-double number_of(const parquet::Int96& value, const Meaning& meaning, int) {
-  return number_of_integer(parquet::Int96GetNanoSeconds(value), meaning);
-}
-double number_of(float value, const Meaning&, int) { return value; }
-double number_of(double value, const Meaning&, int) { return value; }
-double number_of(const parquet::ByteArray& value, const Meaning& meaning, int) {
-  return number_from_text(decimal_of(value.ptr, value.len).ToString(meaning.decimals));
-}
-double number_of(const parquet::FixedLenByteArray& value, const Meaning& meaning, int length) {
-  if (meaning.is_half) return half_of(value);
-  return number_from_text(decimal_of(value.ptr, length).ToString(meaning.decimals));
-}
-
-std::string text_of_value(bool value, const Meaning&, int) { return value ? "true" : "false"; }
-std::string text_of_value(int32_t value, const Meaning& meaning, int) {
-  return text_of_integer(widened(value, meaning), meaning);
-}
-std::string text_of_value(int64_t value, const Meaning& meaning, int) {
-  return text_of_integer(value, meaning);
-}
-std::string text_of_value(const parquet::Int96& value, const Meaning& meaning, int) {
-  return text_of_integer(parquet::Int96GetNanoSeconds(value), meaning);
-}
-std::string text_of_value(float value, const Meaning&, int) {
-  return std::isnan(value) ? "" : text_of(value);
-}
-std::string text_of_value(double value, const Meaning&, int) {
-  return std::isnan(value) ? "" : text_of(value);
-}
-std::string text_of_value(const parquet::ByteArray& value, const Meaning& meaning, int) {
+std::string decimal_text(const parquet::ByteArray& value, const Meaning& meaning, int) {
   return decimal_of(value.ptr, value.len).ToString(meaning.decimals);
 }
-std::string text_of_value(const parquet::FixedLenByteArray& value, const Meaning& meaning, int length) {
-  return meaning.is_half ? text_of(half_of(value)) : decimal_of(value.ptr, length).ToString(meaning.decimals);
+std::string decimal_text(const parquet::FixedLenByteArray& value, const Meaning& meaning, int length) {
+  return meaning.is_half ? shortest(half_of(value))
+                         : decimal_of(value.ptr, length).ToString(meaning.decimals);
+}
+
+template <class Value>
+inline constexpr bool kIsBytes =
+    std::is_same_v<Value, parquet::ByteArray> || std::is_same_v<Value, parquet::FixedLenByteArray>;
+
+template <class Value>
+std::string text_of(const Value& value, const Meaning& meaning, int length) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    return value ? "true" : "false";
+  } else if constexpr (std::is_floating_point_v<Value>) {
+    return std::isnan(value) ? "" : shortest(value);
+  } else if constexpr (kIsBytes<Value>) {
+    return decimal_text(value, meaning, length);
+  } else {
+    return text_of_integer(integer_of(value, meaning), meaning);
+  }
+}
+
+template <class Value>
+double number_of(const Value& value, const Meaning& meaning, int length) {
+  if constexpr (std::is_same_v<Value, bool> || std::is_floating_point_v<Value>) {
+    return value;
+  } else if constexpr (kIsBytes<Value>) {
+    return number_from_text(decimal_text(value, meaning, length));
+  } else {
+    return number_of_integer(integer_of(value, meaning), meaning);
+  }
 }
 
 // Numbers the different words of a batch.
@@ -318,7 +300,7 @@ class ChunkReading {
     if constexpr (std::is_same_v<Value, parquet::ByteArray>) {
       if (is_text_) return words.number_of(value);
     }
-    return words.number_of_new(text_of_value(value, meaning_, length_));
+    return words.number_of_new(text_of(value, meaning_, length_));
   }
 
   // Puts `rows` cells into `out`: what `convert` makes of the values, which are `count`, and `missing` where
@@ -358,7 +340,7 @@ class ArrowFile : public ParquetFile {
     metadata_ = file_->metadata();
     for (int i = 0; i < metadata_->num_row_groups(); ++i) {
       const int64_t rows = metadata_->RowGroup(i)->num_rows();
-      if (rows < 0 || rows > std::numeric_limits<int64_t>::max() / 2 - rows_)
+      if (rows < 0 || rows > kMostRows - rows_)
         throw std::runtime_error("a group of rows has an impossible number of them");
       rows_ += rows;
     }
@@ -402,7 +384,9 @@ class ArrowFile : public ParquetFile {
       ParquetColumn column{.name = node.name()};
       Leaf leaf;
       if (node.is_group() || node.is_repeated()) {
-        column.holds = nested_text(node);
+        column.holds = node.logical_type()->is_map()                          ? "maps"
+                       : node.logical_type()->is_list() || node.is_repeated() ? "lists"
+                                                                              : "structs";
       } else {
         const int index = schema.ColumnIndex(node);
         const parquet::ColumnDescriptor& descriptor = *schema.Column(index);
