@@ -58,7 +58,7 @@ void limit_rows(const char* field, std::optional<int64_t> limit, std::vector<int
   rows.resize(static_cast<size_t>(*limit));
 }
 
-// Takes the test part out of `rows`.
+// Takes the test part out of `rows`, which are all: 0, 1, 2, ...
 std::vector<int64_t> take_test_part(const SplitSpec& split, std::vector<int64_t>& rows) {
   const auto all = std::ssize(rows);
   const auto count =
@@ -68,10 +68,13 @@ std::vector<int64_t> take_test_part(const SplitSpec& split, std::vector<int64_t>
                      counted(all, "example"));
   const std::vector<int64_t> order =
       random_permutation(all, derive_seed(static_cast<uint64_t>(split.seed), SeedPurpose::kSplit, kTestPart));
-  std::vector<int64_t> test(order.begin(), order.begin() + count);
-  rows.assign(order.begin() + count, order.end());
-  std::ranges::sort(test);
-  std::ranges::sort(rows);
+  std::vector<bool> is_test(static_cast<size_t>(all));
+  for (int64_t i = 0; i < count; ++i) is_test[static_cast<size_t>(order[static_cast<size_t>(i)])] = true;
+  std::vector<int64_t> test;
+  std::erase_if(rows, [&](int64_t row) {
+    if (is_test[static_cast<size_t>(row)]) test.push_back(row);
+    return is_test[static_cast<size_t>(row)];
+  });
   return test;
 }
 
