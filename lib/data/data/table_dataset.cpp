@@ -25,7 +25,6 @@
 #include "data/shared_table.h"
 #include "data/split.h"
 #include "job_file/print.h"
-#include "parquet/parquet_file.h"
 #include "tables/csv_cell.h"
 #include "yaml/problem.h"
 
@@ -39,11 +38,6 @@ constexpr int64_t kRowsAtOnce = 4096;
 // A smaller table is read sooner than others are told where it is.
 constexpr int64_t kLeastSharedBytes = int64_t{1} << 20;
 constexpr uint64_t kTestPart = 1;  // the stream of random numbers; the validation part has 0
-
-std::string location_of(const DataSpec& spec) {
-  if (!spec.path) throw FieldError("data.path", "missing; " + spec.dataset + " has no usual folder");
-  return *spec.path;
-}
 
 std::vector<int64_t> first_rows(int64_t count) {
   std::vector<int64_t> rows(static_cast<size_t>(count));
@@ -153,14 +147,6 @@ std::string saved_text(const DatasetInfo& info, const std::string& format) {
 
 // csv, parquet
 
-fs::path csv_in(const fs::path& folder, const std::string& name) {
-  for (const char* extension : {".csv", ".csv.gz"}) {
-    const fs::path file = folder / (name + extension);
-    if (fs::exists(file)) return file;
-  }
-  return {};
-}
-
 TableWish wish_of(const DataSpec& spec) {
   TableWish wish;
   wish.targets = spec.target;
@@ -175,30 +161,6 @@ TableWish wish_of(const DataSpec& spec) {
     throw FieldError("data.target",
                      "names more than one column, and a class is in one; use one, or a loss of numbers");
   return wish;
-}
-
-// The Parquet files whose names begin so (train.parquet, train-00000-of-00002.parquet), by name.
-std::vector<fs::path> parquet_in(const fs::path& folder, const std::string& beginning) {
-  std::vector<fs::path> files;
-  std::error_code fault, gone;
-  for (fs::directory_iterator entry(folder, fault), end; !fault && entry != end; entry.increment(fault)) {
-    const std::string name = entry->path().filename().string();
-    const bool hidden = name.starts_with('.') || name.starts_with('_');
-    if (!hidden && name.starts_with(beginning) && name.ends_with(".parquet") && entry->is_regular_file(gone))
-      files.push_back(entry->path());
-  }
-  if (fault) fail_on_file(folder, "cannot be read", fault.value());
-  std::ranges::sort(files);
-  return files;
-}
-
-TableFiles parquet_files(const fs::path& folder) {
-  std::vector<fs::path> train = parquet_in(folder, "train"), test = parquet_in(folder, "test");
-  if (train.empty() && test.empty()) train = parquet_in(folder, "");
-  if (train.empty()) refuse_file(folder, "there is no train*.parquet in this folder");
-  TableFiles files{{folder, std::move(train)}};
-  if (!test.empty()) files.test = TablePath(folder / "test", std::move(test));
-  return files;
 }
 
 CsvParts read_files(const TableFiles& files, const DataSpec& spec) {
@@ -441,28 +403,6 @@ Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
 }
 
 }  // namespace
-
-TableFiles table_files(const DataSpec& spec) {
-  const fs::path path = location_of(spec);
-  const bool is_folder = fs::is_directory(path);
-  if (is_folder && spec.dataset == "parquet") return parquet_files(path);
-  TableFiles files{is_folder ? csv_in(path, "train") : path};
-  if (is_folder) {
-    const fs::path test = csv_in(path, "test");
-    if (!test.empty()) files.test = test;
-  }
-  const fs::path& train = files.train.name;
-  if (train.empty()) refuse_file(path, "there is no train.csv or train.csv.gz in this folder");
-  if (!fs::exists(train))
-    refuse_file(path.string(),
-                "there is no such file or folder; data.path names a table (scripts/make_table makes those of "
-                "the examples)");
-  if (is_parquet(train) != (spec.dataset == "parquet") && fs::is_regular_file(train))
-    refuse_file(path, spec.dataset == "parquet"
-                          ? "is no Parquet file; for a table in text use data.dataset: csv"
-                          : "is a Parquet file; use data.dataset: parquet");
-  return files;
-}
 
 CsvParts read_csv_parts(const DataSpec& spec) { return read_files(table_files(spec), spec); }
 

@@ -15,6 +15,9 @@ namespace dtrain {
 // Whether data.dataset is one of them.
 bool is_table_dataset(const std::string& name);
 
+// spec.path. Throws FieldError without one.
+std::string location_of(const DataSpec& spec);
+
 // Reads the dataset at spec.path. With spec.saved_table, columns become inputs as it says, and not by the
 // training part. Throws Error(kData) for files that are missing, damaged or do not fit each other or the
 // spec, FieldError for a split that leaves nothing or examples that are not there.
