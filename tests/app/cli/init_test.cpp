@@ -27,8 +27,9 @@ TEST_CASE("init writes a commented spec that is valid, whatever is chosen") {
     INFO(valid.errors);
     const std::string text = content_of(folder / file);
     // Only the user can bring these.
-    const bool of_own_data =
-        text.find("dataset: csv") != std::string::npos || text.find("dataset: arrays") != std::string::npos;
+    const bool of_own_data = text.find("dataset: csv") != std::string::npos ||
+                             text.find("dataset: parquet") != std::string::npos ||
+                             text.find("dataset: arrays") != std::string::npos;
     if (of_own_data) {
       CHECK_THAT(valid.errors, ContainsSubstring("/data.") &&
                                    ContainsSubstring(": there is no such file or folder") &&
