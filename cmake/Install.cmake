@@ -35,6 +35,8 @@ function(dtrain_install target)
     set(MADE \"${made}\")
     set(SYSTEM_LIBRARIES [=[${system_libraries}]=])
     set(HAS_PJRT \"${DTRAIN_HAS_PJRT}\")
+    set(HAS_PARQUET \"${DTRAIN_HAS_PARQUET}\")
+    set(ARROW_VERSION \"${DTRAIN_ARROW_VERSION}\")
     set(LIBTORCH_VERSION \"${LIBTORCH_VERSION}\")
     set(LIBTORCH_LIBRARY \"${LIBTORCH_CPU_LIBRARY}\")
     set(COMPILED_IN \"${ARCHIVE_STATIC_LIBRARY}\" \"${TIFF_STATIC_LIBRARY}\" \"${CLI11_DIR}/CLI11Config.cmake\"

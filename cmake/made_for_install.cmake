@@ -110,6 +110,9 @@ endforeach()
 if(HAS_PJRT)
   add_component("pjrt_c_api.h" "(of OpenXLA; in the module for plugins)" "Apache-2.0")
 endif()
+if(HAS_PARQUET)
+  add_component("Apache Arrow" "${ARROW_VERSION} (its headers; in the module for Parquet)" "Apache-2.0")
+endif()
 file(WRITE "${doc}/COMPONENTS" "Libraries inside this installation, with their licences:\n${inside}\n"
      "Compiled into the program:\n${components}\n"
      "The whole texts of the licences are in share/doc/dtrain/licences.\n")

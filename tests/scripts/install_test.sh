@@ -50,6 +50,9 @@ fi
 claim "the module for plugins is installed where it was built" \
   [ "$(test -e "$build/libdtrain_pjrt.so" && echo built)" = "$(test -e "$prefix/lib/dtrain/libdtrain_pjrt.so" && echo built)" ]
 
+claim "the module for Parquet is installed where it was built" \
+  [ "$(test -e "$build/libdtrain_parquet.so" && echo built)" = "$(test -e "$prefix/lib/dtrain/libdtrain_parquet.so" && echo built)" ]
+
 capture dtrain --version --verbose
 claim "it begins with the version" [ "${out%%$'\n'*}" = "$version" ]
 claim "it tells LibTorch's licence" contains "$out" "LibTorch 2."

@@ -190,8 +190,8 @@ void CommandLine::add_init() {
                                 "The new spec (default: job.yaml, or with --from the standard output)");
   CLI::Option* from =
       add_value(command, "--from PATH", init.from,
-                "Look at this data, and write a spec for it: a folder or .tar files of pictures, a CSV file, "
-                "arrays (.npy, .npz, .safetensors), IDX or CIFAR files");
+                "Look at this data, and write a spec for it: a folder or .tar files of pictures, a CSV or "
+                "Parquet file, arrays (.npy, .npz, .safetensors), IDX or CIFAR files");
   add_value(command, "--target COLUMN", init.targets,
             "With --from: the column of the table to predict, which also decides the loss; "
             "repeatable, for several columns of numbers (default: by name, or the last column)")

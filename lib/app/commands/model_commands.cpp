@@ -59,10 +59,11 @@ ExitCode for_each_file(const std::vector<std::string>& files, const PredictOptio
 void require_table(const std::string& file, const DatasetInfo& data) {
   if (!is_picture_name(file) && !std::filesystem::is_directory(file)) return;
   std::vector<std::string> columns;
-  for (size_t i = 0; data.name == "csv" && i < table_format_of(data).inputs.size(); ++i)
+  for (size_t i = 0; has_columns(data.name) && i < table_format_of(data).inputs.size(); ++i)
     columns.push_back(table_format_of(data).inputs[i].name);
-  throw Error(ExitCode::kData, "{}: no table, and this model takes {}", printable(file, 1000),
-              columns.empty() ? ".npy files" : "CSV files with the columns " + printable(join(columns)));
+  throw Error(
+      ExitCode::kData, "{}: no table, and this model takes {}", printable(file, 1000),
+      columns.empty() ? ".npy files" : "CSV or Parquet files with the columns " + printable(join(columns)));
 }
 
 // Predicts the rows of tables, and prints a table.

@@ -46,7 +46,7 @@ std::string advice_on_file(const Problem& problem) {
   const std::string name = printable(problem.file), example = file.stem().string();
   if (!problem.path.empty()) return "";
   if (std::filesystem::exists(file / "spec.yaml")) return "; to resume a run: dtrain run --resume " + name;
-  if (std::filesystem::is_directory(file) || file.extension() == ".csv")
+  if (std::filesystem::is_directory(file) || file.extension() == ".csv" || file.extension() == ".parquet")
     return fmt::format("; for a spec for such data: dtrain init --from {} > job.yaml", name);
   const std::vector<std::string> names = names_of_rows(shipped_configs());
   const bool is_example = std::ranges::find(names, example) != names.end();

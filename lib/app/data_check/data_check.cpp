@@ -64,7 +64,7 @@ const char* name_of(DataPart part) {
 std::string DataCheck::title_of(size_t example) const {
   if (!files.empty()) return dtrain::title_of(std::filesystem::path(), files[example]);
   const CheckedExample& one = examples[example];
-  if (dataset != "csv") return fmt::format("{} example {}", name_of(one.part), one.number);
+  if (!has_columns(dataset)) return fmt::format("{} example {}", name_of(one.part), one.number);
   const bool in_test_file = has_test_file && static_cast<int64_t>(example) >= rows_to_train;
   return fmt::format("row {}{}", one.number, in_test_file ? " of the test's file" : "");
 }
@@ -181,7 +181,7 @@ DataCheck check_data(const DataSpec& spec, uint64_t seed, int64_t threads, const
   const DataSpec here = with_files_here(spec);
   DataCheck check;
   check.dataset = here.dataset;
-  if (here.dataset == "csv") {
+  if (has_columns(here.dataset)) {
     check.source = here.path.value_or("");
     check_table(check, here);
   } else {

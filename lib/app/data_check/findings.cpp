@@ -194,7 +194,7 @@ Event check_json(const DataCheck& check) {
     json["colours"] = Event::object();
     for (const auto& [colours, pictures] : check.odd_colours) json["colours"][colours] = list(pictures);
   }
-  if (check.dataset == "csv") {
+  if (has_columns(check.dataset)) {
     json["columns"] = Event::array();
     for (const auto& [column, what] : check.columns)
       json["columns"].push_back({{"column", column}, {"finding", what}});

@@ -25,7 +25,8 @@ constexpr const char* kLookedFor =
     "test/;\n"
     "    others, such as .heic and .avif, have to be converted\n"
     "  archives of pictures: .tar files, with KEY.jpg and KEY.cls for each\n"
-    "  a table: a .csv or .csv.gz file, or train.csv and perhaps test.csv\n"
+    "  a table: a .csv, .csv.gz or .parquet file, or train.csv and perhaps test.csv, or a folder of .parquet "
+    "files\n"
     "  arrays: x_train.npy and y_train.npy, or an .npz or .safetensors file with these names\n"
     "  the IDX files of MNIST (train-images-idx3-ubyte, ...), or the binary files of CIFAR "
     "(data_batch_1.bin, ...)";

@@ -1,4 +1,4 @@
-// A table in a CSV file.
+// A table in a CSV file or in Parquet files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,9 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "data/table_dataset.h"
 #include "data_check/found_data.h"
+#include "parquet/parquet_file.h"
 #include "tables/counted_table.h"
 #include "tables/csv_file.h"
 #include "tables/csv_summary.h"
@@ -114,7 +116,7 @@ bool is_table_name(const fs::path& path) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (name.ends_with(".gz")) name.resize(name.size() - 3);
-  return name.ends_with(".csv") || name.ends_with(".tsv");
+  return name.ends_with(".csv") || name.ends_with(".tsv") || name.ends_with(".parquet");
 }
 
 // The tables in a folder, by name.
@@ -139,13 +141,6 @@ fs::path table_of_part(const std::vector<fs::path>& tables, const std::string& p
   return {};
 }
 
-bool has_column(const fs::path& file, const std::string& name) {
-  bool has = false;
-  const auto look = [&](const CsvRow& header) { has = std::ranges::find(header, name) != header.end(); };
-  read_csv(file, look, [](const CsvRows&) { return [] {}; });
-  return has;
-}
-
 // Says what settles how columns are read, and adds it to `spec`.
 void say_readings(FoundData& found, DataSpec& spec, const fs::path& file, const CsvSummary& summary) {
   const auto is_target = [&](const ColumnSummary& column) {
@@ -154,6 +149,10 @@ void say_readings(FoundData& found, DataSpec& spec, const fs::path& file, const 
   std::string first;
   for (const ColumnSummary& column : summary.columns) {
     if (column.refusal.empty()) continue;
+    if (spec.dataset == "parquet" && !is_target(column)) {  // it is nested
+      spec.columns[column.name] = "ignore";
+      continue;
+    }
     if (column.reading.kind == CellKind::kDate) {
       spec.columns[column.name] = "date";
       continue;
@@ -174,7 +173,9 @@ void say_readings(FoundData& found, DataSpec& spec, const fs::path& file, const 
   }
   if (!spec.columns.empty())
     found.say("data.columns", spec.columns,
-              "dates become numbers, days since 1970-01-01; words would make each of them a category");
+              spec.dataset == "parquet"
+                  ? "left out: they hold no numbers, words or dates"
+                  : "dates become numbers, days since 1970-01-01; words would make each of them a category");
   if (!spec.missing_values.empty())
     found.say("data.missing_values", spec.missing_values,
               fmt::format("not numbers, in columns of numbers, such as {}; dtrain treats them as missing. "
@@ -280,34 +281,38 @@ void warn_of_missing_names(FoundData& found, const CsvSummary& summary) {
                     names_of(summary)));
 }
 
-// The file of the training part, and that of the test, if there is one; both empty: `place` has no table.
-struct TableFiles {
-  fs::path train, test;
-};
-
-TableFiles files_at(const fs::path& place) {
+// The tables of the training part and of the test, if there is one. nullopt: `place` has no table.
+std::optional<TableFiles> files_at(const fs::path& place) {
   std::error_code none;
   if (!fs::is_directory(place, none)) {
     const bool is_workbook =
         place.extension() == ".xlsx" || place.extension() == ".xls";  // refused when read
-    return {is_table_name(place) || is_workbook ? place : fs::path(), {}};
+    if (!is_table_name(place) && !is_workbook) return std::nullopt;
+    return TableFiles{place};
   }
   const std::vector<fs::path> tables = tables_in(place);
-  if (tables.empty()) return {};
-  const TableFiles files{table_of_part(tables, "train"), table_of_part(tables, "test")};
-  if (!files.train.empty()) return files;
-  if (tables.size() > 1)
+  if (tables.empty()) return std::nullopt;
+  if (std::ranges::all_of(tables, [](const fs::path& table) { return table.extension() == ".parquet"; })) {
+    DataSpec spec;
+    spec.dataset = "parquet";
+    spec.path = place.string();
+    return table_files(spec);
+  }
+  const fs::path train = table_of_part(tables, "train"), test = table_of_part(tables, "test");
+  if (train.empty() && tables.size() > 1)
     throw Error(ExitCode::kData, "{}: {} tables, and none is named train.csv; name one of them, such as {}",
                 printable(place.string(), 1000), tables.size(), printable(tables.front().string(), 1000));
-  return {tables.front(), {}};
+  if (train.empty()) return TableFiles{tables.front()};
+  return TableFiles{train, test.empty() ? std::nullopt : std::optional<TablePath>(test)};
 }
 
 }  // namespace
 
 std::optional<FoundData> find_table(const fs::path& place, const std::vector<std::string>& wanted) {
-  auto [file, test] = files_at(place);
-  if (file.empty()) return std::nullopt;
-  const CsvSummary summary = summarise_csv(file);
+  std::optional<TableFiles> files = files_at(place);
+  if (!files) return std::nullopt;
+  const fs::path file = files->train.name;
+  const CsvSummary summary = summarise_csv(files->train);
   if (summary.rows == 0)
     throw Error(ExitCode::kData, printable(file.string(), 1000) + ": has a header and no rows");
   Columns targets = columns_named(file, summary, wanted);
@@ -318,15 +323,16 @@ std::optional<FoundData> find_table(const fs::path& place, const std::vector<std
     why = chosen.second;
   }
   DataSpec spec;
-  spec.dataset = "csv";
+  spec.dataset = is_parquet(files->train.files.front()) ? "parquet" : "csv";
   for (const ColumnSummary* target : targets) spec.target.push_back(target->name);
   // The rows that are to be predicted, as competitions give them, are no test part.
-  for (const std::string& name : spec.target) {
-    if (!test.empty() && !has_column(test, name)) test.clear();
-  }
+  const CsvRow tested = files->test ? table_header(*files->test) : CsvRow();
+  const bool has_test = files->test && std::ranges::all_of(spec.target, [&](const std::string& name) {
+                          return std::ranges::find(tested, name) != tested.end();
+                        });
   FoundData found;
-  warn_of_missing_names(found, summary);
-  found.place = test.empty() ? file : place;
+  if (spec.dataset == "csv") warn_of_missing_names(found, summary);
+  found.place = has_test ? place : files->train.files.size() == 1 ? files->train.files.front() : file;
   spec.path = found.place.string();
   const bool classes = targets.size() == 1 && names_classes(*targets.front(), summary.rows);
   spec.target_kind = classes ? "classes" : "numbers";
@@ -342,7 +348,7 @@ std::optional<FoundData> find_table(const fs::path& place, const std::vector<std
   }
   say_readings(found, spec, file, summary);
   say_columns(found, spec, summary);
-  if (test.empty()) {
+  if (!has_test) {
     spec.split.test = kFirstTestPart;
     found.say("data.split.test", kFirstTestPart, kTestPartNote);
   }

@@ -59,7 +59,7 @@ Dataset load_synthetic(const DatasetInfo& info, const DataSpec&, uint64_t seed) 
 // For plans of a folder that is not there, of which only the spec is known.
 constexpr int64_t kUnknownExamples = 1'000'000;
 
-// The one table of datasets; that of arrays and csv is table_dataset.h.
+// The one table of datasets; that of arrays, csv and parquet is table_dataset.h.
 const std::vector<Entry>& entries() {
   static const std::vector<int64_t> kGrey = {1, 28, 28}, kColour = {3, 32, 32};
   // clang-format off
@@ -89,6 +89,7 @@ const std::vector<Entry>& entries() {
        .divides_itself = true},
       {.name = "arrays"},
       {.name = "csv"},
+      {.name = "parquet"},
       {.name = "synthetic", .load = load_synthetic, .classes = 10, .shape = kGrey, .train_examples = 60'000,
        .test_examples = 10'000},
   };
@@ -280,6 +281,7 @@ bool is_file_of(const std::string& dataset, const std::string& name) {
   };
   if (dataset == "tar") return is_archive_name(name) || name == kShardsNote;
   if (dataset == "csv") return ends_with({".csv", ".csv.gz"});
+  if (dataset == "parquet") return ends_with({".parquet"});
   if (dataset == "arrays") return ends_with({".npy", ".npz", ".safetensors"});
   return ends_with({"ubyte", "ubyte.gz"});
 }

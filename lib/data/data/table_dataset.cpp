@@ -41,11 +41,6 @@ constexpr int64_t kRowsAtOnce = 4096;
 constexpr int64_t kLeastSharedBytes = int64_t{1} << 20;
 constexpr uint64_t kValidationPart = 0, kTestPart = 1;  // streams of random numbers
 
-std::string location_of(const DataSpec& spec) {
-  if (!spec.path) throw FieldError("data.path", "missing; " + spec.dataset + " has no usual folder");
-  return *spec.path;
-}
-
 std::vector<int64_t> first_rows(int64_t count) {
   std::vector<int64_t> rows(static_cast<size_t>(count));
   std::iota(rows.begin(), rows.end(), int64_t{0});
@@ -129,15 +124,7 @@ std::string saved_text(const DatasetInfo& info, const std::string& format) {
   return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-// csv
-
-fs::path csv_in(const fs::path& folder, const std::string& name) {
-  for (const char* extension : {".csv", ".csv.gz"}) {
-    const fs::path file = folder / (name + extension);
-    if (fs::exists(file)) return file;
-  }
-  return {};
-}
+// csv, parquet
 
 TableWish wish_of(const DataSpec& spec) {
   TableWish wish;
@@ -158,30 +145,13 @@ TableWish wish_of(const DataSpec& spec) {
   return wish;
 }
 
-struct CsvFiles {
-  fs::path train;
-  fs::path test = {};  // empty: there is none
-};
-
-CsvFiles csv_files(const DataSpec& spec) {
-  const fs::path path = location_of(spec);
-  const bool is_folder = fs::is_directory(path);
-  CsvFiles files{.train = is_folder ? csv_in(path, "train") : path};
-  if (is_folder) files.test = csv_in(path, "test");
-  if (files.train.empty()) refuse_file(path, "there is no train.csv or train.csv.gz in this folder");
-  if (!fs::exists(files.train))
-    refuse_file(path.string(),
-                "there is no such file or folder; data.path names a table (scripts/make_table makes those of "
-                "the examples)");
-  return files;
-}
-
 // What decides about the parts of the training file.
-SplitBy split_by(const fs::path& file, const DataSpec& spec, const RawTable& table) {
+SplitBy split_by(const TableFiles& files, const DataSpec& spec, const RawTable& table) {
   const SplitSpec& split = spec.split;
   const CsvSeparator separator{table.separator, /*always=*/true};
-  if (split.group) return {.groups = read_groups(file, *split.group, separator, spec.missing_values)};
-  if (split.time) return {.times = read_times(file, *split.time, separator, spec.missing_values)};
+  if (split.group)
+    return {.groups = read_groups(files.train.name, *split.group, separator, spec.missing_values)};
+  if (split.time) return {.times = read_times(files.train.name, *split.time, separator, spec.missing_values)};
   if (!split.stratify) return {};
   const RawColumn& target = *std::ranges::find(table.columns, spec.target.front(), &RawColumn::name);
   if (target.is_number) return by_classes({});
@@ -189,31 +159,37 @@ SplitBy split_by(const fs::path& file, const DataSpec& spec, const RawTable& tab
   return by_classes(at::tensor(target.values, at::kDouble).nan_to_num_(-1).to(at::kLong));
 }
 
-CsvParts read_files(const CsvFiles& files, const DataSpec& spec) {
+CsvParts read_files(const TableFiles& files, const DataSpec& spec) {
   const bool saved = !spec.saved_table.empty();
   CsvParts parts;
   if (saved) parts.format = table_format_of(saved_table_dataset(spec));
   parts.table =
       saved ? read_raw_table(files.train, parts.format, true) : read_raw_table(files.train, wish_of(spec));
   parts.rows =
-      divide_rows(spec, parts.table.rows, !files.test.empty(), split_by(files.train, spec, parts.table));
+      divide_rows(spec, parts.table.rows, files.test.has_value(), split_by(files, spec, parts.table));
   if (!saved) parts.format = make_table_format(parts.table, wish_of(spec), parts.rows.train);
-  if (!files.test.empty()) {
-    parts.test = read_raw_table(files.test, parts.format, true);
+  if (files.test) {
+    parts.test = read_raw_table(*files.test, parts.format, true);
     parts.rows.test = rows_of_test_file(spec, parts.test->rows);
   }
   return parts;
 }
 
-// The bytes of the files.
-int64_t bytes_of(const CsvFiles& files) {
+std::vector<fs::path> all_of(const TableFiles& files) {
+  std::vector<fs::path> all = files.train.files;
+  if (files.test) all.insert(all.end(), files.test->files.begin(), files.test->files.end());
+  return all;
+}
+
+int64_t bytes_of(const TableFiles& files) {
   std::error_code none;
-  const auto of = [&](const fs::path& file) { return static_cast<int64_t>(fs::file_size(file, none)); };
-  return of(files.train) + (files.test.empty() ? 0 : of(files.test));
+  int64_t bytes = 0;
+  for (const fs::path& file : all_of(files)) bytes += static_cast<int64_t>(fs::file_size(file, none));
+  return bytes;
 }
 
 // A name for all that decides the tensors, as far as it can be known without reading the files.
-std::string key_of(const CsvFiles& files, DataSpec spec) {
+std::string key_of(const TableFiles& files, DataSpec spec) {
   spec.path = std::nullopt;
   spec.classes = std::nullopt;  // a plan writes what it has found
   spec.class_names.clear();
@@ -222,9 +198,9 @@ std::string key_of(const CsvFiles& files, DataSpec spec) {
   const std::string text = std::string(kVersion) + print_spec(job) + job.data.saved_table;
   Checksum sum;
   sum.add(text.c_str(), text.size() + 1);
-  for (const fs::path& file : {files.train, files.test}) {
+  for (const fs::path& file : all_of(files)) {
     struct stat status {};
-    if (file.empty() || ::stat(file.c_str(), &status) != 0) continue;
+    if (::stat(file.c_str(), &status) != 0) continue;
     for (const int64_t one :
          {static_cast<int64_t>(status.st_dev), static_cast<int64_t>(status.st_ino),
           static_cast<int64_t>(status.st_size), static_cast<int64_t>(status.st_mtim.tv_sec),
@@ -255,7 +231,7 @@ ExampleRows rows_numbered(const at::Tensor& numbers) {
   return rows;
 }
 
-EncodedTable encode_csv(const CsvFiles& files, const DataSpec& spec, const MakeTensor& make_tensor) {
+EncodedTable encode_csv(const TableFiles& files, const DataSpec& spec, const MakeTensor& make_tensor) {
   const CsvParts parts = read_files(files, spec);
   EncodedTable table{.format = parts.format, .train = {}, .parts = {}, .warnings = parts.table.warnings};
   const auto encoded = [&](const RawTable& raw) {
@@ -274,7 +250,7 @@ EncodedTable encode_csv(const CsvFiles& files, const DataSpec& spec, const MakeT
 }
 
 // In words.
-std::string reading_of(const TableFormat& format) {
+std::string reading_of(const TableFormat& format, bool is_text) {
   std::vector<std::string> names;
   std::vector<ColumnReading> readings;
   for (const TableColumn& column : format.inputs) {
@@ -283,11 +259,11 @@ std::string reading_of(const TableFormat& format) {
   }
   names.insert(names.end(), format.targets.begin(), format.targets.end());
   readings.insert(readings.end(), format.target_readings.begin(), format.target_readings.end());
-  return reading_text(names, readings, format.separator);
+  return reading_text(names, readings, is_text ? format.separator : '\0');
 }
 
 Dataset load_csv(const DataSpec& spec) {
-  const CsvFiles files = csv_files(spec);
+  const TableFiles files = table_files(spec);
   const auto encode = [&](const MakeTensor& make_tensor) { return encode_csv(files, spec, make_tensor); };
   const EncodedTable table = bytes_of(files) < kLeastSharedBytes
                                  ? encode({})
@@ -299,16 +275,16 @@ Dataset load_csv(const DataSpec& spec) {
   info.class_names = format.classes;
   info.classes = std::ssize(format.classes);
   if (format.classes.empty()) info.target_names = format.targets;
-  if (info.classes == 1) refuse_file(files.train, "all training examples are of the same class");
+  if (info.classes == 1) refuse_file(files.train.name, "all training examples are of the same class");
   if (spec.classes && info.classes > 0 && *spec.classes != info.classes)
     throw FieldError("data.classes", "{}, but column '{}' has {}", *spec.classes,
                      printable(format.targets.front(), 100), info.classes);
-  info.reading = reading_of(format);
+  info.reading = reading_of(format, spec.dataset == "csv");
   info.warnings = table.warnings;
   ExampleRows rows = rows_numbered(table.parts);
   if (table.test) rows.test = rows_of_test_file(spec, table.test->size());
-  const auto source_of = [](const StoredExamples& examples, const fs::path& file) {
-    const auto names_of = [name = file.filename().string()](std::span<const int64_t> indices) {
+  const auto source_of = [](const StoredExamples& examples, const TablePath& path) {
+    const auto names_of = [name = path.name.filename().string()](std::span<const int64_t> indices) {
       std::vector<ExampleName> names;
       for (const int64_t index : indices) names.push_back({.file = name, .row = index + 1});
       return names;
@@ -316,7 +292,7 @@ Dataset load_csv(const DataSpec& spec) {
     return make_memory_source(examples, names_of);
   };
   Dataset dataset = dataset_of(std::move(info), source_of(table.train, files.train),
-                               table.test ? source_of(*table.test, files.test) : nullptr, rows);
+                               table.test ? source_of(*table.test, *files.test) : nullptr, rows);
   dataset.info.table = saved_text(dataset.info, table_format_text(format));
   return dataset;
 }
@@ -452,16 +428,16 @@ Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
 
 }  // namespace
 
-CsvParts read_csv_parts(const DataSpec& spec) { return read_files(csv_files(spec), spec); }
+CsvParts read_csv_parts(const DataSpec& spec) { return read_files(table_files(spec), spec); }
 
-bool is_table_dataset(const std::string& name) { return name == "arrays" || name == "csv"; }
+bool is_table_dataset(const std::string& name) { return name == "arrays" || has_columns(name); }
 
 DatasetInfo find_table_dataset(const DataSpec& spec) {
-  return (spec.dataset == "csv" ? load_csv(spec) : load_arrays(spec, /*checks_numbers=*/false)).info;
+  return (has_columns(spec.dataset) ? load_csv(spec) : load_arrays(spec, /*checks_numbers=*/false)).info;
 }
 
 Dataset load_table_dataset(const DataSpec& spec) {
-  return spec.dataset == "csv" ? load_csv(spec) : load_arrays(spec, /*checks_numbers=*/true);
+  return has_columns(spec.dataset) ? load_csv(spec) : load_arrays(spec, /*checks_numbers=*/true);
 }
 
 DatasetInfo saved_table_dataset(const DataSpec& spec) {

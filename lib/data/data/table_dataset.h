@@ -1,4 +1,4 @@
-// Datasets of a user's own numbers: `arrays` (NumPy, safetensors) and `csv`.
+// Datasets of a user's own numbers: `arrays` (NumPy, safetensors), `csv` and `parquet`.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,9 @@ namespace dtrain {
 
 // Whether data.dataset is one of them.
 bool is_table_dataset(const std::string& name);
+
+// spec.path. Throws FieldError without one.
+std::string location_of(const DataSpec& spec);
 
 // Reads the dataset at spec.path. With spec.saved_table, columns become inputs as it says, and not by the
 // training part. Throws Error(kData) for files that are missing, damaged or do not fit each other or the
@@ -31,7 +34,16 @@ struct ExampleRows {
   std::vector<int64_t> train, validation, test;
 };
 
-// The files of a csv dataset before they become tensors: values may still be missing.
+// The files of a csv or parquet dataset at spec.path; of a folder train.csv and test.csv, or train*.parquet
+// and test*.parquet, else all of its .parquet files. Throws Error(kData) if they are not there or of the
+// other kind.
+struct TableFiles {
+  TablePath train;
+  std::optional<TablePath> test = {};
+};
+TableFiles table_files(const DataSpec& spec);
+
+// Their content before it becomes tensors: values may still be missing.
 struct CsvParts {
   RawTable table;
   std::optional<RawTable> test = {};  // of a file of its own
@@ -40,7 +52,7 @@ struct CsvParts {
 };
 CsvParts read_csv_parts(const DataSpec& spec);
 
-// The format of a csv dataset's columns.
+// The format of its columns.
 TableFormat table_format_of(const DatasetInfo& info);
 
 }  // namespace dtrain

@@ -290,11 +290,13 @@ std::string reading_text(const std::vector<std::string>& names, const std::vecto
     columns[style_text(reading.style)].push_back(names[i]);
     if (std::ranges::find(styles, reading.style) == styles.end()) styles.push_back(reading.style);
   }
-  std::string text = separator == ';'    ? "separated by semicolons"
+  std::string text = separator == 0      ? "typed columns"
+                     : separator == ';'  ? "separated by semicolons"
                      : separator == '\t' ? "separated by tabs"
                      : separator == '|'  ? "separated by bars"
                                          : "separated by commas";
   for (const NumberStyle style : styles) {
+    if (separator == 0) break;  // there is no text
     const std::string how = style_text(style);
     text += "; numbers with " + how + (styles.size() > 1 ? ": " + names_text(columns[how]) : "");
   }

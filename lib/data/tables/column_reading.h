@@ -54,7 +54,6 @@ struct CountedColumn {
   std::string kind = {};  // "number", "words" or "date", if the spec says so
   size_t place = 0;       // in the file, from 0
   ColumnCounts counts = {};
-  std::optional<int64_t> numbers_rows_from = {};  // its cells are this number, 0 or 1, and each the next one
 };
 
 // The spec's settings for all numbers; nullopt: the cells decide.

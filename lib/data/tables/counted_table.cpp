@@ -10,11 +10,10 @@
 #include "core/data_errors.h"
 #include "core/text.h"
 #include "tables/csv_cell.h"
+#include "yaml/yaml_tree.h"
 
 namespace dtrain {
 namespace {
-
-constexpr int64_t kFewestNumbered = 3;  // rows, of which 1, 2, 3 may be numbers
 
 std::vector<CountedColumn> columns_for(const std::filesystem::path& path, const CsvRow& header,
                                        const TableWish& wish) {
@@ -32,26 +31,15 @@ std::vector<CountedColumn> columns_for(const std::filesystem::path& path, const 
   return columns;
 }
 
-// The number, 0 or 1, of the first row of the file in a column that numbers the rows, if this cell is of one.
-std::optional<int64_t> numbered_from(std::string_view cell, int64_t row) {
-  const std::optional<double> number = number_in_cell(cell);
-  const auto before = static_cast<double>(row - 1);
-  if (number == before) return 0;
-  return number == before + 1 ? std::optional<int64_t>(1) : std::nullopt;
-}
-
-void count_column(CountedColumn& column, const CsvRows& rows,
-                  const std::vector<std::string>& missing_values) {
-  for (int64_t at = 0; at < rows.size(); ++at) {
-    const std::string_view cell = rows.row(at)[column.place];
-    const int64_t row = rows.first + at;
-    if (at == 0) {
-      column.numbers_rows_from = numbered_from(cell, row);
-    } else if (column.numbers_rows_from && column.numbers_rows_from != numbered_from(cell, row)) {
-      column.numbers_rows_from.reset();
-    }
-    if (column.kind != "words" && !is_missing_cell(cell, missing_values)) column.counts.add(cell, row);
-  }
+// A Parquet file says what its columns hold. Words are numbers or dates if the wish says so.
+DecidedColumn decide_typed(const ParquetColumn& column, const std::string& kind) {
+  CellKind reading = column.kind == ParquetKind::kDate     ? CellKind::kDate
+                     : column.kind == ParquetKind::kNumber ? CellKind::kNumber
+                                                           : CellKind::kWord;
+  if (kind == "words") reading = CellKind::kWord;
+  if (kind == "date") reading = CellKind::kDate;
+  if (kind == "number" && column.kind == ParquetKind::kWord) reading = CellKind::kNumber;
+  return {{reading, {}}, refusal_of(column, reading)};
 }
 
 }  // namespace
@@ -112,22 +100,50 @@ CountedTable count_table(const std::filesystem::path& path, const TableWish& wis
   const auto count = [&](const CsvRows& rows) -> std::function<void()> {
     if (rows.size() == 0) return [] {};
     std::vector<CountedColumn> some = none;
-    for (CountedColumn& column : some) count_column(column, rows, wish.missing_values);
-    return [&table, counted = rows.size(), some = std::move(some)] {
-      for (size_t i = 0; i < some.size(); ++i) {
-        CountedColumn& column = table.columns[i];
-        column.counts.merge(some[i].counts);
-        if (table.rows == 0) column.numbers_rows_from = some[i].numbers_rows_from;
-        if (column.numbers_rows_from != some[i].numbers_rows_from) column.numbers_rows_from.reset();
+    for (CountedColumn& column : some) {
+      for (int64_t at = 0; at < rows.size() && column.kind != "words"; ++at) {
+        const std::string_view cell = rows.row(at)[column.place];
+        if (!is_missing_cell(cell, wish.missing_values)) column.counts.add(cell, rows.first + at);
       }
+    }
+    return [&table, counted = rows.size(), some = std::move(some)] {
+      for (size_t i = 0; i < some.size(); ++i) table.columns[i].counts.merge(some[i].counts);
       table.rows += counted;
     };
   };
   table.separator = read_csv(path, begin, count, wish.separator_choice());
-  if (table.rows < kFewestNumbered) {
-    for (CountedColumn& column : table.columns) column.numbers_rows_from.reset();
-  }
   table.decided = decide_columns(table.columns, table.separator, wish.style);
+  return table;
+}
+
+std::string refusal_of(const ParquetColumn& column, CellKind reading) {
+  if (column.kind == ParquetKind::kOther)
+    return fmt::format("{} holds {}, which cannot become inputs; leave it out with data.ignore",
+                       in_column(column.name), printable(column.holds, 100));
+  if (column.kind == ParquetKind::kNumber && reading == CellKind::kDate)
+    return fmt::format("{} holds numbers, which are no dates; correct data.columns, or the file",
+                       in_column(column.name));
+  return "";
+}
+
+CsvRow names_of(const ParquetTable& file) {
+  CsvRow names;
+  for (const ParquetColumn& column : file.columns()) names.push_back(column.name);
+  return names;
+}
+
+CountedTable count_table(const std::filesystem::path& path, const ParquetTable& file, const TableWish& wish) {
+  CountedTable table{.header = names_of(file), .columns = {}, .decided = {}, .rows = file.rows()};
+  for (const std::string& name : table.header) {
+    size_t fault = 0;
+    if (!is_clean_text(name, fault))
+      refuse_file(path, "the name of a column, '{}', is not UTF-8 text, or has control characters",
+                  printable(name, 100));
+  }
+  if (table.header.empty()) refuse_file(path, "has no columns");
+  table.columns = columns_for(path, table.header, wish);
+  for (const CountedColumn& column : table.columns)
+    table.decided.columns.push_back(decide_typed(file.columns()[column.place], column.kind));
   return table;
 }
 

@@ -8,10 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "parquet/parquet_file.h"
 #include "tables/column_reading.h"
 #include "tables/csv_file.h"
 
 namespace dtrain {
+
+inline constexpr int64_t kFewestNumbered = 3;  // rows, of which 1, 2, 3 may be numbers
 
 // The user's settings for the columns.
 struct TableWish {
@@ -40,6 +43,14 @@ struct CountedTable {
 };
 // Throws Error(kData) as read_csv() does, and for a column that is named twice, or asked for and not there.
 CountedTable count_table(const std::filesystem::path& path, const TableWish& wish);
+
+// The same of Parquet files, whose types decide. `path` is for messages.
+CountedTable count_table(const std::filesystem::path& path, const ParquetTable& file, const TableWish& wish);
+
+// Why a column of a Parquet file cannot be read so; empty: it can.
+std::string refusal_of(const ParquetColumn& column, CellKind reading);
+
+CsvRow names_of(const ParquetTable& file);
 
 // Throws Error(kData) if the file, which is read once more, has another header now: places were counted in
 // the one before.

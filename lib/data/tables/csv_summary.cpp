@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <unordered_set>
 
+#include "core/parallel.h"
 #include "tables/csv_cell.h"
 #include "tables/csv_file.h"
 
@@ -24,41 +26,73 @@ class ColumnCounter {
     summary_.name = counted.name;
     summary_.reading = decided.reading;
     summary_.refusal = decided.refusal;
-    summary_.numbers_rows = counted.numbers_rows_from.has_value();
+    summary_.numbers_rows = true;
   }
 
-  void add(std::span<const std::string_view> row, int64_t number) {
-    const std::string_view cell = row[place_];
-    if (is_missing_cell(cell)) {
-      ++summary_.missing;
-      return;
+  void add(std::span<const std::string_view> row, int64_t number) { add_cell(row[place_], number); }
+
+  // Of a Parquet file, whose first row has the number `first`.
+  void add(const ParquetCells& cells, int64_t first) {
+    for (int64_t at = 0; at < cells.rows(); ++at) {
+      const auto row = static_cast<size_t>(at);
+      if (cells.are_words) {
+        add_cell(
+            cells.places[row] < 0 ? std::string_view() : cells.words[static_cast<size_t>(cells.places[row])],
+            first + at);
+      } else if (std::isnan(cells.numbers[row])) {
+        add_cell(std::string_view(), first + at);
+      } else {
+        add_number(cells.numbers[row], first + at);
+        if (!summary_.many) count(std::hash<double>()(cells.numbers[row]));
+      }
     }
-    if (summary_.is_number()) add_number(cell, number);
-    if (!summary_.many) count(std::hash<std::string_view>()(cell));
   }
 
   // What was counted in rows that come later.
   void add(const ColumnCounter& later) {
     summary_.missing += later.summary_.missing;
-    if (later.any_) add_numbers(later.summary_.least, later.summary_.most, later.summary_.is_whole);
+    summary_.numbers_rows = summary_.numbers_rows && later.summary_.numbers_rows &&
+                            (!any_ || !later.any_ || number_before_ == later.number_before_);
+    if (later.any_) {
+      number_before_ = later.number_before_;
+      add_numbers(later.summary_.least, later.summary_.most, later.summary_.is_whole);
+    }
     for (const OddCell& odd : later.summary_.odd) add_odd(odd.cell, odd.row);
     summary_.many = summary_.many || later.summary_.many;
     for (auto value = later.values_.begin(); value != later.values_.end() && !summary_.many; ++value)
       count(*value);
   }
 
-  ColumnSummary finished() {
+  ColumnSummary finished(int64_t rows) {
+    const bool from_start = number_before_ == -1 || number_before_ == 0;
+    summary_.numbers_rows = summary_.numbers_rows && any_ && from_start && rows >= kFewestNumbered;
     summary_.different = static_cast<int64_t>(values_.size());
     return std::move(summary_);
   }
 
  private:
+  void add_cell(std::string_view cell, int64_t row) {
+    if (is_missing_cell(cell)) {
+      ++summary_.missing;
+      summary_.numbers_rows = false;
+      return;
+    }
+    if (summary_.is_number()) add_number(cell, row);
+    if (!summary_.many) count(std::hash<std::string_view>()(cell));
+  }
   void add_number(std::string_view cell, int64_t row) {
     const std::optional<double> number = summary_.reading.kind == CellKind::kDate
                                              ? days_in_cell(cell)
                                              : number_in_cell(cell, summary_.reading.style);
-    if (!number) return add_odd(cell, row);
-    add_numbers(*number, *number, std::floor(*number) == *number);
+    if (number) return add_number(*number, row);
+    add_odd(cell, row);
+    summary_.numbers_rows = false;
+  }
+  void add_number(double number, int64_t row) {
+    const double before = number - static_cast<double>(row);
+    summary_.numbers_rows = summary_.numbers_rows && (!any_ || before == number_before_);
+    number_before_ = before;
+    add_numbers(number, number, std::floor(number) == number);
   }
   void add_numbers(double least, double most, bool whole) {
     summary_.is_whole = summary_.is_whole && whole;
@@ -82,19 +116,13 @@ class ColumnCounter {
   const size_t most_;
   const size_t place_;
   ColumnSummary summary_;
-  bool any_ = false;  // a number was there
+  bool any_ = false;          // a number was there
+  double number_before_ = 0;  // of a column that numbers the rows: the number in the row before the first
   std::unordered_set<size_t> values_;
 };
 
-}  // namespace
-
-CsvSummary summarise_csv(const std::filesystem::path& path) {
-  const CountedTable table = count_table(path, {});
-  const size_t most =
-      std::clamp(kMostCountedInAll / std::max<size_t>(1, table.columns.size()), kLeastCounted, kMostCounted);
-  std::vector<ColumnCounter> counters;
-  for (size_t i = 0; i < table.columns.size(); ++i)
-    counters.emplace_back(table.columns[i], table.decided.columns[i], most);
+void read_cells(const std::filesystem::path& path, const CountedTable& table,
+                std::vector<ColumnCounter>& counters) {
   const std::vector<ColumnCounter> none = counters;  // of no rows
   const auto count = [&](const CsvRows& rows) -> std::function<void()> {
     std::vector<ColumnCounter> some = none;
@@ -107,8 +135,35 @@ CsvSummary summarise_csv(const std::filesystem::path& path) {
   };
   read_csv(
       path, [&](const CsvRow& header) { require_same_header(path, table, header); }, count);
+}
+
+void read_cells(const ParquetTable& file, std::vector<ColumnCounter>& counters) {
+  for_each_in_threads(std::ssize(counters), available_cores(), [&](int64_t at) {
+    const auto place = static_cast<size_t>(at);
+    if (file.columns()[place].kind == ParquetKind::kOther) return;
+    int64_t first = 1;  // in the table
+    file.read(place, /*as_words=*/false,
+              [&](const std::filesystem::path&, const ParquetCells& cells, int64_t) {
+                counters[place].add(cells, first);
+                first += cells.rows();
+              });
+  });
+}
+
+}  // namespace
+
+CsvSummary summarise_csv(const TablePath& path) {
+  std::optional<ParquetTable> file;
+  if (is_parquet(path.files.front())) file.emplace(path.files);
+  const CountedTable table = file ? count_table(path.name, *file, {}) : count_table(path.name, {});
+  const size_t most =
+      std::clamp(kMostCountedInAll / std::max<size_t>(1, table.columns.size()), kLeastCounted, kMostCounted);
+  std::vector<ColumnCounter> counters;
+  for (size_t i = 0; i < table.columns.size(); ++i)
+    counters.emplace_back(table.columns[i], table.decided.columns[i], most);
+  file ? read_cells(*file, counters) : read_cells(path.name, table, counters);
   CsvSummary summary{.columns = {}, .rows = table.rows};
-  for (ColumnCounter& counter : counters) summary.columns.push_back(counter.finished());
+  for (ColumnCounter& counter : counters) summary.columns.push_back(counter.finished(table.rows));
   return summary;
 }
 

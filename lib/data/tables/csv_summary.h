@@ -1,4 +1,4 @@
-// A summary of the columns of a CSV file, before their purpose is known.
+// A summary of the columns of a table, before their purpose is known.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tables/counted_table.h"
+#include "tables/csv_table.h"
 
 namespace dtrain {
 
@@ -38,8 +39,8 @@ struct CsvSummary {
   int64_t rows = 0;
 };
 
-// Reads the file twice, with memory for at most some million different values. Throws Error(kData) as
-// read_csv() does.
-CsvSummary summarise_csv(const std::filesystem::path& path);
+// Reads a CSV file twice, with memory for at most some million different values. Throws Error(kData) as
+// read_csv() and ParquetTable do.
+CsvSummary summarise_csv(const TablePath& path);
 
 }  // namespace dtrain

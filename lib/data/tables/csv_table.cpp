@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <exception>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <unordered_map>
 
 #include "core/data_errors.h"
 #include "core/parallel.h"
@@ -18,152 +17,14 @@
 #include "host/cores.h"
 #include "tables/csv_cell.h"
 #include "tables/csv_file.h"
+#include "tables/growing_columns.h"
 #include "traits/objectives.h"
 #include "yaml/yaml_text.h"
 
 namespace dtrain {
 namespace {
 
-constexpr double kMissingCell = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kRowsAtOnce = 1024;
-constexpr double kUnknownWord = -1;  // of a cell whose word is not among the column's
-
-// Words that are numbered from 0. Where a column is read as numbers, 1 and 1.0 are the same.
-class WordIndex {
- public:
-  WordIndex(const ColumnReading& reading, const std::vector<std::string>& words) : reading_(reading) {
-    for (const std::string& word : words) places_.emplace(key_of(word), next_++);
-  }
-
-  std::optional<size_t> find(const std::string& word) const {
-    const auto found = places_.find(key_of(word));
-    return found == places_.end() ? std::nullopt : std::optional(found->second);
-  }
-  size_t add(const std::string& word) {
-    const auto [place, is_new] = places_.emplace(key_of(word), next_);
-    if (is_new) ++next_;
-    return place->second;
-  }
-
- private:
-  std::string key_of(const std::string& word) const {
-    const bool by_number = reading_.kind == CellKind::kNumber;
-    const std::optional<double> number = by_number ? number_in_cell(word, reading_.style) : std::nullopt;
-    return number ? fmt::format("{}", *number + 0.0) : word;  // of -0, too
-  }
-
-  ColumnReading reading_;
-  std::unordered_map<std::string, size_t> places_;
-  size_t next_ = 0;
-};
-
-// Which columns are read, by their places in the file.
-struct Chosen {
-  size_t place = 0;
-  RawColumn column;
-  bool adds_words = true;  // otherwise a new word is kUnknownWord
-  bool is_target = false;
-};
-
-// How cells are read, whatever column they are in.
-struct CellRules {
-  CsvSeparator separator;
-  const std::vector<std::string>& missing_values;
-  std::string advice;  // on a cell that is not what its column holds
-};
-
-// The number of a cell that is not missing.
-double number_of(const std::filesystem::path& path, const CellRules& rules, const RawColumn& column,
-                 std::string_view cell, int64_t row) {
-  const bool is_date = column.reading.kind == CellKind::kDate;
-  const NumberStyle style = column.reading.style;
-  const std::optional<double> number = is_date ? days_in_cell(cell) : number_in_cell(cell, style);
-  if (number && std::isfinite(*number)) return *number;
-  refuse_file(path, "{}, row {}: '{}' is not {}{}; correct it{}", in_column(column.name), row,
-              printable(std::string(cell), 60),
-              is_date ? "a date such as 2024-12-31 or 31.12.2024" : "a finite number",
-              is_date || style == NumberStyle() ? "" : " with " + style_text(style), rules.advice);
-}
-
-// The chosen columns, as they grow by the rows of pieces of a file.
-class GrowingColumns {
- public:
-  GrowingColumns(const std::filesystem::path& path, const CellRules& rules, std::vector<Chosen> chosen)
-      : path_(path), rules_(rules), chosen_(std::move(chosen)) {
-    for (const Chosen& one : chosen_) words_.emplace_back(one.column.reading, one.column.words);
-  }
-
-  // The columns in some rows alone, with words of their own. Any threads may call it at once.
-  std::vector<RawColumn> read(const CsvRows& rows) const {
-    std::vector<RawColumn> some(chosen_.size());
-    std::vector<std::unordered_map<std::string_view, size_t>> places(chosen_.size());
-    for (RawColumn& column : some) column.values.reserve(static_cast<size_t>(rows.size()));
-    for (int64_t row = 0; row < rows.size(); ++row) {
-      const std::span<const std::string_view> cells = rows.row(row);
-      for (size_t i = 0; i < chosen_.size(); ++i) {
-        const std::string_view cell = cells[chosen_[i].place];
-        if (is_missing_cell(cell, rules_.missing_values)) {
-          some[i].values.push_back(kMissingCell);
-        } else if (chosen_[i].column.is_number) {
-          some[i].values.push_back(number_of(path_, rules_, chosen_[i].column, cell, rows.first + row));
-        } else {
-          const auto [known, is_new] = places[i].emplace(cell, some[i].words.size());
-          if (is_new) some[i].words.emplace_back(cell);
-          some[i].values.push_back(static_cast<double>(known->second));
-        }
-      }
-    }
-    return some;
-  }
-
-  // Appends what read() made of the rows that follow.
-  void add(const std::vector<RawColumn>& some, int64_t rows) {
-    rows_ += rows;
-    if (rows_ * std::ssize(chosen_) > kMaxTableCells)
-      refuse_file(path_, "has more than {} cells", with_separators(kMaxTableCells));
-    for (size_t i = 0; i < chosen_.size(); ++i) {
-      std::vector<double>& values = chosen_[i].column.values;
-      std::vector<double> places;  // of the words of these rows among those of all
-      for (const std::string& word : some[i].words) places.push_back(place_of(i, word));
-      if (places.empty()) {
-        values.insert(values.end(), some[i].values.begin(), some[i].values.end());
-      } else {
-        for (const double value : some[i].values)
-          values.push_back(std::isnan(value) ? value : places[static_cast<size_t>(value)]);
-      }
-    }
-  }
-
-  RawTable finished(char separator) {
-    if (rows_ == 0) refuse_file(path_, "has a header and no rows");
-    RawTable table{.path = path_, .columns = {}, .rows = rows_, .separator = separator};
-    for (Chosen& one : chosen_) table.columns.push_back(std::move(one.column));
-    return table;
-  }
-
- private:
-  double place_of(size_t index, const std::string& word) {
-    Chosen& one = chosen_[index];
-    if (const std::optional<size_t> known = words_[index].find(word)) return static_cast<double>(*known);
-    if (!one.adds_words) {
-      if (one.column.unknown_word.empty()) one.column.unknown_word = word;
-      return kUnknownWord;
-    }
-    if (one.column.words.size() >= kMaxCategories)
-      refuse_file(path_, "{} has more than {} different values, which are no {}", in_column(one.column.name),
-                  kMaxCategories,
-                  one.is_target ? "classes; if it is a number to predict, use train.loss: mean_squared_error"
-                                : "categories; leave it out with data.ignore");
-    one.column.words.push_back(word);
-    return static_cast<double>(words_[index].add(word));
-  }
-
-  const std::filesystem::path& path_;
-  const CellRules& rules_;
-  std::vector<Chosen> chosen_;
-  std::vector<WordIndex> words_;  // of each
-  int64_t rows_ = 0;
-};
 
 // Reads the cells of the columns that `choose` names, given the header.
 RawTable read_columns(const std::filesystem::path& path, const CellRules& rules,
@@ -175,6 +36,30 @@ RawTable read_columns(const std::filesystem::path& path, const CellRules& rules,
   };
   const char separator = read_csv(path, begin, read, rules.separator);
   return columns->finished(separator);
+}
+
+// Reads them from Parquet files, each column by one thread. Of several errors it is that of the first column.
+RawTable read_columns(const std::filesystem::path& path, const ParquetTable& file, const CellRules& rules,
+                      std::vector<Chosen> chosen) {
+  GrowingColumns columns(path, rules, std::move(chosen));
+  columns.expect_rows(file.rows(), file.bytes());
+  std::vector<std::exception_ptr> failures(columns.chosen().size());
+  for_each_in_threads(std::ssize(failures), available_cores(), [&](int64_t at) {
+    const auto index = static_cast<size_t>(at);
+    const Chosen& one = columns.chosen()[index];
+    try {
+      file.read(one.place, /*as_words=*/!one.column.is_number,
+                [&](const std::filesystem::path& part, const ParquetCells& cells, int64_t first) {
+                  columns.add_cells(index, part, cells, first);
+                });
+    } catch (...) {
+      failures[index] = std::current_exception();
+    }
+  });
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+  return columns.finished(/*separator=*/',');
 }
 
 const RawColumn& column_named(const RawTable& table, const std::string& name) {
@@ -385,55 +270,95 @@ std::vector<Chosen> choose_columns(const std::filesystem::path& path, const Coun
   return chosen;
 }
 
-std::vector<std::string> warnings_of(const CountedTable& table, const TableWish& wish) {
-  std::vector<std::string> warnings = table.decided.warnings;
-  for (const CountedColumn& column : table.columns) {
-    if (!column.numbers_rows_from || !column.kind.empty() || wish.predicts(column.name)) continue;
-    const int64_t first = *column.numbers_rows_from;
-    warnings.push_back(
+// Whether its numbers are 0, 1, 2, ... or 1, 2, 3, ...
+bool numbers_rows(const RawColumn& column) {
+  const std::vector<double>& values = column.values;
+  if (!column.is_number || std::ssize(values) < kFewestNumbered || (values[0] != 0 && values[0] != 1))
+    return false;
+  for (size_t row = 1; row < values.size(); ++row) {
+    if (values[row] != values[0] + static_cast<double>(row)) return false;
+  }
+  return true;
+}
+
+void warn_of_numbered_rows(RawTable& table, const TableWish& wish) {
+  for (const RawColumn& column : table.columns) {
+    if (wish.kinds.contains(column.name) || wish.predicts(column.name) || !numbers_rows(column)) continue;
+    const auto first = static_cast<int64_t>(column.values[0]);
+    table.warnings.push_back(
         fmt::format("{} only numbers the rows ({}, {}, {}, ...), so that it says nothing about new ones; {} "
                     "leaves it out, and data.id repeats it in predictions",
                     in_column(column.name), first, first + 1, first + 2,
                     "data.ignore: " + yaml_text(nlohmann::ordered_json::array({column.name}))));
   }
-  return warnings;
+}
+
+// Which columns of a file a model takes.
+std::vector<Chosen> choose_columns(const std::filesystem::path& path, const CsvRow& header,
+                                   const TableFormat& format, bool with_targets) {
+  const std::map<std::string, size_t> places = places_of(path, header);
+  std::vector<Chosen> chosen;
+  for (const TableColumn& column : format.inputs)
+    chosen.push_back({place_of_column(path, places, column.name),
+                      {.name = column.name,
+                       .reading = column.reading,
+                       .is_number = column.is_number(),
+                       .words = column.categories},
+                      /*adds_words=*/false});
+  for (size_t i = 0; with_targets && i < format.targets.size(); ++i) {
+    const std::string& name = format.targets[i];
+    chosen.push_back({place_of_column(path, places, name),
+                      {.name = name,
+                       .reading = format.target_readings[i],
+                       .is_number = format.classes.empty(),
+                       .words = format.classes}});
+  }
+  return chosen;
 }
 
 }  // namespace
 
-RawTable read_raw_table(const std::filesystem::path& path, const TableWish& wish) {
-  const CountedTable counted = count_table(path, wish);
-  RawTable table =
-      read_columns(path, {wish.separator_choice(), wish.missing_values, kAdvice}, [&](const CsvRow& header) {
-        require_same_header(path, counted, header);
-        return choose_columns(path, counted, wish);
-      });
-  table.warnings = warnings_of(counted, wish);
+RawTable read_raw_table(const TablePath& path, const TableWish& wish) {
+  RawTable table;
+  if (is_parquet(path.files.front())) {
+    const ParquetTable file(path.files);
+    const CountedTable counted = count_table(path.name, file, wish);
+    table = read_columns(path.name, file, {{}, wish.missing_values, kAdvice},
+                         choose_columns(path.name, counted, wish));
+  } else {
+    const CountedTable counted = count_table(path.name, wish);
+    const auto choose = [&](const CsvRow& header) {
+      require_same_header(path.name, counted, header);
+      return choose_columns(path.name, counted, wish);
+    };
+    table = read_columns(path.name, {wish.separator_choice(), wish.missing_values, kAdvice}, choose);
+    table.warnings = counted.decided.warnings;
+  }
+  warn_of_numbered_rows(table, wish);
   return table;
 }
 
-RawTable read_raw_table(const std::filesystem::path& path, const TableFormat& format, bool with_targets) {
+RawTable read_raw_table(const TablePath& path, const TableFormat& format, bool with_targets) {
+  const CellRules rules{{format.separator}, format.missing_values, ""};
   const auto choose = [&](const CsvRow& header) {
-    const std::map<std::string, size_t> places = places_of(path, header);
-    std::vector<Chosen> chosen;
-    for (const TableColumn& column : format.inputs)
-      chosen.push_back({place_of_column(path, places, column.name),
-                        {.name = column.name,
-                         .reading = column.reading,
-                         .is_number = column.is_number(),
-                         .words = column.categories},
-                        /*adds_words=*/false});
-    for (size_t i = 0; with_targets && i < format.targets.size(); ++i) {
-      const std::string& name = format.targets[i];
-      chosen.push_back({place_of_column(path, places, name),
-                        {.name = name,
-                         .reading = format.target_readings[i],
-                         .is_number = format.classes.empty(),
-                         .words = format.classes}});
-    }
-    return chosen;
+    return choose_columns(path.name, header, format, with_targets);
   };
-  return read_columns(path, {{format.separator}, format.missing_values, ""}, choose);
+  if (!is_parquet(path.files.front())) return read_columns(path.name, rules, choose);
+  const ParquetTable file(path.files);
+  const std::vector<Chosen> chosen = choose(names_of(file));
+  for (const Chosen& one : chosen) {
+    const std::string refusal = refusal_of(file.columns()[one.place], one.column.reading.kind);
+    if (!refusal.empty()) refuse_file(path.name, refusal);
+  }
+  return read_columns(path.name, file, rules, chosen);
+}
+
+CsvRow table_header(const TablePath& path) {
+  if (is_parquet(path.files.front())) return names_of(ParquetTable(path.files));
+  CsvRow names;
+  read_csv(
+      path.name, [&](const CsvRow& header) { names = header; }, [](const CsvRows&) { return [] {}; });
+  return names;
 }
 
 TableFormat make_table_format(const RawTable& table, const TableWish& wish,

@@ -1,4 +1,4 @@
-// Tables in CSV files.
+// Tables in CSV and Parquet files.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tables/counted_table.h"
@@ -29,6 +30,16 @@ struct RawColumn {
   std::string unknown_word = {};  // the first one that is not among `words`, if no more are added
 };
 
+// A CSV file, or Parquet files that are one table, in this order.
+struct TablePath {
+  std::filesystem::path name;                // for messages
+  std::vector<std::filesystem::path> files;  // at least one
+
+  TablePath(const std::filesystem::path& file) : name(file), files{file} {}
+  TablePath(std::filesystem::path folder, std::vector<std::filesystem::path> its_files)
+      : name(std::move(folder)), files(std::move(its_files)) {}
+};
+
 struct RawTable {
   std::filesystem::path path;  // for messages
   std::vector<RawColumn> columns;
@@ -38,14 +49,17 @@ struct RawTable {
 };
 
 // Reads a table. Columns that the wish ignores are left out. Throws Error(kData) that names the file, the
-// column and the row, as read_csv() does: also for columns that decide_columns() refuses, cells that are not
-// what their column holds, numbers that are not finite, a column that is named twice or asked for and not
-// there, columns with too many different words, or a table over the limits.
-RawTable read_raw_table(const std::filesystem::path& path, const TableWish& wish);
+// column and the row, as read_csv() and ParquetTable do: also for columns that decide_columns() refuses or
+// that are nested, cells that are not what their column holds, numbers that are not finite, a column that is
+// named twice or asked for and not there, columns with too many different words, or a table over the limits.
+RawTable read_raw_table(const TablePath& path, const TableWish& wish);
 
 // Reads only the columns of `format`, each as it says: any others are left out. Without `with_targets` a file
 // needs no target columns.
-RawTable read_raw_table(const std::filesystem::path& path, const TableFormat& format, bool with_targets);
+RawTable read_raw_table(const TablePath& path, const TableFormat& format, bool with_targets);
+
+// The names of its columns. Throws as read_raw_table() does.
+CsvRow table_header(const TablePath& path);
 
 // The format by the rows `training` of a table: their means, deviations (of the whole part, not of a sample),
 // words and classes. A column without any variation has the deviation 1.

@@ -10,6 +10,7 @@
 
 #include "core/data_errors.h"
 #include "core/text.h"
+#include "parquet/parquet_file.h"
 #include "tables/column_reading.h"
 #include "tables/counted_table.h"
 #include "tables/csv_cell.h"
@@ -34,6 +35,8 @@ std::vector<std::string> read_present_cells(const std::filesystem::path& path, c
 
 std::vector<std::string> read_cells(const std::filesystem::path& path, const std::string& column,
                                     const CsvSeparator& separator) {
+  if (is_parquet(path))
+    refuse_file(path, "data.id: {} cannot be read from a Parquet file; leave data.id out", in_column(column));
   size_t place = 0;
   std::vector<std::string> cells;
   const auto begin = [&](const CsvRow& header) {

@@ -32,7 +32,10 @@ std::string field_set_by(const std::string& setting) { return setting.substr(0, 
 std::vector<std::string> example_data(const FirstJob& job) {
   const auto dataset_is = [&](const char* kind) { return is_answer(job, "data.dataset", kind); };
   std::vector<std::string> data;
-  if (dataset_is("csv")) data = {"data.path=data.csv", "data.target=target", "data.split.test=0.2"};
+  for (const char* kind : {"csv", "parquet"}) {
+    if (dataset_is(kind))
+      data = {std::string("data.path=data.") + kind, "data.target=target", "data.split.test=0.2"};
+  }
   if (dataset_is("arrays")) data.emplace_back("data.path=data.npz");
   if (dataset_is("image_folder") || dataset_is("tar"))
     data = {"data.path=pictures", "data.image.size=[128, 128]", "data.split.test=0.2"};

@@ -373,7 +373,7 @@ std::vector<std::string> drop_fields_of_other_kinds(YamlNode& root, const Overri
 
 // The loss says what the one target column of a table is.
 void resolve_target_kind(JobSpec& spec) {
-  if (spec.data.dataset != "csv" || spec.data.target_kind != "auto") return;
+  if (!has_columns(spec.data.dataset) || spec.data.target_kind != "auto") return;
   const Targets targets = objective_info(spec.train.loss.kind).targets;
   const bool classes =
       targets == Targets::kClass || (targets == Targets::kEither && spec.data.target.size() == 1);

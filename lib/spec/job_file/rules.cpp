@@ -306,7 +306,7 @@ class Rules : private RuleBase {
   void check_data() {
     const DataSpec& data = spec_.data;
     const std::string fallback = data.fallback.value_or("");
-    refuse("data.fallback", fallback == "arrays" || fallback == "csv",
+    refuse("data.fallback", fallback == "arrays" || has_columns(fallback),
            "{} has no usual folder; use synthetic", fallback);
     if (!has_problem("data.dataset")) {
       const bool is_synthetic = data.dataset == "synthetic";
@@ -337,8 +337,9 @@ class Rules : private RuleBase {
     const bool elsewhere = data.path && is_address(*data.path);
     refuse("data.path",
            elsewhere && usable("data.path") && data.dataset != "idx" && data.dataset != "tar" &&
-               data.dataset != "arrays" && data.dataset != "csv",
-           "is an address, which data.dataset: {} cannot have; idx, tar, arrays and csv can", data.dataset);
+               data.dataset != "arrays" && !has_columns(data.dataset),
+           "is an address, which data.dataset: {} cannot have; idx, tar, arrays, csv and parquet can",
+           data.dataset);
     refuse("data.fallback", elsewhere && data.fallback,
            "data.path is an address, whose files are there or an error; leave this out");
     refuse("data.fallback", needs_path(data.fallback.value_or("")),

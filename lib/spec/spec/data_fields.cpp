@@ -5,15 +5,16 @@ namespace dtrain {
 namespace {
 
 const Condition kSynthetic{{"data.dataset", "data.fallback"}, {"synthetic"}};
-const Condition kDatasetOfFiles{
-    {"data.dataset"},
-    {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "tar", "arrays", "csv"}};
+const Condition kDatasetOfFiles{{"data.dataset"},
+                                {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder",
+                                 "tar", "arrays", "csv", "parquet"}};
 const Condition kPictures{{"data.dataset"}, {"image_folder", "tar"}};
-const Condition kCaching{{"data.dataset"}, {"idx", "image_folder", "tar", "arrays", "csv"}};
+const Condition kCaching{{"data.dataset"}, {"idx", "image_folder", "tar", "arrays", "csv", "parquet"}};
 const Condition kSkipping{{"data.on_bad_example"}, {"skip"}};
 const Condition kCsv{{"data.dataset"}, {"csv"}};
 const Condition kGrouping{{"data.dataset"}, {"image_folder", "tar", "csv"}};
-const Condition kDividing{{"data.dataset"}, {"image_folder", "tar", "arrays", "csv"}};
+const Condition kColumns{{"data.dataset"}, {"csv", "parquet"}};
+const Condition kDividing{{"data.dataset"}, {"image_folder", "tar", "arrays", "csv", "parquet"}};
 
 const Choices kSamplings{"sampling", {"natural", "balanced"}};
 const Choices kTargetKinds{"kind", {"auto", "classes", "numbers"}};
@@ -31,10 +32,11 @@ const Choices kFits{"fit", {"stretch", "crop", "pad"}};
 Fields<JobSpec> data_fields() {
   // clang-format off
   return {
-      JOB(data.dataset, .doc = "the examples to train and evaluate on; arrays and csv are [your own "
-          "numbers](tables.md); synthetic ones are for benchmarks", .choices = &dataset_kinds(), .common = true),
-      JOB(data.path, .doc = "the folder with the dataset's files, or for arrays and csv a file; dtrain then searches "
-          "no other folder; relative to the spec. For idx, tar, arrays and csv also an [address](data.md#addresses): "
+      JOB(data.dataset, .doc = "the examples to train and evaluate on; arrays, csv and parquet are [your "
+          "own numbers](tables.md); synthetic ones are for benchmarks", .choices = &dataset_kinds(), .common = true),
+      JOB(data.path, .doc = "the folder with the dataset's files, or for arrays, csv and parquet a file; dtrain then "
+          "searches no other folder; relative to the spec. For idx, tar, arrays, csv and parquet also an "
+          "[address](data.md#addresses): "
           "https://host/{000..099}.tar, s3://bucket/key, s3://bucket/prefix/",
           .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true, .may_be_address = true),
       JOB(data.fallback, .doc = "the dataset to use if the files of `dataset` are not found; the run prints a note",
@@ -49,19 +51,19 @@ Fields<JobSpec> data_fields() {
       JOB(data.test_examples, .doc = "use only the first so many test examples", .unit = "examples",
           .bounds = between(1, 1e9), .word = "all"),
       JOB(data.target, .doc = "the column to predict, or a list of columns with numbers", .length = {1, 1000},
-          .one_or_more = true, .when = kCsv, .required = true),
+          .one_or_more = true, .when = kColumns, .required = true),
       JOB(data.target_kind, .doc = "whether the column to predict holds classes or numbers; auto: what `train.loss` "
-          "needs", .choices = &kTargetKinds, .when = kCsv),
+          "needs", .choices = &kTargetKinds, .when = kColumns),
       JOB(data.ignore, .doc = "columns that are not used, such as row numbers", .length = {0, 1000},
-          .one_or_more = true, .when = kCsv),
+          .one_or_more = true, .when = kColumns),
       JOB(data.id, .doc = "the column that names the rows: `dtrain predict` repeats it, and it is not trained on",
           .word = "none", .when = kCsv),
       JOB(data.columns, .doc = "the types of columns whose cells do not show it or show a wrong one "
-          "([columns](tables.md#what-a-column-holds))", .choices = &kColumnKinds, .length = {0, 16384}, .when = kCsv),
+          "([columns](tables.md#what-a-column-holds))", .choices = &kColumnKinds, .length = {0, 16384}, .when = kColumns),
       JOB(data.missing, .doc = "how to handle a missing value of an input: refuse the table, or use the mean of the "
-          "training examples (in a column of words: none of its categories)", .choices = &kMissing, .when = kCsv),
+          "training examples (in a column of words: none of its categories)", .choices = &kMissing, .when = kColumns),
       JOB(data.missing_values, .doc = "cells that mean a missing value, besides empty ones, NA, N/A, NaN and null; "
-          "exactly as in the file, such as [\"?\", \"-\"]", .length = {0, 1000}, .one_or_more = true, .when = kCsv),
+          "exactly as in the file, such as [\"?\", \"-\"]", .length = {0, 1000}, .one_or_more = true, .when = kColumns),
       JOB(data.separator, .doc = "the separator of cells; auto: the most frequent one in the first line",
           .choices = &kSeparators, .when = kCsv),
       JOB(data.decimal, .doc = "the decimal sign of numbers; auto: detected from the cells ([decimal "

@@ -96,6 +96,9 @@ struct AugmentSpec {
   bool mixes() const;
 };
 
+// Whether a dataset is a table of named columns.
+inline bool has_columns(const std::string& dataset) { return dataset == "csv" || dataset == "parquet"; }
+
 struct DataSpec {
   std::string dataset = "mnist";
   std::optional<std::string> path;
@@ -106,11 +109,11 @@ struct DataSpec {
   std::optional<int64_t> train_examples;     // nullopt: all
   std::optional<int64_t> test_examples;      // nullopt: all
   SplitSpec split;                           // of the train_examples
-  std::vector<std::string> target;           // csv: columns
-  std::string target_kind = "auto";          // csv: auto | classes | numbers
-  std::vector<std::string> ignore;           // csv: columns
+  std::vector<std::string> target;           // csv, parquet: columns
+  std::string target_kind = "auto";          // csv, parquet: auto | classes | numbers
+  std::vector<std::string> ignore;           // csv, parquet: columns
   std::optional<std::string> id;             // csv: a column
-  std::string missing = "error";             // csv: error | mean
+  std::string missing = "error";             // csv, parquet: error | mean
   std::vector<int64_t> shape = {1, 28, 28};  // synthetic only: channels, height, width
   std::optional<int64_t> classes;            // nullopt: auto, those of the labels, at most 10
   std::vector<std::string> class_names;      // by class; empty: the dataset's own
@@ -124,7 +127,7 @@ struct DataSpec {
   std::string on_bad_example = "error";  // image_folder, tar: error | skip
   int64_t bad_examples_allowed = 100;    // image_folder, tar
 
-  // csv only.
+  // csv and parquet; the last three csv only.
   std::map<std::string, std::string> columns;  // number | words | date | ignore, by a column's name
   std::vector<std::string> missing_values;     // cells that are missing, besides those that always are
   std::string separator = "auto";              // auto | comma | semicolon | tab | bar
@@ -140,7 +143,7 @@ struct DataSpec {
   std::string resolved_place = {};
   // No field of a spec: what a checkpoint says was trained on, of the address that its spec has. Empty: any.
   std::string saved_content = {};
-  // No field of a spec: what a checkpoint keeps of the arrays or csv that its model was trained on
+  // No field of a spec: what a checkpoint keeps of the arrays or the table that its model was trained on
   // (DatasetInfo::table). Empty: the training part decides.
   std::string saved_table = {};
 };

@@ -62,11 +62,9 @@ std::vector<std::vector<ClassProbability>> predict(const Predictor& predictor, c
   return predictions;
 }
 
-bool is_of_csv(const DatasetInfo& data) { return data.name == "csv"; }
-
 // The inputs of a file's rows, as the model was trained on them.
 TableTensors inputs_in(const std::filesystem::path& path, const DatasetInfo& data) {
-  if (is_of_csv(data)) {
+  if (has_columns(data.name)) {
     const TableFormat format = table_format_of(data);
     return encode_table(read_raw_table(path, format, /*with_targets=*/false), format, /*with_targets=*/false);
   }
@@ -116,7 +114,7 @@ std::vector<std::string> predicted_columns(const JobPlan& job) {
     for (const std::string& name : target_names(data)) columns.push_back(name);
     return columns;
   }
-  columns.push_back(is_of_csv(data) ? table_format_of(data).targets.front() : "class");
+  columns.push_back(has_columns(data.name) ? table_format_of(data).targets.front() : "class");
   for (int64_t label = 0; label < data.classes; ++label) columns.push_back("p_" + class_name(data, label));
   return columns;
 }

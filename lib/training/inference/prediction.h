@@ -51,7 +51,7 @@ void predict_picture_file(const Predictor& predictor, const std::filesystem::pat
 // numbers, which if they say yes or no are probabilities, or with a threshold 1 and 0.
 std::vector<std::string> predicted_columns(const JobPlan& job);
 
-// For a model of numbers, which was trained on a csv file or on arrays: predicts each row of a file. That is
+// For a model of numbers, which was trained on a table or on arrays: predicts each row of a file. That is
 // a CSV file with the columns that the model was trained on, in any order and with any others besides; or for
 // a model of arrays a .npy file. The column data.id has to be there, too. Warns of words that no training
 // example had. Throws Error(kData) that names the file and the row.

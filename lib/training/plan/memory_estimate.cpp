@@ -45,7 +45,7 @@ int64_t replicas_of_host(const JobPlan& job, const RunPlan& run) {
 // Pictures are read when they are needed, or shared by the replicas of a host, as tables are.
 int64_t data_bytes(const JobPlan& job, const RunPlan& run) {
   const int64_t sharing = replicas_of_host(job, run);
-  if (job.data.name == "csv") return job.data.stored_bytes() / sharing;
+  if (has_columns(job.data.name)) return job.data.stored_bytes() / sharing;
   if (!is_picture_dataset(job.data.name)) return job.data.stored_bytes();
   if (job.spec.data.cache_in_use() != "memory") return 0;
   return prepared_bytes(job.data, job.spec.data) / sharing;

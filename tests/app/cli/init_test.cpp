@@ -27,8 +27,9 @@ TEST_CASE("init writes a commented spec that is valid, whatever is chosen") {
     INFO(valid.errors);
     const std::string text = content_of(folder / file);
     // Only the user can bring these.
-    const bool of_own_data =
-        text.find("dataset: csv") != std::string::npos || text.find("dataset: arrays") != std::string::npos;
+    const bool of_own_data = text.find("dataset: csv") != std::string::npos ||
+                             text.find("dataset: parquet") != std::string::npos ||
+                             text.find("dataset: arrays") != std::string::npos;
     if (of_own_data) {
       CHECK_THAT(valid.errors, ContainsSubstring("/data.") &&
                                    ContainsSubstring(": there is no such file or folder") &&
@@ -92,7 +93,7 @@ TEST_CASE("the questions of init are asked until the answer is valid") {
                                                       {"strategy.replicas", "3"},
                                                       {"batch.per_replica", "16"}});
   CHECK_THAT(out.str(), ContainsSubstring("dataset (mnist, fashion_mnist, cifar10, cifar100, idx, "
-                                          "image_folder, tar, arrays, csv, synthetic) [mnist]: ") &&
+                                          "image_folder, tar, arrays, csv, parquet, synthetic) [mnist]: ") &&
                             ContainsSubstring("expected an integer, got 'many'") &&
                             ContainsSubstring("must be 1 to 1000000, got 0") &&
                             ContainsSubstring("epochs (1 to "));

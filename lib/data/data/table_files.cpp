@@ -1,0 +1,77 @@
+// Where the files of tables are.
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "core/data_errors.h"
+#include "data/table_dataset.h"
+#include "parquet/parquet_file.h"
+#include "yaml/problem.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path csv_in(const fs::path& folder, const std::string& name) {
+  for (const char* extension : {".csv", ".csv.gz"}) {
+    const fs::path file = folder / (name + extension);
+    if (fs::exists(file)) return file;
+  }
+  return {};
+}
+
+// The Parquet files whose names begin so (train.parquet, train-00000-of-00002.parquet), by name.
+std::vector<fs::path> parquet_in(const fs::path& folder, const std::string& beginning) {
+  std::vector<fs::path> files;
+  std::error_code fault, gone;
+  for (fs::directory_iterator entry(folder, fault), end; !fault && entry != end; entry.increment(fault)) {
+    const std::string name = entry->path().filename().string();
+    const bool hidden = name.starts_with('.') || name.starts_with('_');
+    if (!hidden && name.starts_with(beginning) && name.ends_with(".parquet") && entry->is_regular_file(gone))
+      files.push_back(entry->path());
+  }
+  if (fault) fail_on_file(folder, "cannot be read", fault.value());
+  std::ranges::sort(files);
+  return files;
+}
+
+TableFiles parquet_files(const fs::path& folder) {
+  std::vector<fs::path> train = parquet_in(folder, "train"), test = parquet_in(folder, "test");
+  if (train.empty() && test.empty()) train = parquet_in(folder, "");
+  if (train.empty()) refuse_file(folder, "there is no train*.parquet in this folder");
+  TableFiles files{{folder, std::move(train)}};
+  if (!test.empty()) files.test = TablePath(folder / "test", std::move(test));
+  return files;
+}
+
+}  // namespace
+
+std::string location_of(const DataSpec& spec) {
+  if (!spec.path) throw FieldError("data.path", "missing; " + spec.dataset + " has no usual folder");
+  return *spec.path;
+}
+
+TableFiles table_files(const DataSpec& spec) {
+  const fs::path path = location_of(spec);
+  const bool is_folder = fs::is_directory(path);
+  if (is_folder && spec.dataset == "parquet") return parquet_files(path);
+  TableFiles files{is_folder ? csv_in(path, "train") : path};
+  if (is_folder) {
+    const fs::path test = csv_in(path, "test");
+    if (!test.empty()) files.test = test;
+  }
+  const fs::path& train = files.train.name;
+  if (train.empty()) refuse_file(path, "there is no train.csv or train.csv.gz in this folder");
+  if (!fs::exists(train))
+    refuse_file(path.string(),
+                "there is no such file or folder; data.path names a table (scripts/make_table makes those of "
+                "the examples)");
+  if (is_parquet(train) != (spec.dataset == "parquet") && fs::is_regular_file(train))
+    refuse_file(path, spec.dataset == "parquet"
+                          ? "is no Parquet file; for a table in text use data.dataset: csv"
+                          : "is a Parquet file; use data.dataset: parquet");
+  return files;
+}
+
+}  // namespace dtrain

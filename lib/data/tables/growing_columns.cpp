@@ -1,0 +1,186 @@
+#include "tables/growing_columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/data_errors.h"
+#include "core/text.h"
+#include "tables/csv_cell.h"
+#include "yaml/yaml_tree.h"
+
+namespace dtrain {
+namespace {
+
+constexpr double kMissingCell = std::numeric_limits<double>::quiet_NaN();
+
+// The number of a cell that is not missing.
+double number_of(const std::filesystem::path& path, const CellRules& rules, const RawColumn& column,
+                 std::string_view cell, int64_t row) {
+  const bool is_date = column.reading.kind == CellKind::kDate;
+  const NumberStyle style = column.reading.style;
+  const std::optional<double> number = is_date ? days_in_cell(cell) : number_in_cell(cell, style);
+  if (number && std::isfinite(*number)) return *number;
+  refuse_file(path, "{}, row {}: '{}' is not {}{}; correct it{}", in_column(column.name), row,
+              printable(std::string(cell), 60),
+              is_date ? "a date such as 2024-12-31 or 31.12.2024" : "a finite number",
+              is_date || style == NumberStyle() ? "" : " with " + style_text(style), rules.advice);
+}
+
+// Words are kept with the model, as JSON and in messages.
+void require_text(const std::filesystem::path& path, const std::string& column, std::string_view word,
+                  int64_t row) {
+  size_t fault = 0;
+  const std::string text(word);
+  if (word.size() > kMaxCsvCellBytes)
+    refuse_file(path, "{}, row {}: a word of more than 1 MiB; leave the column out with data.ignore",
+                in_column(column), row);
+  if (!is_clean_text(text, fault))
+    refuse_file(path,
+                "{}, row {}: '{}' is not UTF-8 text, or has control characters; leave the column out with "
+                "data.ignore",
+                in_column(column), row, printable(text, 60));
+}
+
+}  // namespace
+
+WordIndex::WordIndex(const ColumnReading& reading, const std::vector<std::string>& words)
+    : reading_(reading) {
+  for (const std::string& word : words) places_.emplace(key_of(word), next_++);
+}
+
+std::optional<size_t> WordIndex::find(const std::string& word) const {
+  const auto found = places_.find(key_of(word));
+  return found == places_.end() ? std::nullopt : std::optional(found->second);
+}
+
+size_t WordIndex::add(const std::string& word) {
+  const auto [place, is_new] = places_.emplace(key_of(word), next_);
+  if (is_new) ++next_;
+  return place->second;
+}
+
+std::string WordIndex::key_of(const std::string& word) const {
+  const bool by_number = reading_.kind == CellKind::kNumber;
+  const std::optional<double> number = by_number ? number_in_cell(word, reading_.style) : std::nullopt;
+  return number ? fmt::format("{}", *number + 0.0) : word;  // of -0, too
+}
+
+GrowingColumns::GrowingColumns(const std::filesystem::path& path, const CellRules& rules,
+                               std::vector<Chosen> chosen)
+    : path_(path), rules_(rules), chosen_(std::move(chosen)) {
+  for (const Chosen& one : chosen_) words_.emplace_back(one.column.reading, one.column.words);
+  for (const std::string& cell : rules.missing_values) {
+    if (const std::optional<double> number = number_in_cell(cell)) missing_numbers_.push_back(*number);
+  }
+}
+
+std::vector<RawColumn> GrowingColumns::read(const CsvRows& rows) const {
+  std::vector<RawColumn> some(chosen_.size());
+  std::vector<std::unordered_map<std::string_view, size_t>> places(chosen_.size());
+  for (RawColumn& column : some) column.values.reserve(static_cast<size_t>(rows.size()));
+  for (int64_t row = 0; row < rows.size(); ++row) {
+    const std::span<const std::string_view> cells = rows.row(row);
+    for (size_t i = 0; i < chosen_.size(); ++i) {
+      const std::string_view cell = cells[chosen_[i].place];
+      if (is_missing_cell(cell, rules_.missing_values)) {
+        some[i].values.push_back(kMissingCell);
+      } else if (chosen_[i].column.is_number) {
+        some[i].values.push_back(number_of(path_, rules_, chosen_[i].column, cell, rows.first + row));
+      } else {
+        const auto [known, is_new] = places[i].emplace(cell, some[i].words.size());
+        if (is_new) some[i].words.emplace_back(cell);
+        some[i].values.push_back(static_cast<double>(known->second));
+      }
+    }
+  }
+  return some;
+}
+
+void GrowingColumns::add(const std::vector<RawColumn>& some, int64_t rows) {
+  rows_ += rows;
+  if (rows_ * std::ssize(chosen_) > kMaxTableCells)
+    refuse_file(path_, "has more than {} cells", with_separators(kMaxTableCells));
+  for (size_t i = 0; i < chosen_.size(); ++i) {
+    std::vector<double>& values = chosen_[i].column.values;
+    std::vector<double> places;  // of the words of these rows among those of all
+    for (const std::string& word : some[i].words) places.push_back(place_of(i, word));
+    if (places.empty()) {
+      values.insert(values.end(), some[i].values.begin(), some[i].values.end());
+    } else {
+      for (const double value : some[i].values)
+        values.push_back(std::isnan(value) ? value : places[static_cast<size_t>(value)]);
+    }
+  }
+}
+
+void GrowingColumns::expect_rows(int64_t rows, int64_t room) {
+  rows_ = rows;
+  const auto columns = std::ssize(chosen_);
+  if (columns > 0 && rows > kMaxTableCells / columns)
+    refuse_file(path_, "has more than {} cells", with_separators(kMaxTableCells));
+  for (Chosen& one : chosen_) one.column.values.reserve(static_cast<size_t>(std::min(rows, room)));
+}
+
+void GrowingColumns::add_numbers(const RawColumn& column, const std::filesystem::path& path,
+                                 const ParquetCells& cells, int64_t first,
+                                 std::vector<double>& values) const {
+  values.insert(values.end(), cells.numbers.begin(), cells.numbers.end());
+  for (auto value = values.end() - cells.rows(); value != values.end(); ++value, ++first) {
+    if (!missing_numbers_.empty() && std::ranges::find(missing_numbers_, *value) != missing_numbers_.end())
+      *value = kMissingCell;
+    if (std::isinf(*value))
+      refuse_file(path, "{}, row {}: {} is not a finite number; correct it{}", in_column(column.name), first,
+                  *value, rules_.advice);
+  }
+}
+
+void GrowingColumns::add_cells(size_t index, const std::filesystem::path& path, const ParquetCells& cells,
+                               int64_t first) {
+  RawColumn& column = chosen_[index].column;
+  if (!cells.are_words) return add_numbers(column, path, cells, first, column.values);
+  std::vector<double> meanings;  // of the words
+  for (size_t i = 0; i < cells.words.size(); ++i) {
+    const std::string_view word = cells.words[i];
+    const auto row = [&] {
+      return first + (std::ranges::find(cells.places, static_cast<int32_t>(i)) - cells.places.begin());
+    };
+    if (is_missing_cell(word, rules_.missing_values)) {
+      meanings.push_back(kMissingCell);
+    } else if (column.is_number) {
+      meanings.push_back(number_of(path, rules_, column, word, row()));
+    } else {
+      require_text(path, column.name, word, row());
+      meanings.push_back(place_of(index, std::string(word)));
+    }
+  }
+  for (const int32_t place : cells.places)
+    column.values.push_back(place < 0 ? kMissingCell : meanings[static_cast<size_t>(place)]);
+}
+
+RawTable GrowingColumns::finished(char separator) {
+  if (rows_ == 0) refuse_file(path_, "has a header and no rows");
+  RawTable table{.path = path_, .columns = {}, .rows = rows_, .separator = separator};
+  for (Chosen& one : chosen_) table.columns.push_back(std::move(one.column));
+  return table;
+}
+
+double GrowingColumns::place_of(size_t index, const std::string& word) {
+  Chosen& one = chosen_[index];
+  if (const std::optional<size_t> known = words_[index].find(word)) return static_cast<double>(*known);
+  if (!one.adds_words) {
+    if (one.column.unknown_word.empty()) one.column.unknown_word = word;
+    return kUnknownWord;
+  }
+  if (one.column.words.size() >= kMaxCategories)
+    refuse_file(path_, "{} has more than {} different values, which are no {}", in_column(one.column.name),
+                kMaxCategories,
+                one.is_target ? "classes; if it is a number to predict, use train.loss: mean_squared_error"
+                              : "categories; leave it out with data.ignore");
+  one.column.words.push_back(word);
+  return static_cast<double>(words_[index].add(word));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+"""scripts/check_parquet starts this: check.py PROGRAM FOLDER"""
+import datetime
+import decimal
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+PROGRAM, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2])  # or --pyarrow FILE
+ROWS = 3000
+failed = 0
+
+JOB = """
+name: table
+strategy: {{kind: mirrored, replicas: 1}}
+data:
+  dataset: {dataset}
+  path: {path}
+  target: y
+  missing: mean
+  {columns}
+  split: {{test: 0.2}}
+batch: {{per_replica: 100}}
+model: {{kind: mlp, hidden: [8]}}
+train: {{epochs: 1, loss: mean_squared_error}}
+"""
+
+
+def claim(what, holds):
+    global failed
+    failed += not holds
+    print(("ok      " if holds else "FAILED  ") + what, flush=True)
+
+
+def dtrain(*arguments):
+    return subprocess.run([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def make_columns():
+    """The table, as pyarrow has it and as text."""
+    random = np.random.default_rng(7)
+    missing = random.random((20, ROWS)) < 0.1
+    day, utc = datetime.date(1970, 1, 1), datetime.timezone.utc
+    days = random.integers(-20000, 40000, ROWS).tolist()
+    moments = [datetime.datetime(1970, 1, 1, tzinfo=utc) + datetime.timedelta(days=d, seconds=int(s))
+               for d, s in zip(days, random.integers(0, 86400, ROWS))]
+    cents = random.integers(-10**9, 10**9, ROWS).tolist()
+    made = {
+        "double": (random.normal(size=ROWS).tolist(), pa.float64(), repr),
+        "single": (random.normal(size=ROWS).astype(np.float32).tolist(), pa.float32(), repr),
+        "int": (random.integers(-10**12, 10**12, ROWS).tolist(), pa.int64(), str),
+        "small": (random.integers(0, 200, ROWS).tolist(), pa.uint8(), str),
+        "flag": ((random.random(ROWS) < 0.3).tolist(), pa.bool_(), lambda value: str(int(value))),
+        "cents": ([decimal.Decimal(c) / 100 for c in cents], pa.decimal128(18, 2), str),
+        "day": ([day + datetime.timedelta(days=d) for d in days], pa.date32(), str),
+        "moment": (moments, pa.timestamp("us", tz="UTC"), lambda value: value.strftime("%Y-%m-%d %H:%M:%S")),
+        "word": ([f"word {w}" for w in random.integers(0, 50, ROWS)], pa.string(), str),
+        "y": (random.normal(size=ROWS).tolist(), pa.float64(), repr),
+    }
+    arrays, text = {}, {}
+    for place, (name, (values, kind, write)) in enumerate(made.items()):
+        if name != "y":
+            values = [None if gone else value for value, gone in zip(values, missing[place])]
+        arrays[name] = pa.array(values, kind)
+        text[name] = ["" if value is None else write(value) for value in values]
+    return pa.table(arrays), text
+
+
+def numbers_of(column):
+    """As dtrain should see them, computed by others: float64 without the missing ones; None for words."""
+    kind = column.type
+    if pa.types.is_string(kind):
+        return None
+    values = [value for value in column.to_pylist() if value is not None]
+    if pa.types.is_date(kind):
+        return np.array([(value - datetime.date(1970, 1, 1)).days for value in values], np.float64)
+    if pa.types.is_timestamp(kind):
+        return np.array([value.timestamp() / 86400 for value in values])
+    return np.array([float(value) for value in values])
+
+
+def run(dataset, path, name):
+    """Trains, and returns the loss of each epoch and the description of the table."""
+    job = FOLDER / f"{name}.yaml"
+    columns = "columns: {day: date, moment: date, word: words}" if dataset == "csv" else ""
+    job.write_text(JOB.format(dataset=dataset, path=path, columns=columns))
+    done = dtrain("run", job, "--run-dir", FOLDER / "runs" / name)
+    if done.returncode != 0:
+        print(done.stderr)
+        return None
+    return (FOLDER / "runs" / name / "metrics.jsonl").read_text()
+
+
+def losses(metrics):
+    lines = [json.loads(line) for line in (metrics or "").splitlines()]
+    return [line.get("metrics") or line.get("loss") for line in lines if line.get("event") == "epoch"]
+
+
+def write_files(table):
+    """Yields the name and the path of each file that another program writes."""
+    for compression in ("none", "snappy", "gzip", "brotli", "zstd", "lz4"):
+        path = FOLDER / f"{compression}.parquet"
+        pq.write_table(table, path, compression=compression, row_group_size=700)
+        yield f"pyarrow, {compression}", path
+    forms = {
+        "pages of version 2": {"data_page_version": "2.0", "data_page_size": 1000},
+        "format 1.0, checksums": {"version": "1.0", "write_page_checksum": True},
+        "without dictionaries": {"use_dictionary": False},
+        "INT96": {"use_deprecated_int96_timestamps": True},
+        "decimals as integers": {"store_decimal_as_integer": True},
+        "delta and split encodings": {"use_dictionary": False, "column_encoding": {
+            "double": "BYTE_STREAM_SPLIT", "single": "BYTE_STREAM_SPLIT", "int": "DELTA_BINARY_PACKED",
+            "word": "DELTA_BYTE_ARRAY"}},
+    }
+    for name, options in forms.items():
+        path = FOLDER / f"{name.replace(' ', '_')}.parquet"
+        pq.write_table(table, path, **options)
+        yield f"pyarrow, {name}", path
+    pl.from_arrow(table).write_parquet(FOLDER / "polars.parquet")
+    yield "polars", FOLDER / "polars.parquet"
+    duckdb.sql(f"COPY table TO '{FOLDER}/duckdb.parquet' (FORMAT parquet)".replace("table", "made"))
+    yield "DuckDB", FOLDER / "duckdb.parquet"
+    parts = FOLDER / "parts"
+    parts.mkdir()
+    for part in range(3):
+        pq.write_table(table.slice(part * 1000, 1000), parts / f"part-{part}.parquet")
+    yield "a folder of three files", parts
+
+
+def check_values(table, text):
+    global made
+    made = table  # DuckDB finds it by its name
+    path = FOLDER / "table.csv"
+    lines = [",".join(text)] + [",".join(cells) for cells in zip(*text.values())]
+    path.write_text("\n".join(lines) + "\n")
+    wanted = losses(run("csv", path, "csv"))
+    claim(f"the table in CSV is trained: {wanted}", bool(wanted))
+    for number, (name, path) in enumerate(write_files(table)):
+        claim(f"{name}: trains to the bits of CSV", losses(run("parquet", path, f"run{number}")) == wanted)
+    job = FOLDER / "run0.yaml"
+    shown = dtrain("data", "check", job)
+    claim("data check finds nothing to refuse", shown.returncode == 0)
+    for data in ("none.parquet", "table.csv"):
+        predicted = dtrain("predict", FOLDER / "runs" / "run0", FOLDER / data)
+        claim(f"a model of Parquet predicts {data}", predicted.returncode == 0)
+        (FOLDER / f"{data}.predicted").write_text(predicted.stdout)
+    claim("and both alike", (FOLDER / "none.parquet.predicted").read_text() == (FOLDER / "table.csv.predicted").read_text())
+    began = dtrain("init", "--from", FOLDER / "none.parquet", "--target", "y")
+    claim("init --from writes a job", began.returncode == 0 and "dataset: parquet" in began.stdout)
+
+
+def find(document, key):
+    """The text that has this key, anywhere in it."""
+    if isinstance(document, dict) and isinstance(document.get(key), str):
+        return document[key]
+    parts = document.values() if isinstance(document, dict) else document if isinstance(document, list) else []
+    return next((found for found in (find(part, key) for part in parts) if found), None)
+
+
+def check_statistics(table):
+    """The means and deviations that are kept with the model, against numpy's, of a run without a test part."""
+    test = FOLDER / "both"
+    test.mkdir()
+    pq.write_table(table, test / "train.parquet")
+    pq.write_table(table.slice(0, 100), test / "test.parquet")
+    job = FOLDER / "both.yaml"
+    job.write_text(JOB.format(dataset="parquet", path=test, columns="").replace("  split: {test: 0.2}\n", ""))
+    done = dtrain("run", job, "--run-dir", FOLDER / "runs" / "both")
+    if done.returncode != 0:
+        return claim(f"trains: {done.stderr}", False)
+    text = next((FOLDER / "runs" / "both").rglob("manifest.json")).read_text()
+    inputs = json.loads(json.loads(find(json.JSONDecoder().raw_decode(text)[0], "table"))["format"])["inputs"]
+    worst = 0
+    for column in inputs:
+        numbers = numbers_of(table[column["name"]])
+        if numbers is None:
+            claim("the words are the categories", column["categories"] == sorted(set(table["word"].to_pylist()) - {None}))
+            continue
+        off = max(abs(column["mean"] - numbers.mean()), abs(column["standard_deviation"] - numbers.std()))
+        worst = max(worst, off / numbers.std())
+    claim(f"means and deviations are numpy's: off by at most {worst:.1e} deviations", worst < 1e-12)
+
+
+def best_of(count, work):
+    times = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return min(times)
+
+
+def read_with_pyarrow(path):
+    """Prints the seconds that pyarrow and numpy take for what dtrain makes of the table, first in this process."""
+    begin = time.perf_counter()
+    read = pq.read_table(path)
+    inputs = []
+    for name in read.column_names[:-1]:
+        column = read[name]
+        if pa.types.is_string(column.type):
+            codes = column.combine_chunks().dictionary_encode()
+            hot = np.zeros((len(codes), len(codes.dictionary)), np.float32)
+            hot[np.arange(len(codes)), codes.indices.to_numpy()] = 1
+            inputs.append(hot)
+        else:
+            values = column.to_numpy().astype(np.float64)
+            inputs.append(((values - values.mean()) / values.std()).astype(np.float32)[:, None])
+    np.concatenate(inputs, 1), read["y"].to_numpy()
+    print(time.perf_counter() - begin)
+
+
+def check_speed():
+    """Each reads in a process of its own, as a job does. The start of the process does not count."""
+    random, rows = np.random.default_rng(0), 900_000
+    columns = {f"x{i}": random.normal(size=rows) for i in range(10)}
+    columns["int"] = random.integers(0, 10**9, rows)
+    columns["small"] = random.integers(0, 1000, rows).astype(np.int32)
+    columns["word"] = np.array(["red", "green", "blue", "yellow"])[random.integers(0, 4, rows)]
+    columns["when"] = np.datetime64("2020-01-01", "ms") + random.integers(0, 10**11, rows).astype("timedelta64[ms]")
+    columns["single"] = random.normal(size=rows).astype(np.float32)
+    columns["y"] = columns["x0"] * 2 + columns["x1"]
+    table = pa.table(columns)
+    pq.write_table(table, FOLDER / "large.parquet")
+    pq.write_table(table.slice(0, 1000), FOLDER / "tiny.parquet")
+
+    times = {}
+    for name in ("large", "tiny"):
+        job = FOLDER / f"{name}.yaml"
+        job.write_text(JOB.format(dataset="parquet", path=FOLDER / f"{name}.parquet", columns=""))
+        times[name] = best_of(5, lambda: dtrain("plan", job))
+    command = [sys.executable, __file__, "--pyarrow", str(FOLDER / "large.parquet")]
+    theirs = min(float(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout) for _ in range(5))
+    ours = times["large"] - times["tiny"]
+    size = (FOLDER / "large.parquet").stat().st_size / 1e6
+    print(f"        {size:.0f} MB to normalised tensors: dtrain {ours:.2f} s (dtrain plan, less that of a tiny table), "
+          f"pyarrow and numpy {theirs:.2f} s")
+    claim(f"{theirs / ours:.1f} times as fast as pyarrow", ours <= theirs)
+
+
+def main():
+    if PROGRAM == "--pyarrow":
+        return read_with_pyarrow(FOLDER)
+    table, text = make_columns()
+    check_values(table, text)
+    check_statistics(table)
+    check_speed()
+    sys.exit(failed > 0)
+
+
+main()
