@@ -17,6 +17,7 @@
 #include "core/own_process.h"
 #include "core/terminal.h"
 #include "core/text.h"
+#include "csv/csv_file.h"
 #include "data/table_dataset.h"
 #include "export/exports.h"
 #include "inference/evaluation.h"
@@ -27,7 +28,6 @@
 #include "pictures/image_folder.h"
 #include "plan/warnings.h"
 #include "runs/finished_run.h"
-#include "tables/csv_file.h"
 #include "traits/objectives.h"
 
 namespace dtrain {

@@ -11,11 +11,11 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "csv/csv_file.h"
 #include "data/table_dataset.h"
 #include "data_check/found_data.h"
 #include "parquet/parquet_file.h"
 #include "tables/counted_table.h"
-#include "tables/csv_file.h"
 #include "tables/csv_summary.h"
 #include "tables/csv_table.h"
 

@@ -21,12 +21,12 @@
 #include "core/random.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "csv/csv_cell.h"
 #include "data/example_source.h"
 #include "data/shared_table.h"
 #include "data/split.h"
 #include "job_file/print.h"
 #include "pictures/picture_list.h"
-#include "tables/csv_cell.h"
 #include "tables/plain_column.h"
 #include "yaml/problem.h"
 

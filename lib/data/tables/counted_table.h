@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "csv/csv_file.h"
 #include "parquet/parquet_file.h"
 #include "tables/column_reading.h"
-#include "tables/csv_file.h"
 
 namespace dtrain {
 

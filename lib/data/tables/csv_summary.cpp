@@ -9,8 +9,8 @@
 #include <unordered_set>
 
 #include "core/parallel.h"
-#include "tables/csv_cell.h"
-#include "tables/csv_file.h"
+#include "csv/csv_cell.h"
+#include "csv/csv_file.h"
 
 namespace dtrain {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/data_errors.h"
 #include "core/text.h"
-#include "tables/csv_cell.h"
+#include "csv/csv_cell.h"
 #include "yaml/yaml_tree.h"
 
 namespace dtrain {

@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "csv/csv_file.h"
 #include "parquet/parquet_file.h"
-#include "tables/csv_file.h"
 #include "tables/csv_table.h"
 
 namespace dtrain {

@@ -10,10 +10,10 @@
 
 #include "core/data_errors.h"
 #include "core/text.h"
+#include "csv/csv_cell.h"
 #include "parquet/parquet_file.h"
 #include "tables/column_reading.h"
 #include "tables/counted_table.h"
-#include "tables/csv_cell.h"
 
 namespace dtrain {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tables/csv_file.h"
+#include "csv/csv_file.h"
 
 namespace dtrain {
 

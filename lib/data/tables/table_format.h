@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tables/csv_cell.h"
+#include "csv/csv_cell.h"
 
 namespace dtrain {
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "core/error.h"
-#include "data/pixel_statistics.h"
 #include "loader/batches.h"
+#include "loader/pixel_statistics.h"
 #include "models/variables.h"
 #include "objective/metric_sums.h"
 #include "objective/objective.h"

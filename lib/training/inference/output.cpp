@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "tables/csv_file.h"
+#include "csv/csv_file.h"
 
 namespace dtrain {
 namespace {

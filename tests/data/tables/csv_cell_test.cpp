@@ -1,5 +1,5 @@
 // What the text of a cell means, and how columns of cells are read.
-#include "tables/csv_cell.h"
+#include "csv/csv_cell.h"
 
 #include <cmath>
 

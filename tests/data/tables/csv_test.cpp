@@ -4,8 +4,8 @@
 
 #include "catch.h"
 #include "core/error.h"
+#include "csv/csv_file.h"
 #include "files.h"
-#include "tables/csv_file.h"
 #include "tables/csv_table.h"
 
 namespace dtrain {

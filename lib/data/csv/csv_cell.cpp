@@ -1,6 +1,7 @@
-#include "tables/csv_cell.h"
+#include "csv/csv_cell.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <limits>

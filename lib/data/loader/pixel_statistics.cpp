@@ -1,4 +1,4 @@
-#include "data/pixel_statistics.h"
+#include "loader/pixel_statistics.h"
 
 #include <ATen/ATen.h>
 

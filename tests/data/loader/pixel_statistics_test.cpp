@@ -1,5 +1,5 @@
 // data.image.mean: measured.
-#include "data/pixel_statistics.h"
+#include "loader/pixel_statistics.h"
 
 #include <ATen/ATen.h>
 

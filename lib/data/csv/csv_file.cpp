@@ -1,4 +1,4 @@
-#include "tables/csv_file.h"
+#include "csv/csv_file.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
