@@ -303,7 +303,10 @@ std::optional<TableFiles> files_at(const fs::path& place) {
     throw Error(ExitCode::kData, "{}: {} tables, and none is named train.csv; name one of them, such as {}",
                 printable(place.string(), 1000), tables.size(), printable(tables.front().string(), 1000));
   if (train.empty()) return TableFiles{tables.front()};
-  return TableFiles{train, test.empty() ? std::nullopt : std::optional<TablePath>(test)};
+  const auto is_parquet_name = [](const fs::path& table) { return table.extension() == ".parquet"; };
+  TableFiles files{train};
+  if (!test.empty() && is_parquet_name(test) == is_parquet_name(train)) files.test = test;
+  return files;
 }
 
 }  // namespace

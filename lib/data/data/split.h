@@ -1,4 +1,4 @@
-// The validation part of the training examples.
+// The test and validation parts of examples.
 #pragma once
 
 #include <cstdint>

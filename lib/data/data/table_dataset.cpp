@@ -148,12 +148,25 @@ TableWish wish_of(const DataSpec& spec) {
 // What decides about the parts of the training file.
 SplitBy split_by(const TableFiles& files, const DataSpec& spec, const RawTable& table) {
   const SplitSpec& split = spec.split;
+  const auto require_rows = [&](int64_t rows) {
+    if (rows != table.rows) refuse_file(files.train.name, "was changed while it was read; start again");
+  };
   const CsvSeparator separator{table.separator, /*always=*/true};
-  if (split.group)
-    return {.groups = read_groups(files.train.name, *split.group, separator, spec.missing_values)};
-  if (split.time) return {.times = read_times(files.train.name, *split.time, separator, spec.missing_values)};
-  if (!split.stratify) return {};
-  const RawColumn& target = *std::ranges::find(table.columns, spec.target.front(), &RawColumn::name);
+  SplitBy by;
+  if (split.group) {
+    by.groups = read_groups(files.train.name, *split.group, separator, spec.missing_values);
+    require_rows(std::ssize(by.groups));
+  }
+  if (split.time) {
+    by.times = read_times(files.train.name, *split.time, separator, spec.missing_values);
+    require_rows(std::ssize(by.times));
+  }
+  if (!split.stratify) return by;
+  const auto found = std::ranges::find(table.columns, spec.target.front(), &RawColumn::name);
+  if (found == table.columns.end())  // the model was trained on another
+    throw FieldError("data.target",
+                     "the model predicts another column, by whose classes the parts were made");
+  const RawColumn& target = *found;
   if (target.is_number) return by_classes({});
   // A class that is missing is refused later.
   return by_classes(at::tensor(target.values, at::kDouble).nan_to_num_(-1).to(at::kLong));

@@ -21,14 +21,22 @@ fs::path csv_in(const fs::path& folder, const std::string& name) {
   return {};
 }
 
-// The Parquet files whose names begin so (train.parquet, train-00000-of-00002.parquet), by name.
-std::vector<fs::path> parquet_in(const fs::path& folder, const std::string& beginning) {
+// Whether a name is that of a file of the part: train.parquet, train0.parquet, train-00000-of-00002.parquet.
+bool is_of_part(const std::string& name, const std::string& part) {
+  if (part.empty() || name == part + ".parquet") return true;
+  if (!name.starts_with(part)) return false;
+  const size_t number = name.find_first_of("-_.", part.size()) == part.size() ? part.size() + 1 : part.size();
+  return name[number] >= '0' && name[number] <= '9';
+}
+
+// The Parquet files of a part, or of the whole folder, by name.
+std::vector<fs::path> parquet_in(const fs::path& folder, const std::string& part) {
   std::vector<fs::path> files;
   std::error_code fault, gone;
   for (fs::directory_iterator entry(folder, fault), end; !fault && entry != end; entry.increment(fault)) {
     const std::string name = entry->path().filename().string();
     const bool hidden = name.starts_with('.') || name.starts_with('_');
-    if (!hidden && name.starts_with(beginning) && name.ends_with(".parquet") && entry->is_regular_file(gone))
+    if (!hidden && is_of_part(name, part) && name.ends_with(".parquet") && entry->is_regular_file(gone))
       files.push_back(entry->path());
   }
   if (fault) fail_on_file(folder, "cannot be read", fault.value());
@@ -39,7 +47,7 @@ std::vector<fs::path> parquet_in(const fs::path& folder, const std::string& begi
 TableFiles parquet_files(const fs::path& folder) {
   std::vector<fs::path> train = parquet_in(folder, "train"), test = parquet_in(folder, "test");
   if (train.empty() && test.empty()) train = parquet_in(folder, "");
-  if (train.empty()) refuse_file(folder, "there is no train*.parquet in this folder");
+  if (train.empty()) refuse_file(folder, "there is no train.parquet or train-00000.parquet in this folder");
   TableFiles files{{folder, std::move(train)}};
   if (!test.empty()) files.test = TablePath(folder / "test", std::move(test));
   return files;

@@ -51,7 +51,7 @@ void require_same_header(const std::filesystem::path& path, const CountedTable& 
 
 std::map<std::string, size_t> places_of(const std::filesystem::path& path, const CsvRow& header) {
   std::map<std::string, size_t> places;
-  if (header.front() == "sep=")
+  if (!header.empty() && header.front() == "sep=")
     refuse_file(
         path,
         "the first line says what separates the cells, for Excel; remove it: the next line is the header");
@@ -123,6 +123,8 @@ std::string refusal_of(const ParquetColumn& column, CellKind reading) {
   if (column.kind == ParquetKind::kNumber && reading == CellKind::kDate)
     return fmt::format("{} holds numbers, which are no dates; correct data.columns, or the file",
                        in_column(column.name));
+  if (column.kind == ParquetKind::kDate && reading == CellKind::kNumber)
+    return fmt::format("{} holds dates, where numbers are needed", in_column(column.name));
   return "";
 }
 

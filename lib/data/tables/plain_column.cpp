@@ -36,7 +36,8 @@ std::vector<std::string> read_present_cells(const std::filesystem::path& path, c
 std::vector<std::string> read_cells(const std::filesystem::path& path, const std::string& column,
                                     const CsvSeparator& separator) {
   if (is_parquet(path))
-    refuse_file(path, "data.id: {} cannot be read from a Parquet file; leave data.id out", in_column(column));
+    refuse_file(path, "{}, which data.id names, is read from CSV files only: save the table as CSV",
+                in_column(column));
   size_t place = 0;
   std::vector<std::string> cells;
   const auto begin = [&](const CsvRow& header) {

@@ -161,8 +161,9 @@ TEST_CASE("a file of the wrong sort is told what the model takes") {
   const Outcome of_picture = dtrain_command({"predict", run, picture});
   INFO(of_picture.errors);
   CHECK(of_picture.exit_code == 3);
-  CHECK_THAT(of_picture.errors, ContainsSubstring("a.pgm: no table, and this model takes CSV files "
-                                                  "with the columns a, b\n"));
+  CHECK_THAT(of_picture.errors,
+             ContainsSubstring("a.pgm: no table, and this model takes CSV or Parquet files "
+                               "with the columns a, b\n"));
 }
 
 TEST_CASE("predictions of a table begin with the column that names its rows, which is not trained on") {

@@ -89,7 +89,7 @@ bool decide(const parquet::ColumnDescriptor& descriptor, ParquetKind& kind, Mean
     meaning.is_half = true;
   } else if (descriptor.physical_type() == parquet::Type::INT96) {
     kind = ParquetKind::kDate;  // an old form of timestamps
-    meaning.units_of_day = kSecondsOfDay * 1'000'000'000;
+    meaning.units_of_day = kSecondsOfDay * 1'000'000;
     meaning.has_date = true;
   } else if (type.is_none() && descriptor.physical_type() == parquet::Type::BYTE_ARRAY) {
     kind = ParquetKind::kWord;  // of programs that do not say that it is text
@@ -177,7 +177,7 @@ int64_t integer_of(int32_t value, const Meaning& meaning) {
 }
 int64_t integer_of(int64_t value, const Meaning&) { return value; }
 int64_t integer_of(const parquet::Int96& value, const Meaning&) {
-  return parquet::Int96GetNanoSeconds(value);
+  return parquet::Int96GetMicroSeconds(value);  // in nanoseconds, the years after 2262 would not fit
 }
 
 // Values of bytes that are no text: decimals and float16. `length` is that of fixed arrays.
