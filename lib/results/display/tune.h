@@ -1,4 +1,5 @@
-// Shows the results of a tune.
+// Shows the results of a tune. Where each combination of values is trained several times, a row or line is a
+// combination, with the mean of its trials; see combined().
 #pragma once
 
 #include <string>
@@ -12,24 +13,24 @@
 namespace dtrain {
 
 // The trials, the best first, a row of texts each, below the names of the columns.
-TableRows tune_rows(const Tune& tune);
+TableRows tune_rows(const Tune& given);
 
 // Describes a tune in a few sentences, a line each: "grid of 6 trials, 2 at once; ...".
-std::vector<std::string> tune_sentences(const Tune& tune);
+std::vector<std::string> tune_sentences(const Tune& given);
 
 // A table for people, with the command that trains the best trial from the start. Lines that are not rows
 // begin with "#". Tables wider than `width` (0: no limit) are divided.
-std::string tune_table(const Tune& tune, int width = 0);
+std::string tune_table(const Tune& given, int width = 0);
 
-// The contents of tune.csv.
+// The contents of tune.csv: a line for each trial, with the mean and deviation of its combination, if any.
 std::string tune_csv(const Tune& tune);
 
 // The metric of each trial's evaluations by epoch. The best six trials have colours, in the order of
 // tune_legend(); the others are drawn faintly behind them.
-LineChart tune_lines(const Tune& tune);
+LineChart tune_lines(const Tune& given);
 
 // The names of the trials with colours: "trial-003: learning_rate 0.001, global 64".
-std::vector<std::pair<std::string, size_t>> tune_legend(const Tune& tune);
+std::vector<std::pair<std::string, size_t>> tune_legend(const Tune& given);
 
 // A self-contained SVG document of tune_lines(), in the reader's light or dark theme.
 std::string tune_chart(const Tune& tune);
