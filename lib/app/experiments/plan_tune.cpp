@@ -52,9 +52,9 @@ std::vector<TrialValues> trials_of(const TuneOptions& options, int64_t first_see
     }
   }
   if (std::ssize(trials) > kMostTrials)
-    throw Error(ExitCode::kUsage,
-                "{} combinations with their folds and seeds are {} trials, and a tune has at most {}",
-                combinations.size(), trials.size(), with_separators(kMostTrials));
+    throw Error(ExitCode::kUsage, "{} with its folds and seeds are {} trials, and a tune has at most {}",
+                counted(std::ssize(combinations), "combination"), trials.size(),
+                with_separators(kMostTrials));
   return trials;
 }
 

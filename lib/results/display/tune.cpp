@@ -49,8 +49,7 @@ std::vector<size_t> drawn_trials(const Tune& tune) {
 
 }  // namespace
 
-TableRows tune_rows(const Tune& given) {
-  const Tune tune = combined(given);
+TableRows tune_rows(const Tune& tune) {
   TableRows rows = {{"rank", "trial"}};
   for (const std::string& field : tune.fields)
     rows[0].push_back(printable(column_of(tune, field), kWidestValue));
@@ -73,8 +72,7 @@ TableRows tune_rows(const Tune& given) {
   return rows;
 }
 
-std::vector<std::string> tune_sentences(const Tune& given) {
-  const Tune tune = combined(given);
+std::vector<std::string> tune_sentences(const Tune& tune) {
   const std::string part = tune.of_validation ? "validation part" : "test examples";
   std::vector<std::string> sentences = {fmt::format(
       "{} of {}, {} at once; {} of the {} after training, {} is better",
@@ -150,8 +148,7 @@ std::string tune_csv(const Tune& tune) {
   return text;
 }
 
-LineChart tune_lines(const Tune& given) {
-  const Tune tune = combined(given);
+LineChart tune_lines(const Tune& tune) {
   LineChart chart{.title = fmt::format("{}: {} of the {}", tune.name, tune.metric,
                                        tune.of_validation ? "validation part" : "test examples"),
                   .x_title = "epochs"};
@@ -171,8 +168,7 @@ LineChart tune_lines(const Tune& given) {
   return chart;
 }
 
-std::vector<std::pair<std::string, size_t>> tune_legend(const Tune& given) {
-  const Tune tune = combined(given);
+std::vector<std::pair<std::string, size_t>> tune_legend(const Tune& tune) {
   std::vector<std::pair<std::string, size_t>> legend;
   for (const size_t trial : drawn_trials(tune)) {
     if (legend.size() < kColoured) legend.emplace_back(title_of_trial(tune, trial), legend.size());
@@ -180,6 +176,6 @@ std::vector<std::pair<std::string, size_t>> tune_legend(const Tune& given) {
   return legend;
 }
 
-std::string tune_chart(const Tune& tune) { return line_chart(tune_lines(tune), kChartStyle); }
+std::string tune_chart(const Tune& tune) { return line_chart(tune_lines(combined(tune)), kChartStyle); }
 
 }  // namespace dtrain

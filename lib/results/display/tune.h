@@ -1,5 +1,5 @@
-// Shows the results of a tune. Where each combination of values is trained several times, a row or line is a
-// combination, with the mean of its trials; see combined().
+// Shows the results of a tune. Rows and lines are its trials, or of combined() the combinations, with the
+// mean of their trials. tune_table() and tune_chart() show combinations if there are any.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@
 namespace dtrain {
 
 // The trials, the best first, a row of texts each, below the names of the columns.
-TableRows tune_rows(const Tune& given);
+TableRows tune_rows(const Tune& tune);
 
 // Describes a tune in a few sentences, a line each: "grid of 6 trials, 2 at once; ...".
-std::vector<std::string> tune_sentences(const Tune& given);
+std::vector<std::string> tune_sentences(const Tune& tune);
 
 // A table for people, with the command that trains the best trial from the start. Lines that are not rows
 // begin with "#". Tables wider than `width` (0: no limit) are divided.
@@ -27,10 +27,10 @@ std::string tune_csv(const Tune& tune);
 
 // The metric of each trial's evaluations by epoch. The best six trials have colours, in the order of
 // tune_legend(); the others are drawn faintly behind them.
-LineChart tune_lines(const Tune& given);
+LineChart tune_lines(const Tune& tune);
 
 // The names of the trials with colours: "trial-003: learning_rate 0.001, global 64".
-std::vector<std::pair<std::string, size_t>> tune_legend(const Tune& given);
+std::vector<std::pair<std::string, size_t>> tune_legend(const Tune& tune);
 
 // A self-contained SVG document of tune_lines(), in the reader's light or dark theme.
 std::string tune_chart(const Tune& tune);

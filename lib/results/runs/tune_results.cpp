@@ -51,31 +51,20 @@ TuneTrial combination_of(std::span<const TuneTrial> trials) {
   return all;
 }
 
-Event combination_event(const Tune& whole, size_t index) {
-  const TuneTrial& one = whole.trials[index];
-  Event event = {{"trials", Event::array()}, {"status", status_of(whole, index)}};
-  const auto each = static_cast<size_t>(whole.trials_each());
-  for (size_t i = index * each; i < (index + 1) * each; ++i) event["trials"].push_back(trial_folder(i));
-  event["values"] = Event::object();
-  for (size_t i = 0; i < whole.fields.size(); ++i) event["values"][whole.fields[i]] = one.values[i];
-  event["scores"] = one.singles;
-  if (one.has_result()) {
-    event["mean"] = one.scores.back();
-    event["deviation"] = sample_deviation(one.singles);
-  }
-  event["command"] = command_of(whole, index);
-  return event;
-}
-
 Event trial_event(const Tune& tune, size_t index) {
   const TuneTrial& trial = tune.trials[index];
-  Event event = {{"directory", trial_folder(index)}, {"status", status_of(tune, index)}};
+  Event event = {{tune.is_combined ? "trials" : "directory", trial_title(tune, index)},
+                 {"status", status_of(tune, index)}};
   event["values"] = Event::object();
   for (size_t i = 0; i < tune.fields.size(); ++i) event["values"][tune.fields[i]] = trial.values[i];
-  if (trial.has_result()) event[tune.metric] = trial.scores.back();
+  if (trial.has_result() && !tune.is_combined) event[tune.metric] = trial.scores.back();
   event["epochs"] = trial.epochs;
   event["seconds"] = trial.seconds;
-  event["scores"] = trial.scores;
+  event["scores"] = tune.is_combined ? trial.singles : trial.scores;
+  if (tune.is_combined && trial.has_result()) {
+    event["mean"] = trial.scores.back();
+    event["deviation"] = sample_deviation(trial.singles);
+  }
   event["evaluations"] = Event::array();
   for (const auto& [epoch, value] : trial.course)
     event["evaluations"].push_back({{"epoch", epoch}, {"value", value}});
@@ -241,7 +230,7 @@ Event tune_document(const Tune& tune) {
   }
   if (whole.is_combined) {
     document["combinations"] = Event::array();
-    for (const size_t i : ranking(whole)) document["combinations"].push_back(combination_event(whole, i));
+    for (const size_t i : ranking(whole)) document["combinations"].push_back(trial_event(whole, i));
   }
   document["trials"] = Event::array();
   for (size_t i = 0; i < tune.trials.size(); ++i) document["trials"].push_back(trial_event(tune, i));

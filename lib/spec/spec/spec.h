@@ -62,9 +62,9 @@ struct CudaSpec {
 
 // The parts that are kept for validation and for the test.
 struct SplitSpec {
-  std::optional<double> validation;  // of the training examples; nullopt: none
-  std::optional<double> test;        // pictures, arrays, csv: of all examples; nullopt: those of their own
-  std::optional<int64_t> folds;      // of the training examples, one of them for validation; nullopt: none
+  std::optional<double> validation;   // of the training examples; nullopt: none
+  std::optional<double> test;         // pictures, arrays, csv: of all examples; nullopt: those of their own
+  std::optional<int64_t> folds = {};  // of the training examples, one of them for validation; nullopt: none
   int64_t fold = 1;
   int64_t seed = 1;
   bool stratify = false;
