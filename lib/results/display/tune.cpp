@@ -83,7 +83,7 @@ std::vector<std::string> tune_sentences(const Tune& tune) {
     std::vector<std::string> times;
     if (tune.folds > 0) times.push_back(show_counted(tune.folds, "fold"));
     if (tune.seeds > 1) times.push_back(show_counted(tune.seeds, "seed"));
-    sentences[0] += fmt::format("; mean and standard deviation over {}", join(times, " and "));
+    sentences.push_back("mean and standard deviation over " + join(times, " and "));
   }
   if (tune.epochs.size() > 1) {
     std::vector<std::string> rungs;
