@@ -1,6 +1,11 @@
 // Tunes and range tests from the command line to the files that they leave.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <csignal>
+#include <map>
+#include <set>
 
 #include "catch.h"
 #include "job.h"
@@ -84,6 +89,64 @@ TEST_CASE("a tune trains every combination and names the best by the validation 
   const Finished again = run_program(tuned.tune({"--try", "train.epochs=1"}));
   CHECK(again.exit_code == 2);
   CHECK_THAT(again.errors, ContainsSubstring("has a tune; dtrain tune --resume"));
+}
+
+TEST_CASE("cross-validation trains every fold with every seed, and compares their means") {
+  const TuneJob tuned;
+  std::string table = "x,y,who,kind\n";
+  for (int i = 0; i < 121; ++i)
+    table +=
+        fmt::format("{},{},p{},{}\n", i * 37 % 101, i * 53 % 89, i % 11, i * 37 % 101 < 50 ? "low" : "high");
+  const std::string path = tuned.job().folder() / "table.csv";
+  write_file(path, table);
+  const Arguments of_table = Job::set({"data.dataset=csv", "data.path=" + path, "data.target=kind",
+                                       "data.split.test=0.1", "data.split.group=who"}) +
+                             Arguments{"--unset", "data.train_examples", "--unset", "data.test_examples",
+                                       "--unset", "data.shape",          "--unset", "data.classes"};
+  const Finished run = run_program(tuned.tune(
+      Arguments{"--folds", "3", "--seeds", "2", "--try", "train.optimizer.learning_rate=1e-5,0.1"} +
+      of_table));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  const Event document = tuned.document();
+  REQUIRE(document["trials"].size() == 12);
+  REQUIRE(document["combinations"].size() == 2);
+  std::map<std::string, std::vector<double>> singles;  // by the learning rate, from the runs themselves
+  std::map<int64_t, int64_t> validated;                // examples, by fold
+  std::set<std::string> kinds;
+  for (const Event& trial : document["trials"]) {
+    const fs::path folder = tuned.folder() / trial["directory"].get<std::string>();
+    const Event values = trial["values"];
+    singles[values["train.optimizer.learning_rate"]].push_back(
+        tuned.summary(folder)["validation"]["accuracy"].get<double>());
+    const int64_t fold = std::stoll(values["data.split.fold"].get<std::string>());
+    validated[fold] = events_of(folder, "run_start")[0]["validation_examples"].get<int64_t>();
+    kinds.insert(values["data.split.fold"].get<std::string>() + " " + values["seed"].get<std::string>());
+  }
+  CHECK(kinds == std::set<std::string>{"1 42", "1 43", "2 42", "2 43", "3 42", "3 43"});
+  CHECK(validated == std::map<int64_t, int64_t>{{1, 44}, {2, 33}, {3, 33}});  // of ten groups of eleven
+  double last = 1;
+  for (const Event& combination : document["combinations"]) {
+    const std::vector<double> values = singles[combination["values"]["train.optimizer.learning_rate"]];
+    CHECK(combination["scores"].get<std::vector<double>>() == values);
+    double sum = 0, squares = 0;
+    for (const double value : values) sum += value;
+    for (const double value : values) squares += (value - sum / 6) * (value - sum / 6);
+    CHECK(combination["mean"].get<double>() == Approx(sum / 6));
+    CHECK(combination["deviation"].get<double>() == Approx(std::sqrt(squares / 5)));
+    CHECK(sum / 6 <= last);
+    last = sum / 6;
+    CHECK_THAT(run.output, ContainsSubstring(fmt::format("{:.4f}", sum / 6)) &&
+                               ContainsSubstring(fmt::format("{:.4f}", std::sqrt(squares / 5))));
+  }
+  // A trial's folder says what it was trained on.
+  const Finished again =
+      run_program({"eval", tuned.trial("004").string(), "--split", "validation", "--json"});
+  INFO(again.errors);
+  REQUIRE(again.exit_code == 0);
+  CHECK(Event::parse(again.output)["accuracy"] == document["trials"][3]["accuracy"]);
+  const fs::path page = tuned.job().folder() / "page.html";
+  CHECK(run_program({"report", tuned.folder().string(), "--out", page.string()}).exit_code == 0);
 }
 
 TEST_CASE("the best of a halved tune is what the whole training would have been, schedule and all") {

@@ -28,6 +28,13 @@ void CommandLine::add_tune() {
             "Successive halving: train all trials for a part of the epochs, then the best one in "
             "FACTOR for FACTOR times as many, and so on")
       ->check(whole_numbers(2, 100));
+  add_value(command, "--folds N", tune.plan.folds,
+            "Cross-validation: train each combination N times, each time with another N-th of the training "
+            "examples to validate on, and rank by the mean")
+      ->check(whole_numbers(2, 1000));
+  add_value(command, "--seeds N", tune.plan.seeds,
+            "Train each combination with N seeds, from the job's on, and rank by the mean (default: 1)")
+      ->check(whole_numbers(1, 1000));
   add_value(command, "--trials-at-once N", tune.plan.at_once, "How many trials run at once (default: 1)")
       ->check(whole_numbers(1, 256));
   CLI::Option* out = add_value(command, "--out DIR", tune.out,
@@ -46,10 +53,11 @@ void CommandLine::add_tune() {
       if (tune.resume && !other->empty()) throw CLI::ExcludesError("--resume", other->get_name());
     }
     if (!tune.resume && spec->empty()) throw CLI::RequiredError("SPEC");
-    if (!tune.resume && tries->empty()) throw CLI::RequiredError("--try");
+    const bool repeats = tune.plan.folds > 0 || tune.plan.seeds > 1;
+    if (!tune.resume && tries->empty() && (!repeats || tune.plan.random)) throw CLI::RequiredError("--try");
     const Overrides& overrides = tune.spec.overrides;
     const bool has_changes = !overrides.set.empty() || !overrides.unset.empty() || tune.plan.metric ||
-                             tune.plan.halving > 0 || tune.plan.at_once > 1;
+                             tune.plan.halving > 0 || tune.plan.at_once > 1 || repeats;
     if (tune.resume && has_changes)
       throw CLI::ValidationError(
           "--resume continues the tune with the options that it began with; leave out the other options");

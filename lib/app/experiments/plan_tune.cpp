@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "core/files.h"
@@ -34,14 +35,43 @@ class ProblemsOnce {
   std::set<std::string> seen_;
 };
 
-std::vector<TrialValues> trials_of(const TuneOptions& options) {
-  if (!options.random) return grid_trials(options.fields);
-  return random_trials(options.fields, *options.random, static_cast<uint64_t>(options.seed));
+bool repeats(const TuneOptions& options) { return options.folds > 0 || options.seeds > 1; }
+
+// Each combination of values with each fold and seed, as Tune::trials_each() has them.
+std::vector<TrialValues> trials_of(const TuneOptions& options, int64_t first_seed) {
+  const std::vector<TrialValues> combinations =
+      options.random ? random_trials(options.fields, *options.random, static_cast<uint64_t>(options.seed))
+                     : grid_trials(options.fields);
+  std::vector<TrialValues> trials;
+  for (const TrialValues& combination : combinations) {
+    for (int64_t i = 0; i < std::max<int64_t>(1, options.folds) * options.seeds; ++i) {
+      trials.push_back(combination);
+      if (options.folds > 0) trials.back().push_back(std::to_string(i % options.folds + 1));
+      if (options.seeds > 1)
+        trials.back().push_back(std::to_string(first_seed + i / std::max<int64_t>(1, options.folds)));
+    }
+  }
+  if (std::ssize(trials) > kMostTrials)
+    throw Error(ExitCode::kUsage, "{} with its folds and seeds are {} trials, and a tune has at most {}",
+                counted(std::ssize(combinations), "combination"), trials.size(),
+                with_separators(kMostTrials));
+  return trials;
 }
 
 bool tries(const TuneOptions& options, const std::string& section) {
   return std::ranges::any_of(options.fields,
                              [&](const TriedField& field) { return field.path.rfind(section, 0) == 0; });
+}
+
+void require_repeatable(const TuneOptions& options) {
+  if (repeats(options) && options.halving > 0)
+    throw Error(ExitCode::kUsage,
+                "--halving drops trials before all folds and seeds are trained, whose mean ranks the "
+                "combinations; leave out --halving, or --folds and --seeds");
+  if (options.folds > 0 && (tries(options, "data.split.fold") || tries(options, "data.split.validation")))
+    throw Error(ExitCode::kUsage, "--folds chooses the validation part of each trial; leave it out of --try");
+  if (options.seeds > 1 && tries(options, "seed"))
+    throw Error(ExitCode::kUsage, "--seeds sets the seed of each trial; leave it out of --try");
 }
 
 // Where the spec goes by a metric, this one; else the main one of the loss.
@@ -115,11 +145,19 @@ PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overri
   Tune& tune = planned.tune;
   ProblemsOnce found(problems, options.fields);
   std::set<std::string> notes;
+  require_repeatable(options);
   const bool one_dataset = !tries(options, "data") && !tries(options, "seed");
-  DatasetInfo data;
-  for (TrialValues& values : trials_of(options)) {
+  for (const TriedField& field : options.fields) tune.fields.push_back(field.path);
+  if (options.folds > 0) tune.fields.emplace_back("data.split.fold");
+  if (options.seeds > 1) tune.fields.emplace_back("seed");
+  std::map<TrialValues, DatasetInfo> datasets;  // by fold and seed
+  for (TrialValues& values : trials_of(options, load_spec(spec, overrides).spec.seed)) {
     Overrides with = overrides;
-    for (size_t i = 0; i < values.size(); ++i) with.set.push_back(options.fields[i].path + "=" + values[i]);
+    if (options.folds > 0)
+      with.set.insert(with.set.end(),
+                      {"data.split.validation=none", fmt::format("data.split.folds={}", options.folds)});
+    for (size_t i = 0; i < values.size(); ++i) with.set.push_back(tune.fields[i] + "=" + values[i]);
+    DatasetInfo& data = datasets[{values.begin() + std::ssize(options.fields), values.end()}];
     const LoadedSpec loaded = load_spec(spec, with);
     const PlannedJob trial =
         one_dataset && !data.name.empty() ? plan_job(loaded, data) : plan_job(loaded, find_dataset);
@@ -147,11 +185,12 @@ PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overri
         print_spec(spec_of_trial(job, loaded.spec, options.at_once, options.halving > 0)));
     tune.trials.push_back({.values = std::move(values), .scores = {}});
   }
-  for (const TriedField& field : options.fields) tune.fields.push_back(field.path);
   tune.command = command_with(spec, overrides);
   tune.random = options.random.has_value();
   tune.seed = options.seed;
   tune.halving = options.halving;
+  tune.folds = options.folds;
+  tune.seeds = options.seeds;
   tune.at_once = options.at_once;
   if (options.halving > 0 && !tune.trials.empty())
     tune.epochs = epochs_of_rungs(std::ssize(tune.trials), tune.epochs.front(), options.halving);

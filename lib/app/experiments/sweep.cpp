@@ -57,6 +57,7 @@ JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
   // A job always evaluates at its end, so make that as short as possible.
   spec.data.test_examples = 1;
   spec.data.split.validation = std::nullopt;
+  spec.data.split.folds = std::nullopt;
   spec.evaluate.every_epochs = kEndless;
   spec.compare.baseline = "none";
   spec.checkpoint = {};

@@ -60,8 +60,9 @@ class TuneRunner {
     for (rung_ = 0; rung_ < tune_.epochs.size(); ++rung_) {
       if (!run_rung()) return ExitCode::kStopped;
     }
-    if (best_trial(tune_)) return ExitCode::kDone;
-    return tune_.trials.empty() ? ExitCode::kBug : tune_.trials.front().exit_code;
+    const Tune whole = combined(tune_);
+    if (best_trial(whole)) return ExitCode::kDone;
+    return whole.trials.empty() ? ExitCode::kBug : whole.trials.front().exit_code;
   }
 
  private:

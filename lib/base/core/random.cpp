@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <numbers>
 #include <numeric>
 #include <unordered_map>
@@ -39,6 +40,19 @@ double log_gamma_variable(RandomGenerator& random, double shape) {
     if (v > 0 && std::log(1 - random.uniform()) < x * x / 2 + d - d * v + d * std::log(v))
       return std::log(d * v);
   }
+}
+
+// The indices of each group, in the order in which the groups begin.
+std::vector<std::vector<int64_t>> members_of_groups(const std::vector<int64_t>& order,
+                                                    const std::vector<int64_t>& groups) {
+  std::unordered_map<int64_t, size_t> places;
+  std::vector<std::vector<int64_t>> members;
+  for (const int64_t index : order) {
+    const auto [known, is_new] = places.emplace(groups[static_cast<size_t>(index)], members.size());
+    if (is_new) members.emplace_back();
+    members[known->second].push_back(index);
+  }
+  return members;
 }
 
 }  // namespace
@@ -123,13 +137,7 @@ std::vector<int64_t> first_of_each_class(const std::vector<int64_t>& order,
 
 std::vector<int64_t> first_whole_groups(const std::vector<int64_t>& order, const std::vector<int64_t>& groups,
                                         int64_t count) {
-  std::unordered_map<int64_t, size_t> places;
-  std::vector<std::vector<int64_t>> members;
-  for (const int64_t index : order) {
-    const auto [known, is_new] = places.emplace(groups[static_cast<size_t>(index)], members.size());
-    if (is_new) members.emplace_back();
-    members[known->second].push_back(index);
-  }
+  const auto members = members_of_groups(order, groups);
   std::vector<int64_t> first;
   if (members.size() < 2) return first;
   for (const std::vector<int64_t>& group : members) {
@@ -137,6 +145,30 @@ std::vector<int64_t> first_whole_groups(const std::vector<int64_t>& order, const
   }
   const auto by_size = [](const auto& one, const auto& other) { return one.size() < other.size(); };
   return first.empty() ? *std::min_element(members.begin(), members.end(), by_size) : first;
+}
+
+std::vector<int64_t> fold_of(std::vector<int64_t> order, const std::vector<int64_t>& classes, int64_t folds,
+                             int64_t number) {
+  std::vector<int64_t> fold;
+  if (std::ssize(order) < folds) return fold;
+  if (!classes.empty())
+    std::ranges::stable_sort(order, {}, [&](int64_t index) { return classes[static_cast<size_t>(index)]; });
+  for (int64_t place = number - 1; place < std::ssize(order); place += folds)
+    fold.push_back(order[static_cast<size_t>(place)]);
+  return fold;
+}
+
+std::vector<int64_t> fold_of_groups(const std::vector<int64_t>& order, const std::vector<int64_t>& groups,
+                                    int64_t folds, int64_t number) {
+  auto members = members_of_groups(order, groups);
+  if (std::ssize(members) < folds) return {};
+  std::ranges::stable_sort(members, std::greater(), [](const auto& group) { return group.size(); });
+  std::vector<std::vector<int64_t>> all(static_cast<size_t>(folds));
+  for (const std::vector<int64_t>& group : members) {
+    auto& least = *std::ranges::min_element(all, {}, [](const auto& fold) { return fold.size(); });
+    least.insert(least.end(), group.begin(), group.end());
+  }
+  return all[static_cast<size_t>(number - 1)];
 }
 
 }  // namespace dtrain

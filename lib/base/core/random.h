@@ -58,4 +58,15 @@ std::vector<int64_t> first_of_each_class(const std::vector<int64_t>& order,
 std::vector<int64_t> first_whole_groups(const std::vector<int64_t>& order, const std::vector<int64_t>& groups,
                                         int64_t count);
 
+// Fold `number`, from 1, of `folds`, which together have the indices `order` once each: the first of them
+// have one more if they cannot have equally many. With `classes` (of every index; empty: none), each class
+// is divided as evenly. None if there are fewer indices than folds.
+std::vector<int64_t> fold_of(std::vector<int64_t> order, const std::vector<int64_t>& classes, int64_t folds,
+                             int64_t number);
+
+// The same of whole groups: the largest first, each into the fold with the fewest indices so far. Of equally
+// large groups, that which begins first in `order`. None if there are fewer groups than folds.
+std::vector<int64_t> fold_of_groups(const std::vector<int64_t>& order, const std::vector<int64_t>& groups,
+                                    int64_t folds, int64_t number);
+
 }  // namespace dtrain

@@ -316,7 +316,7 @@ Dataset load_here(const DataSpec& spec, uint64_t seed) {
   if (is_table_dataset(spec.dataset)) return load_table_dataset(spec);
   const DatasetInfo unsplit = find_unsplit(spec);
   Dataset dataset = entry_named(unsplit.name).load(unsplit, spec, seed);
-  if (!spec.split.validation || entry_named(unsplit.name).divides_itself) return dataset;
+  if (!spec.split.validates() || entry_named(unsplit.name).divides_itself) return dataset;
   ExampleSplit parts = split_examples(unsplit.train_examples, spec.split,
                                       spec.split.stratify ? by_classes(dataset.train->classes()) : SplitBy());
   dataset.info = split_info(unsplit, spec.split);

@@ -72,13 +72,18 @@ int64_t count_of_part(const std::string& field, double part, int64_t examples) {
                    validates ? " or more data.train_examples" : "");
 }
 
-std::vector<int64_t> whole_groups(std::vector<int64_t> from, const std::vector<int64_t>& groups,
-                                  int64_t count, uint64_t seed) {
+std::vector<int64_t> mixed_groups(std::vector<int64_t> from, const std::vector<int64_t>& groups,
+                                  uint64_t seed) {
   const std::vector<int64_t> ranks = random_permutation(*std::ranges::max_element(groups) + 1, seed);
   std::ranges::stable_sort(from, {}, [&](int64_t index) {
     return ranks[static_cast<size_t>(groups[static_cast<size_t>(index)])];
   });
-  std::vector<int64_t> taken = first_whole_groups(from, groups, count);
+  return from;
+}
+
+std::vector<int64_t> whole_groups(const std::vector<int64_t>& from, const std::vector<int64_t>& groups,
+                                  int64_t count, uint64_t seed) {
+  std::vector<int64_t> taken = first_whole_groups(mixed_groups(from, groups, seed), groups, count);
   if (taken.empty())
     throw FieldError("data.split.group", "finds a single group in {}, and each part needs one of its own",
                      counted(std::ssize(from), "example"));
@@ -91,11 +96,16 @@ std::vector<int64_t> latest(std::vector<int64_t> from, const std::vector<double>
   return from;
 }
 
-std::vector<int64_t> drawn(const std::vector<int64_t>& from, const std::vector<int64_t>& classes,
-                           int64_t count, uint64_t seed) {
+std::vector<int64_t> mixed(const std::vector<int64_t>& from, uint64_t seed) {
   std::vector<int64_t> order;
   for (const int64_t place : random_permutation(std::ssize(from), seed))
     order.push_back(from[static_cast<size_t>(place)]);
+  return order;
+}
+
+std::vector<int64_t> drawn(const std::vector<int64_t>& from, const std::vector<int64_t>& classes,
+                           int64_t count, uint64_t seed) {
+  std::vector<int64_t> order = mixed(from, seed);
   if (classes.empty()) {
     order.resize(static_cast<size_t>(count));
     return order;
@@ -106,6 +116,15 @@ std::vector<int64_t> drawn(const std::vector<int64_t>& from, const std::vector<i
                      "can keep only {} of {} examples: the last one of a class stays in training, and too "
                      "many classes have a single one; leave it out, or use a smaller part",
                      taken.size(), count);
+  return taken;
+}
+
+// Moves `taken` out of `from`, and returns it, ascending.
+std::vector<int64_t> moved(std::vector<int64_t>& from, std::vector<int64_t> taken) {
+  std::ranges::sort(taken);
+  std::vector<int64_t> left;  // in the order of the files, which training without data.shuffle keeps
+  std::ranges::set_difference(from, taken, std::back_inserter(left));
+  from = std::move(left);
   return taken;
 }
 
@@ -121,17 +140,26 @@ SplitBy by_classes(const at::Tensor& classes) {
 std::vector<int64_t> take_part(std::vector<int64_t>& from, const std::string& field, double part,
                                uint64_t seed, const SplitBy& by) {
   const int64_t count = count_of_part(field, part, std::ssize(from));
-  std::vector<int64_t> taken = !by.times.empty()    ? latest(from, by.times, count)
-                               : !by.groups.empty() ? whole_groups(from, by.groups, count, seed)
-                                                    : drawn(from, by.classes, count, seed);
-  std::ranges::sort(taken);
-  std::vector<int64_t> left;  // in the order of the files, which training without data.shuffle keeps
-  std::ranges::set_difference(from, taken, std::back_inserter(left));
-  from = std::move(left);
-  return taken;
+  return moved(from, !by.times.empty()    ? latest(from, by.times, count)
+                     : !by.groups.empty() ? whole_groups(from, by.groups, count, seed)
+                                          : drawn(from, by.classes, count, seed));
+}
+
+std::vector<int64_t> take_validation(std::vector<int64_t>& from, const SplitSpec& split, uint64_t seed,
+                                     const SplitBy& by) {
+  if (split.validation) return take_part(from, kValidationField, *split.validation, seed, by);
+  if (!split.folds) return {};
+  std::vector<int64_t> fold =
+      by.groups.empty()
+          ? fold_of(mixed(from, seed), by.classes, *split.folds, split.fold)
+          : fold_of_groups(mixed_groups(from, by.groups, seed), by.groups, *split.folds, split.fold);
+  if (fold.empty()) throw FieldError(kFoldsField, kTooManyFolds);
+  return moved(from, std::move(fold));
 }
 
 int64_t validation_count(int64_t examples, const SplitSpec& split) {
+  if (split.folds && examples < *split.folds) throw FieldError(kFoldsField, kTooManyFolds);
+  if (split.folds) return examples / *split.folds + (split.fold <= examples % *split.folds ? 1 : 0);
   return split.validation ? count_of_part(kValidationField, *split.validation, examples) : 0;
 }
 
@@ -139,8 +167,7 @@ ExampleSplit split_examples(int64_t examples, const SplitSpec& split, const Spli
   ExampleSplit parts{std::vector<int64_t>(static_cast<size_t>(examples)), {}};
   std::iota(parts.train.begin(), parts.train.end(), int64_t{0});
   const uint64_t seed = derive_seed(static_cast<uint64_t>(split.seed), SeedPurpose::kSplit);
-  if (split.validation)
-    parts.validation = take_part(parts.train, kValidationField, *split.validation, seed, by);
+  parts.validation = take_validation(parts.train, split, seed, by);
   return parts;
 }
 

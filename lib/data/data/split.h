@@ -33,8 +33,13 @@ SplitBy by_classes(const at::Tensor& classes);
 std::vector<int64_t> take_part(std::vector<int64_t>& from, const std::string& field, double part,
                                uint64_t seed, const SplitBy& by);
 
+// Takes the validation part that `split` asks for, a part or a fold, out of the training examples `from`. The
+// same, mostly for data.split.folds.
+std::vector<int64_t> take_validation(std::vector<int64_t>& from, const SplitSpec& split, uint64_t seed,
+                                     const SplitBy& by);
+
 // How many of `examples` training examples the validation part has; 0 if `split` asks for none. Throws
-// FieldError (data.split.validation) if none would be left to train on.
+// FieldError if none would be left to train on, or there are fewer than data.split.folds.
 int64_t validation_count(int64_t examples, const SplitSpec& split);
 
 // Draws the validation part that `split` asks for. It depends on the arguments alone. Throws like

@@ -66,14 +66,13 @@ ExampleRows divide_rows(const DataSpec& spec, int64_t train_rows, bool has_test,
                      "missing; {} has no test part of its own: give a part of the examples, such as "
                      "data.split: {{test: 0.2}}",
                      printable(location_of(spec), 1000));
-  const auto take = [&](const char* field, double part, uint64_t stream) {
-    const uint64_t seed = derive_seed(static_cast<uint64_t>(split.seed), SeedPurpose::kSplit, stream);
-    return take_part(rows.train, field, part, seed, by);
+  const auto seed_of = [&](uint64_t stream) {
+    return derive_seed(static_cast<uint64_t>(split.seed), SeedPurpose::kSplit, stream);
   };
-  if (!has_test) rows.test = take(kTestField, *split.test, kTestPart);
+  if (!has_test) rows.test = take_part(rows.train, kTestField, *split.test, seed_of(kTestPart), by);
   if (!has_test) limit_rows("data.test_examples", spec.test_examples, rows.test);
   limit_rows("data.train_examples", spec.train_examples, rows.train);
-  if (split.validation) rows.validation = take(kValidationField, *split.validation, kValidationPart);
+  rows.validation = take_validation(rows.train, split, seed_of(kValidationPart), by);
   return rows;
 }
 

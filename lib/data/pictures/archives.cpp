@@ -310,7 +310,8 @@ PictureList list_archives(const fs::path& place, const DataSpec& spec) {
   for (const std::string& name : names) {
     const bool is_validation = is_part(name, "val") || is_part(name, "validation");
     const bool is_test = is_part(name, "test");
-    if (is_validation) refuse_both(root / name, kValidationField, spec.split.validation.has_value());
+    if (is_validation)
+      refuse_both(root / name, spec.split.folds ? kFoldsField : kValidationField, spec.split.validates());
     if (is_test) refuse_both(root / name, kTestField, spec.split.test.has_value());
     append(is_validation ? validation : is_test ? test : train, archives.add(name));
   }

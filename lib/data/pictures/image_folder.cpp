@@ -143,7 +143,7 @@ void list_parts(PictureList& all, const std::vector<std::string>& parts, const S
     return add_part(all, name);
   };
   all.test = add("test", kTestField, split.test.has_value());
-  all.validation = add("validation", kValidationField, split.validation.has_value());
+  all.validation = add("validation", split.folds ? kFoldsField : kValidationField, split.validates());
 }
 
 // `seen`: the folders that were looked into, for links may lead back.

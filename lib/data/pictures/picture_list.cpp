@@ -64,15 +64,21 @@ class Division {
         moves[static_cast<size_t>(index)] =
             static_cast<double>(drawn(key_of(index, draw), spec_.split.seed, draw)) < part * 0x1p64;
     }
-    const auto taken = std::stable_partition(
-        from.begin(), from.end(), [&](int64_t index) { return !moves[static_cast<size_t>(index)]; });
-    std::vector<int64_t> moved(taken, from.end());
-    from.erase(taken, from.end());
-    if (moved.empty() || from.empty())
-      throw FieldError(field,
-                       "takes {} of {}; each part needs one at least: use another part or data.split.seed",
-                       moved.size(), counted(std::ssize(moved) + std::ssize(from), "picture"));
-    return moved;
+    return moved(from, moves, field);
+  }
+
+  std::vector<int64_t> take_fold(std::vector<int64_t>& from) const {
+    const SplitSpec& split = spec_.split;
+    const std::vector<int64_t> order = in_order(from, Draw::kValidation);
+    const std::vector<int64_t> numbers =
+        group_ || split.stratify ? numbers_of(from, Draw::kValidation) : std::vector<int64_t>();
+    std::vector<bool> moves(all_.pictures.size());
+    for (const int64_t index : group_ ? fold_of_groups(order, numbers, *split.folds, split.fold)
+                                      : fold_of(order, numbers, *split.folds, split.fold))
+      moves[static_cast<size_t>(index)] = true;
+    if (std::find(moves.begin(), moves.end(), true) == moves.end())
+      throw FieldError(kFoldsField, kTooManyFolds);
+    return moved(from, moves, kFoldsField);
   }
 
   // Mixes a part, and keeps the first `limit`.
@@ -85,6 +91,19 @@ class Division {
   }
 
  private:
+  static std::vector<int64_t> moved(std::vector<int64_t>& from, const std::vector<bool>& moves,
+                                    const std::string& field) {
+    const auto taken = std::stable_partition(
+        from.begin(), from.end(), [&](int64_t index) { return !moves[static_cast<size_t>(index)]; });
+    std::vector<int64_t> part(taken, from.end());
+    from.erase(taken, from.end());
+    if (part.empty() || from.empty())
+      throw FieldError(field,
+                       "takes {} of {}; each part needs one at least: use another part or data.split.seed",
+                       part.size(), counted(std::ssize(part) + std::ssize(from), "picture"));
+    return part;
+  }
+
   const ImageFile& file(int64_t index) const { return all_.pictures[static_cast<size_t>(index)].file; }
 
   // What of a picture decides its part.
@@ -111,14 +130,20 @@ class Division {
     return indices;
   }
 
-  // In proportion of the classes, or in groups: the part depends on which other pictures there are.
-  std::vector<int64_t> drawn_together(const std::vector<int64_t>& from, double part, Draw draw) const {
+  // The group or else the class of each of `from`.
+  std::vector<int64_t> numbers_of(const std::vector<int64_t>& from, Draw draw) const {
     std::map<std::string, int64_t> known;  // groups
     std::vector<int64_t> numbers(all_.pictures.size());
     for (const int64_t index : from)
       numbers[static_cast<size_t>(index)] =
           group_ ? known.emplace(key_of(index, draw), std::ssize(known)).first->second
                  : all_.pictures[static_cast<size_t>(index)].label;
+    return numbers;
+  }
+
+  // In proportion of the classes, or in groups: the part depends on which other pictures there are.
+  std::vector<int64_t> drawn_together(const std::vector<int64_t>& from, double part, Draw draw) const {
+    const std::vector<int64_t> numbers = numbers_of(from, draw);
     const int64_t count = size_of_part(part, std::ssize(from));
     if (count >= std::ssize(from)) return from;
     const std::vector<int64_t> order = in_order(from, draw);
@@ -243,6 +268,7 @@ PictureList divided(PictureList all, const DataSpec& spec) {
   division.mix(all.test, spec.test_examples, "data.test_examples");
   if (spec.split.validation)
     all.validation = division.take(all.train, *spec.split.validation, Draw::kValidation, kValidationField);
+  if (spec.split.folds) all.validation = division.take_fold(all.train);
   division.mix(all.validation, std::nullopt, kValidationField);
   return all;
 }

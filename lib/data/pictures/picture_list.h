@@ -61,6 +61,9 @@ bool is_left_out(const std::string& name);
 // The fields that ask for a part. A part that `folder` has is not drawn too: throws FieldError.
 inline constexpr const char* kTestField = "data.split.test";
 inline constexpr const char* kValidationField = "data.split.validation";
+inline constexpr const char* kFoldsField = "data.split.folds";
+inline constexpr const char* kTooManyFolds =
+    "is more than there are training examples, or groups of data.split.group; use fewer folds";
 void refuse_both(const std::filesystem::path& folder, const char* field, bool is_drawn);
 
 // Leaves out the pictures `bad`, places in all.pictures. Throws Error(kData) for a class that has no picture

@@ -35,7 +35,7 @@ std::string title_of_trial(const Tune& tune, size_t trial) {
     const std::string& field = tune.fields[i];
     values.push_back(field.substr(field.rfind('.') + 1) + " " + tune.trials[trial].values[i]);
   }
-  return trial_folder(trial) + ": " + join(values);
+  return trial_title(tune, trial) + (values.empty() ? "" : ": " + join(values));
 }
 
 // Those with something to draw, the best first.
@@ -53,13 +53,17 @@ TableRows tune_rows(const Tune& tune) {
   TableRows rows = {{"rank", "trial"}};
   for (const std::string& field : tune.fields)
     rows[0].push_back(printable(column_of(tune, field), kWidestValue));
-  rows[0].insert(rows[0].end(), {tune.metric, "epochs", "seconds", "outcome"});
+  rows[0].push_back(tune.is_combined ? "mean" : tune.metric);
+  if (tune.is_combined) rows[0].emplace_back("deviation");
+  rows[0].insert(rows[0].end(), {"epochs", "seconds", "outcome"});
   for (const size_t i : ranking(tune)) {
     const TuneTrial& trial = tune.trials[i];
     const bool scored = trial.has_result();
-    std::vector<std::string> row = {scored ? std::to_string(rows.size()) : "-", fmt::format("{:03}", i + 1)};
+    std::vector<std::string> row = {scored ? std::to_string(rows.size()) : "-",
+                                    trial_title(tune, i).substr(std::string_view("trial-").size())};
     for (const std::string& value : trial.values) row.push_back(printable(value, kWidestValue));
     row.push_back(scored ? show_metric(trial.scores.back()) : "-");
+    if (tune.is_combined) row.push_back(scored ? show_metric(sample_deviation(trial.singles)) : "-");
     row.push_back(show_count(trial.epochs));
     row.push_back(fmt::format("{:.1f}", trial.seconds));
     row.push_back(outcome_of(tune, i));
@@ -72,8 +76,15 @@ std::vector<std::string> tune_sentences(const Tune& tune) {
   const std::string part = tune.of_validation ? "validation part" : "test examples";
   std::vector<std::string> sentences = {fmt::format(
       "{} of {}, {} at once; {} of the {} after training, {} is better",
-      tune.random ? "random search" : "grid", show_counted(std::ssize(tune.trials), "trial"), tune.at_once,
+      tune.random ? "random search" : "grid",
+      show_counted(std::ssize(tune.trials), tune.is_combined ? "combination" : "trial"), tune.at_once,
       tune.metric, part, metric_info(tune.metric).higher_is_better ? "higher" : "lower")};
+  if (tune.is_combined) {
+    std::vector<std::string> times;
+    if (tune.folds > 0) times.push_back(show_counted(tune.folds, "fold"));
+    if (tune.seeds > 1) times.push_back(show_counted(tune.seeds, "seed"));
+    sentences.push_back("mean and standard deviation over " + join(times, " and "));
+  }
   if (tune.epochs.size() > 1) {
     std::vector<std::string> rungs;
     for (size_t i = 0; i < tune.epochs.size(); ++i) {
@@ -90,7 +101,8 @@ std::vector<std::string> tune_sentences(const Tune& tune) {
   return sentences;
 }
 
-std::string tune_table(const Tune& tune, int width) {
+std::string tune_table(const Tune& given, int width) {
+  const Tune tune = combined(given);
   std::string text = fmt::format("# tune of {}\n", printable(tune.name));
   for (const std::string& sentence : tune_sentences(tune)) text += "# " + sentence + "\n";
   auto rows = tune_rows(tune);
@@ -98,9 +110,13 @@ std::string tune_table(const Tune& tune, int width) {
   text += lay_out(rows, {.indent = "", .ends_in_text = true, .width = width});
   const auto best = best_trial(tune);
   if (!best) return text + "# no trial has a result\n";
-  const std::string folder = tune.directory + "/" + trial_folder(*best);
-  text += fmt::format("# the best, {}, is in {}\n", trial_folder(*best), printable(folder, 1000));
-  text += "# to train it from the start: " + printable(command_of(tune, *best), 4000) + "\n";
+  if (!tune.is_combined) {
+    const std::string folder = tune.directory + "/" + trial_folder(*best);
+    text += fmt::format("# the best, {}, is in {}\n", trial_folder(*best), printable(folder, 1000));
+  }
+  text += tune.is_combined ? "# to train the best as the spec divides the examples: "
+                           : "# to train it from the start: ";
+  text += printable(command_of(tune, *best), 4000) + "\n";
   return text + fmt::format("# tune.json, tune.csv and tune.svg are in {}; a page: dtrain report {}\n",
                             printable(tune.directory, 1000), printable(shell_word(tune.directory), 1000));
 }
@@ -108,15 +124,26 @@ std::string tune_table(const Tune& tune, int width) {
 std::string tune_csv(const Tune& tune) {
   std::string text = "trial,status";
   for (const std::string& field : tune.fields) text += "," + csv_cell(field);
-  text += "," + tune.metric + ",epochs,seconds,exit_code,error\n";
-  for (const size_t i : ranking(tune)) {
-    const TuneTrial& trial = tune.trials[i];
+  text += "," + tune.metric;
+  const Tune whole = combined(tune);
+  if (whole.is_combined) text += ",mean,deviation";
+  text += ",epochs,seconds,exit_code,error\n";
+  const size_t each = tune.trials.size() / std::max<size_t>(1, whole.trials.size());
+  std::vector<size_t> order;
+  for (const size_t one : ranking(whole)) {
+    for (size_t i = one * each; i < (one + 1) * each; ++i) order.push_back(i);
+  }
+  for (const size_t i : order) {
+    const TuneTrial &trial = tune.trials[i], &combination = whole.trials[i / each];
     text += trial_folder(i) + "," + status_of(tune, i);
     for (const std::string& value : trial.values) text += "," + csv_cell(value);
-    const bool scored = trial.has_result();
-    text +=
-        fmt::format(",{},{},{},{},{}\n", scored ? fmt::format("{}", trial.scores.back()) : "", trial.epochs,
-                    trial.seconds, static_cast<int>(trial.exit_code), csv_cell(trial.error));
+    text += "," + (trial.has_result() ? fmt::format("{}", trial.scores.back()) : "");
+    if (whole.is_combined)
+      text += combination.has_result()
+                  ? fmt::format(",{},{}", combination.scores.back(), sample_deviation(combination.singles))
+                  : ",,";
+    text += fmt::format(",{},{},{},{}\n", trial.epochs, trial.seconds, static_cast<int>(trial.exit_code),
+                        csv_cell(trial.error));
   }
   return text;
 }
@@ -149,6 +176,6 @@ std::vector<std::pair<std::string, size_t>> tune_legend(const Tune& tune) {
   return legend;
 }
 
-std::string tune_chart(const Tune& tune) { return line_chart(tune_lines(tune), kChartStyle); }
+std::string tune_chart(const Tune& tune) { return line_chart(tune_lines(combined(tune)), kChartStyle); }
 
 }  // namespace dtrain

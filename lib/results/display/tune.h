@@ -1,4 +1,5 @@
-// Shows the results of a tune.
+// Shows the results of a tune. Rows and lines are its trials, or of combined() the combinations, with the
+// mean of their trials. tune_table() and tune_chart() show combinations if there are any.
 #pragma once
 
 #include <string>
@@ -19,9 +20,9 @@ std::vector<std::string> tune_sentences(const Tune& tune);
 
 // A table for people, with the command that trains the best trial from the start. Lines that are not rows
 // begin with "#". Tables wider than `width` (0: no limit) are divided.
-std::string tune_table(const Tune& tune, int width = 0);
+std::string tune_table(const Tune& given, int width = 0);
 
-// The contents of tune.csv.
+// The contents of tune.csv: a line for each trial, with the mean and deviation of its combination, if any.
 std::string tune_csv(const Tune& tune);
 
 // The metric of each trial's evaluations by epoch. The best six trials have colours, in the order of

@@ -71,13 +71,15 @@ std::string sweep_page(const Sweep& sweep) {
          page_end();
 }
 
-std::string tune_page(const Tune& tune) {
+std::string tune_page(const Tune& given) {
+  const Tune tune = combined(given);
   std::string html = page_begin("tune of " + tune.name) +
                      fmt::format("<p class=\"soft\">{}</p>\n", markup_text(tune.directory, 1000));
   const auto best = best_trial(tune);
-  html += "<div class=\"tiles\">\n" + page_tile("trials", show_count(std::ssize(tune.trials)));
+  html += "<div class=\"tiles\">\n" + page_tile("trials", show_count(std::ssize(given.trials)));
   if (best) {
-    html += page_tile("best " + tune.metric, show_metric(tune.trials[*best].scores.back()));
+    html += page_tile((tune.is_combined ? "best mean " : "best ") + tune.metric,
+                      show_metric(tune.trials[*best].scores.back()));
     for (size_t i = 0; i < tune.fields.size(); ++i)
       html += page_tile(tune.fields[i], tune.trials[*best].values[i]);
   }

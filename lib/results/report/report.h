@@ -27,7 +27,7 @@ std::string report_page(const std::vector<RunHistory>& runs, const std::vector<M
 std::string sweep_page(const Sweep& sweep);
 
 // A tune: the best trial, the course of all, and the table of them.
-std::string tune_page(const Tune& tune);
+std::string tune_page(const Tune& given);
 
 // A learning-rate range test.
 std::string rate_page(const RateTest& test);

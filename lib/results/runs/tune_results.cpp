@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
 
 #include "core/clock.h"
 #include "core/files.h"
@@ -20,15 +23,48 @@ size_t size_of_rung(const Tune& tune, size_t rung) {
   return std::max<size_t>(1, count);
 }
 
+size_t fields_of_repetition(const Tune& tune) {
+  return (tune.folds > 0 ? size_t{1} : size_t{0}) + (tune.seeds > 1 ? 1 : 0);
+}
+
+TuneTrial combination_of(std::span<const TuneTrial> trials) {
+  TuneTrial all{.values = trials.front().values, .scores = {}};
+  all.course = trials.front().course;
+  for (const TuneTrial& one : trials) {
+    all.epochs += one.epochs;
+    all.seconds += one.seconds;
+    if (one.has_result()) all.singles.push_back(one.scores.back());
+    if (all.error.empty() && !one.error.empty()) {
+      all.error = one.error;
+      all.exit_code = one.exit_code;
+    }
+    all.course.resize(std::min(all.course.size(), one.course.size()));
+  }
+  const auto count = static_cast<double>(trials.size());
+  if (all.singles.size() == trials.size())
+    all.scores = {std::accumulate(all.singles.begin(), all.singles.end(), 0.0) / count};
+  for (size_t i = 0; i < all.course.size(); ++i) {
+    double sum = 0;
+    for (const TuneTrial& one : trials) sum += one.course[i].second;
+    all.course[i].second = sum / count;
+  }
+  return all;
+}
+
 Event trial_event(const Tune& tune, size_t index) {
   const TuneTrial& trial = tune.trials[index];
-  Event event = {{"directory", trial_folder(index)}, {"status", status_of(tune, index)}};
+  Event event = {{tune.is_combined ? "trials" : "directory", trial_title(tune, index)},
+                 {"status", status_of(tune, index)}};
   event["values"] = Event::object();
   for (size_t i = 0; i < tune.fields.size(); ++i) event["values"][tune.fields[i]] = trial.values[i];
-  if (trial.has_result()) event[tune.metric] = trial.scores.back();
+  if (trial.has_result() && !tune.is_combined) event[tune.metric] = trial.scores.back();
   event["epochs"] = trial.epochs;
   event["seconds"] = trial.seconds;
-  event["scores"] = trial.scores;
+  event["scores"] = tune.is_combined ? trial.singles : trial.scores;
+  if (tune.is_combined && trial.has_result()) {
+    event["mean"] = trial.scores.back();
+    event["deviation"] = sample_deviation(trial.singles);
+  }
   event["evaluations"] = Event::array();
   for (const auto& [epoch, value] : trial.course)
     event["evaluations"].push_back({{"epoch", epoch}, {"value", value}});
@@ -70,8 +106,12 @@ Tune tune_from(const Event& document) {
   document.at("halving").get_to(tune.halving);
   document.at("rung_epochs").get_to(tune.epochs);
   document.at("trials_at_once").get_to(tune.at_once);
+  document.at("folds").get_to(tune.folds);
+  document.at("seeds").get_to(tune.seeds);
   for (const Event& trial : document.at("trials")) tune.trials.push_back(trial_from(trial, tune.fields));
-  if (tune.epochs.empty() || (tune.epochs.size() > 1 && tune.halving < 2) || tune.at_once < 1)
+  if (tune.epochs.empty() || (tune.epochs.size() > 1 && tune.halving < 2) || tune.at_once < 1 ||
+      tune.folds < 0 || tune.seeds < 1 || std::ssize(tune.trials) % tune.trials_each() != 0 ||
+      tune.fields.size() < fields_of_repetition(tune))
     throw Error(ExitCode::kUsage, "no rungs");
   return tune;
 }
@@ -79,6 +119,34 @@ Tune tune_from(const Event& document) {
 }  // namespace
 
 std::string trial_folder(size_t trial) { return fmt::format("trial-{:03}", trial + 1); }
+
+std::string trial_title(const Tune& tune, size_t trial) {
+  if (!tune.is_combined) return trial_folder(trial);
+  const auto each = static_cast<size_t>(tune.trials_each());
+  return fmt::format("{}-{:03}", trial_folder(trial * each), (trial + 1) * each);
+}
+
+Tune combined(const Tune& tune) {
+  const auto each = static_cast<size_t>(tune.trials_each());
+  if (tune.is_combined || each == 1) return tune;
+  Tune whole = tune;
+  whole.is_combined = true;
+  whole.fields.resize(tune.fields.size() - fields_of_repetition(tune));
+  whole.trials.clear();
+  for (size_t first = 0; first < tune.trials.size(); first += each) {
+    whole.trials.push_back(combination_of(std::span(tune.trials).subspan(first, each)));
+    whole.trials.back().values.resize(whole.fields.size());
+  }
+  return whole;
+}
+
+double sample_deviation(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / (count - 1));
+}
 
 std::vector<size_t> trials_of_rung(const Tune& tune, size_t rung) {
   std::vector<size_t> trials;
@@ -132,6 +200,8 @@ std::string status_of(const Tune& tune, size_t trial) {
 
 std::string command_of(const Tune& tune, size_t trial) {
   std::string command = tune.command;
+  if (tune.folds > 0 && !tune.is_combined)
+    command += fmt::format(" --set data.split.folds={} --set data.split.validation=none", tune.folds);
   for (size_t i = 0; i < tune.fields.size(); ++i)
     command += " --set " + shell_word(tune.fields[i] + "=" + tune.trials[trial].values[i]);
   return command;
@@ -149,11 +219,18 @@ Event tune_document(const Tune& tune) {
                     {"halving", tune.halving},
                     {"rung_epochs", tune.epochs},
                     {"trials_at_once", tune.at_once},
+                    {"folds", tune.folds},
+                    {"seeds", tune.seeds},
                     {"dtrain", kVersion},
                     {"fields", tune.fields}};
-  if (const auto best = best_trial(tune)) {
-    document["best"] = trial_folder(*best);
-    document["best_command"] = command_of(tune, *best);
+  const Tune whole = combined(tune);
+  if (const auto best = best_trial(whole)) {
+    document["best"] = trial_title(whole, *best);
+    document["best_command"] = command_of(whole, *best);
+  }
+  if (whole.is_combined) {
+    document["combinations"] = Event::array();
+    for (const size_t i : ranking(whole)) document["combinations"].push_back(trial_event(whole, i));
   }
   document["trials"] = Event::array();
   for (size_t i = 0; i < tune.trials.size(); ++i) document["trials"].push_back(trial_event(tune, i));

@@ -1,6 +1,7 @@
 // The trials of a tune, what they came to, and which of them is the best.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -22,6 +23,8 @@ struct TuneTrial {
   std::vector<std::pair<int64_t, double>> course = {};  // epoch and metric of each evaluation
   ExitCode exit_code = ExitCode::kDone;
   std::string error = {};  // one line; empty unless its run failed
+  // Of a combination: what its trials came to, of which `scores` has the mean.
+  std::vector<double> singles = {};
 
   bool has_result() const { return error.empty() && !scores.empty(); }
 };
@@ -38,11 +41,29 @@ struct Tune {
   int64_t halving = 0;          // keep one in so many trials after each rung; 0: there is one rung
   std::vector<int64_t> epochs;  // of each rung; 0: those of the trial's own spec
   int64_t at_once = 1;
+  int64_t folds = 0;         // the training examples are divided into; 0: they are not
+  int64_t seeds = 1;         // with which each combination is trained
+  bool is_combined = false;  // see combined()
   std::vector<TuneTrial> trials;
+
+  // How many trials, one after another, have the same values but for the fold and the seed, the last fields.
+  int64_t trials_each() const { return std::max<int64_t>(1, folds) * seeds; }
 };
 
 // "trial-007": the folder of a trial's run, within the tune's.
 std::string trial_folder(size_t trial);
+
+// The tune with one "trial" for each combination of values, without folds and seeds, which has a score once
+// all its trials have one: their mean. Its error is that of the first that failed; epochs and seconds are
+// those of all together, and its course is the mean one, as far as all have come. The tune itself where no
+// combination is trained more than once.
+Tune combined(const Tune& tune);
+
+// The standard deviation, with n - 1, of two or more.
+double sample_deviation(const std::vector<double>& values);
+
+// "trial-007", or those of a combination: "trial-007-012".
+std::string trial_title(const Tune& tune, size_t trial);
 
 // The trials that rung `rung` trains, in their order: all of the first one, and of each later one the best of
 // the rung before.

@@ -60,7 +60,7 @@ class DataRules : private RuleBase {
     const DataSpec& data = spec_.data;
     const SplitSpec& split = data.split;
     if (is_written("data.split") && !is_written("data.split.validation") && !is_written("data.split.test") &&
-        !has_problem("data.split") && !any_faulty_in("data.split"))
+        !is_written("data.split.folds") && !has_problem("data.split") && !any_faulty_in("data.split"))
       add("data.split",
           "keeps no examples without `validation` or `test`, the part to keep, such as 0.1; to keep none: "
           "validation: none");
@@ -68,6 +68,13 @@ class DataRules : private RuleBase {
            usable("data.split.validation") &&
                data.split.test.value_or(0) + data.split.validation.value_or(0) >= 1,
            "leaves, with data.split.validation, nothing to train on");
+    refuse("data.split.folds", split.folds && split.validation,
+           "makes one fold the validation part; leave out data.split.validation");
+    refuse("data.split.fold", split.folds && split.fold > *split.folds,
+           "is more than the {} data.split.folds", split.folds.value_or(0));
+    refuse("data.split.folds", split.folds && split.time && data.dataset == "csv",
+           "trains on rows that are later than those it validates on, which data.split.time rules out; leave "
+           "out one of them");
     refuse("data.split.group", split.group && split.stratify && usable("data.split.stratify"),
            "keeps groups whole, which leaves data.split.stratify no choice of examples; write one of them");
     refuse("data.split.time", split.time && data.dataset == "csv" && (split.group || split.stratify),

@@ -96,6 +96,9 @@ Fields<JobSpec> data_fields() {
       JOB(data.split.validation, .doc = "keep this part of the training examples for validation: evaluations during "
           "training use it, and the test examples are evaluated once, at the end "
           "([validation](training.md#validation))", .bounds = {0.0, 1.0, true, true}, .word = "none"),
+      JOB(data.split.folds, .doc = "divide the training examples into so many folds, and keep one of them for "
+          "validation ([cross-validation](tune.md#cross-validation))", .bounds = between(2, 1000), .word = "none"),
+      JOB(data.split.fold, .doc = "which of the folds is kept", .bounds = between(1, 1000)),
       JOB(data.split.seed, .doc = "decides, together with the number of examples, which of them are in the test and "
           "validation parts; for pictures, together with their names", .bounds = {.minimum = 0}),
       JOB(data.split.stratify, .doc = "whether each class has the same share of all parts, within one example "

@@ -62,12 +62,15 @@ struct CudaSpec {
 
 // The parts that are kept for validation and for the test.
 struct SplitSpec {
-  std::optional<double> validation;  // of the training examples; nullopt: none
-  std::optional<double> test;        // pictures, arrays, csv: of all examples; nullopt: those of their own
+  std::optional<double> validation;   // of the training examples; nullopt: none
+  std::optional<double> test;         // pictures, arrays, csv: of all examples; nullopt: those of their own
+  std::optional<int64_t> folds = {};  // of the training examples, one of them for validation; nullopt: none
+  int64_t fold = 1;
   int64_t seed = 1;
   bool stratify = false;
   std::optional<std::string> group = {};  // csv: a column; image_folder, tar: a pattern of the files' names
   std::optional<std::string> time = {};   // csv: a column
+  bool validates() const { return validation || folds; }
 };
 
 // A number for all channels or one for each, or those that the training pictures have.

@@ -125,6 +125,7 @@ ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part) {
   if (part == "test" && job.data.table.empty()) {  // the training examples need not be read
     data.train_examples = 1;
     data.split.validation = std::nullopt;
+    data.split.folds = std::nullopt;
   }
   if (part == "validation" && !job.data.has_validation())
     throw Error(ExitCode::kUsage,

@@ -56,6 +56,7 @@ std::string split_text(const SplitSpec& split) {
   std::vector<std::string> parts;
   if (split.test) parts.push_back("test: " + number_text(*split.test));
   if (split.validation) parts.push_back("validation: " + number_text(*split.validation));
+  if (split.folds) parts.push_back(fmt::format("folds: {}, fold: {}", *split.folds, split.fold));
   if (parts.empty()) return "no data.split";
   parts.push_back(fmt::format("seed: {}", split.seed));
   if (split.stratify) parts.push_back("stratify: true");
@@ -70,7 +71,13 @@ std::string split_overrides(const SplitSpec& split, const SplitSpec& now) {
   if (split.test) settings.push_back("--set data.split.test=" + number_text(*split.test));
   settings.push_back("--set data.split.validation=" +
                      (split.validation ? number_text(*split.validation) : "none"));
-  if (split.test || split.validation) settings.push_back(fmt::format("--set data.split.seed={}", split.seed));
+  if (split.folds)
+    settings.push_back(
+        fmt::format("--set data.split.folds={} --set data.split.fold={}", *split.folds, split.fold));
+  else if (now.folds)
+    settings.emplace_back("--set data.split.folds=none");
+  if (split.test || split.validates())
+    settings.push_back(fmt::format("--set data.split.seed={}", split.seed));
   if (split.stratify != now.stratify)
     settings.push_back(fmt::format("--set data.split.stratify={}", split.stratify));
   if (split.group != now.group)

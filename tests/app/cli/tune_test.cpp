@@ -79,6 +79,15 @@ TEST_CASE("what a tune does not take") {
   CHECK_THAT(job.refused_tune({"--try", rates, "--halving", "5"}), ContainsSubstring("too few epochs"));
   CHECK_THAT(job.refused_tune({"--try", "train.epochs=4,8", "--halving", "2"}),
              ContainsSubstring("--halving divides train.epochs"));
+  CHECK_THAT(job.refused_tune({"--folds", "3", "--halving", "2"}), ContainsSubstring("leave out --halving"));
+  CHECK_THAT(job.refused_tune({"--folds", "1"}), ContainsSubstring("--folds"));
+  CHECK_THAT(job.refused_tune({"--folds", "3", "--random", "2"}), ContainsSubstring("--try"));
+  CHECK_THAT(job.refused_tune({"--folds", "41"}), ContainsSubstring("use fewer folds"));
+  CHECK_THAT(job.refused_tune({"--folds", "30", "--seeds", "40"}),
+             ContainsSubstring("1 combination with its folds and seeds are 1200 trials"));
+  CHECK_THAT(job.refused_tune({"--folds", "3", "--try", "data.split.validation=0.1,0.2"}),
+             ContainsSubstring("leave it out of --try"));
+  CHECK_THAT(job.refused_tune({"--seeds", "3", "--try", "seed=1,2"}), ContainsSubstring("--seeds sets"));
   CHECK_THAT(job.refused_tune({"--try", rates, "--set", "data.test_examples=0"}),
              ContainsSubstring("test_examples"));
   CHECK_THAT(job.refused({"tune", "-", "--try", rates}), ContainsSubstring("name a file, not -"));
@@ -96,6 +105,8 @@ TEST_CASE("a tune writes only into a folder of its own, and goes on only in that
   CHECK_THAT(job.refused({"tune", "--resume", folder}), ContainsSubstring("it has no tune.json"));
   CHECK_THAT(job.refused({"tune", "--resume", job.folder() / "mina"}), ContainsSubstring("did you mean"));
   CHECK_THAT(job.refused({"tune", "--resume", folder, "--halving", "3"}),
+             ContainsSubstring("with the options that it began with; leave out the other"));
+  CHECK_THAT(job.refused({"tune", "--resume", folder, "--folds", "3"}),
              ContainsSubstring("with the options that it began with; leave out the other"));
   CHECK_THAT(job.refused({"tune", "--resume", folder, "--try", rates}), ContainsSubstring("--resume"));
   CHECK(content_of(mine) == "mine");

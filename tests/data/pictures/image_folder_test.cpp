@@ -90,6 +90,26 @@ TEST_CASE("pictures are divided in proportion of their classes, or by groups tha
   }
   CHECK(seen.size() == 9);
   for (const auto& [group, in] : seen) CHECK(in.size() == 1);
+  // Folds: each group in one, and each class evenly.
+  pictures.spec.split = {
+      .validation = {}, .test = 0.25, .folds = 3, .fold = 1, .seed = 3, .group = "^([^_]+)_"};
+  std::map<std::string, int64_t> folds;
+  size_t validated = 0;
+  for (int64_t& fold = pictures.spec.split.fold; fold <= 3; ++fold) {
+    const PictureList one = divide();
+    CHECK(names_of(one, one.test) == names_of(by_group, by_group.test));
+    validated += one.validation.size();
+    for (const std::string& name : names_of(one, one.validation)) {
+      const size_t begin = name.find('/') + 1;
+      CHECK(folds.emplace(name.substr(begin, name.find('_') - begin), fold).first->second == fold);
+    }
+  }
+  CHECK(validated == 53 - by_group.test.size());
+  pictures.spec.split = {.validation = {}, .test = 0.25, .folds = 4, .fold = 4, .seed = 3, .stratify = true};
+  CHECK(counts(divide(), divide().validation) == std::vector<int64_t>{7, 2, 1});  // of 30, 8 and 2
+  pictures.spec.split = {.validation = {}, .test = 0.25, .folds = 100, .fold = 4, .seed = 3};
+  CHECK_THAT(pictures.error(), ContainsSubstring("data.split.folds: is more than there are training"));
+  pictures.spec.split = {.validation = 0.2, .test = 0.25, .seed = 3, .group = "^([^_]+)_"};
   pictures.spec.split.group = "p[0-9]";  // the whole match is the same
   CHECK(names_of(divide(), divide().test) == names_of(by_group, by_group.test));
   pictures.spec.split.group = "p([1-9]?)_";

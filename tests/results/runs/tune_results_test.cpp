@@ -1,6 +1,8 @@
 // Which trials of a tune go on, which is the best, and what is shown of them.
 #include "runs/tune_results.h"
 
+#include <cmath>
+
 #include "catch.h"
 #include "display/tune.h"
 #include "files.h"
@@ -84,6 +86,68 @@ TEST_CASE("a tune is read as it was written") {
   CHECK(again == document);
   for (const std::string damaged : {"{", "{}", "[]"})
     CHECK_THROWS_WITH(read_tune(folder.write("tune.json", damaged)), ContainsSubstring("is damaged"));
+}
+
+// Of two combinations, each with two folds and two seeds.
+Tune cross_validation() {
+  Tune tune;
+  tune.name = "mine";
+  tune.directory = "runs/mine";
+  tune.command = "dtrain run job.yaml";
+  tune.fields = {"model.hidden", "data.split.fold", "seed"};
+  tune.metric = "accuracy";
+  tune.of_validation = true;
+  tune.epochs = {0};
+  tune.folds = tune.seeds = 2;
+  const std::vector<double> scores = {0.9, 0.1, 0.5, 0.5, 0.6, 0.4, 0.7, 0.7};
+  for (size_t i = 0; i < scores.size(); ++i) {
+    TuneTrial trial{
+        .values = {i < 4 ? "[4]" : "[8]", std::to_string(i % 2 + 1), std::to_string(42 + i / 2 % 2)},
+        .scores = {scores[i]}};
+    trial.epochs = 3;
+    trial.course = {{1, scores[i] / 2}, {3, scores[i]}};
+    if (i % 2 == 0) trial.course.emplace_back(4, 1);
+    tune.trials.push_back(trial);
+  }
+  return tune;
+}
+
+TEST_CASE("combinations rank by the mean of their folds and seeds") {
+  Tune tune = cross_validation();
+  const Tune whole = combined(tune);
+  REQUIRE(whole.trials.size() == 2);
+  CHECK(whole.fields == std::vector<std::string>{"model.hidden"});
+  CHECK(whole.trials[1].scores[0] == Approx(0.6));
+  CHECK(sample_deviation(whole.trials[1].singles) == Approx(std::sqrt((0.04 + 0.01 + 0.01) / 3)));
+  CHECK(whole.trials[1].epochs == 12);
+  REQUIRE(whole.trials[1].course.size() == 2);
+  CHECK(whole.trials[1].course[0].second == Approx(0.3));
+  CHECK(best_trial(whole) == size_t{1});  // although the best single trial is of the other
+  CHECK(combined(whole).trials.size() == 2);
+  CHECK(combined(halved_tune()).trials.size() == 7);
+  const std::string table = tune_table(tune);
+  CHECK_THAT(table, ContainsSubstring("grid of 2 combinations") &&
+                        ContainsSubstring("mean and standard deviation over 2 folds and 2 seeds") &&
+                        ContainsSubstring("\n  1     005-008     [8]  0.6000     0.1414      12"));
+  CHECK_THAT(tune_csv(tune),
+             ContainsSubstring("hidden,data.split.fold,seed,accuracy,mean,deviation,epochs") &&
+                 ContainsSubstring("\ntrial-005,trained,[8],1,42,0.6,0.6"));
+  CHECK_THAT(tune_page(tune), ContainsSubstring("best mean accuracy") && ContainsSubstring("trial-005-008"));
+  const TemporaryFolder folder;
+  const Event document = tune_document(tune);
+  CHECK(document["best"] == "trial-005-008");
+  CHECK(document["best_command"] == "dtrain run job.yaml --set 'model.hidden=[8]'");
+  Event again = tune_document(read_tune(folder.write("tune.json", event_text(document))));
+  again["time"] = document["time"];
+  CHECK(again == document);
+
+  tune.trials[6].scores.clear();  // it is not trained yet
+  CHECK(best_trial(combined(tune)) == size_t{0});
+  CHECK(status_of(combined(tune), 1) == "unfinished");
+  tune.trials[1].error = "it diverged";
+  tune.trials[1].exit_code = ExitCode::kDiverged;
+  CHECK_FALSE(best_trial(combined(tune)));
+  CHECK_THAT(tune_table(tune), ContainsSubstring("failed, exit code 6: it diverged"));
 }
 
 TEST_CASE("what is shown of a tune") {

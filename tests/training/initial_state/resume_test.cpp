@@ -188,6 +188,12 @@ TEST_CASE("another validation part is refused, with the fix, also between two ep
   const std::string stratified = refusal({"data.split.validation=0.25", "data.split.stratify=true"}, quarter);
   CHECK_THAT(stratified, ContainsSubstring("data.split {validation: 0.25, seed: 1, stratify: true}") &&
                              ContainsSubstring("--set data.split.stratify=true"));
+  const std::vector<std::string> fold = {"data.split.folds=4", "data.split.fold=2"};
+  CHECK_NOTHROW(require_resumable(small_job(fold), state_of(small_job(fold))));
+  CHECK_THAT(refusal(fold, {"data.split.folds=4", "data.split.fold=3"}),
+             ContainsSubstring("data.split {folds: 4, fold: 2, seed: 1}") &&
+                 ContainsSubstring("--set data.split.folds=4 --set data.split.fold=2"));
+  CHECK_THAT(refusal(quarter, fold), ContainsSubstring("--set data.split.folds=none"));
   CHECK_THAT(refusal(quarter, {"data.split.validation=0.24"}), ContainsSubstring("trained on"));
   CHECK_THAT(refusal(quarter, {}), ContainsSubstring("no data.split"));
   CHECK_THAT(refusal({}, quarter), ContainsSubstring("use --set data.split.validation=none"));
