@@ -222,6 +222,7 @@ std::filesystem::path run_steps(const JobSpec& job, int64_t every, int64_t steps
   measured.data.test_examples = 1;  // a run evaluates at its end
   measured.data.split.validation = std::nullopt;
   measured.data.split.folds = std::nullopt;
+  measured.data.split.fold = 1;
   measured.metrics.every_steps = every;
   measured.metrics.skip_steps = job.metrics.skip_steps;
   const std::filesystem::path run = folder / "run";

@@ -42,19 +42,21 @@ std::vector<TrialValues> trials_of(const TuneOptions& options, int64_t first_see
   const std::vector<TrialValues> combinations =
       options.random ? random_trials(options.fields, *options.random, static_cast<uint64_t>(options.seed))
                      : grid_trials(options.fields);
+  const int64_t each = std::max<int64_t>(1, options.folds) * options.seeds;
+  const int64_t count = std::ssize(combinations) * each;
+  if (count > kMostTrials)
+    throw Error(ExitCode::kUsage, "{} with its folds and seeds are {} trials, and a tune has at most {}",
+                counted(std::ssize(combinations), "combination"), with_separators(count),
+                with_separators(kMostTrials));
   std::vector<TrialValues> trials;
   for (const TrialValues& combination : combinations) {
-    for (int64_t i = 0; i < std::max<int64_t>(1, options.folds) * options.seeds; ++i) {
+    for (int64_t i = 0; i < each; ++i) {
       trials.push_back(combination);
       if (options.folds > 0) trials.back().push_back(std::to_string(i % options.folds + 1));
       if (options.seeds > 1)
         trials.back().push_back(std::to_string(first_seed + i / std::max<int64_t>(1, options.folds)));
     }
   }
-  if (std::ssize(trials) > kMostTrials)
-    throw Error(ExitCode::kUsage, "{} with its folds and seeds are {} trials, and a tune has at most {}",
-                counted(std::ssize(combinations), "combination"), trials.size(),
-                with_separators(kMostTrials));
   return trials;
 }
 
@@ -150,14 +152,14 @@ PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overri
   for (const TriedField& field : options.fields) tune.fields.push_back(field.path);
   if (options.folds > 0) tune.fields.emplace_back("data.split.fold");
   if (options.seeds > 1) tune.fields.emplace_back("seed");
-  std::map<TrialValues, DatasetInfo> datasets;  // by fold and seed
+  std::map<std::string, DatasetInfo> datasets;  // by fold
   for (TrialValues& values : trials_of(options, load_spec(spec, overrides).spec.seed)) {
     Overrides with = overrides;
     if (options.folds > 0)
       with.set.insert(with.set.end(),
                       {"data.split.validation=none", fmt::format("data.split.folds={}", options.folds)});
     for (size_t i = 0; i < values.size(); ++i) with.set.push_back(tune.fields[i] + "=" + values[i]);
-    DatasetInfo& data = datasets[{values.begin() + std::ssize(options.fields), values.end()}];
+    DatasetInfo& data = datasets[options.folds > 0 ? values[options.fields.size()] : ""];
     const LoadedSpec loaded = load_spec(spec, with);
     const PlannedJob trial =
         one_dataset && !data.name.empty() ? plan_job(loaded, data) : plan_job(loaded, find_dataset);

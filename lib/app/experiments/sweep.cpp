@@ -58,6 +58,7 @@ JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
   spec.data.test_examples = 1;
   spec.data.split.validation = std::nullopt;
   spec.data.split.folds = std::nullopt;
+  spec.data.split.fold = 1;
   spec.evaluate.every_epochs = kEndless;
   spec.compare.baseline = "none";
   spec.checkpoint = {};

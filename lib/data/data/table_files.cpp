@@ -36,6 +36,13 @@ std::vector<fs::path> parquet_in(const fs::path& folder, const std::string& part
   for (fs::directory_iterator entry(folder, fault), end; !fault && entry != end; entry.increment(fault)) {
     const std::string name = entry->path().filename().string();
     const bool hidden = name.starts_with('.') || name.starts_with('_');
+    if (!part.empty() && !is_of_part(name, part) && name.starts_with(part) &&
+        name.find_first_of("-_.", part.size()) == part.size() && name.ends_with(".parquet"))
+      refuse_file(
+          entry->path(),
+          "begins as the files of the {0} part do: name it {0}-00000.parquet if it is one, or else so that "
+          "it begins otherwise",
+          part);
     if (!hidden && is_of_part(name, part) && name.ends_with(".parquet") && entry->is_regular_file(gone))
       files.push_back(entry->path());
   }

@@ -16,6 +16,8 @@
 namespace dtrain {
 namespace {
 
+constexpr int64_t kMostRepeats = 1000;  // folds, and seeds, of a file that is to be believed
+
 // How many trials a rung trains.
 size_t size_of_rung(const Tune& tune, size_t rung) {
   size_t count = tune.trials.size();
@@ -106,12 +108,12 @@ Tune tune_from(const Event& document) {
   document.at("halving").get_to(tune.halving);
   document.at("rung_epochs").get_to(tune.epochs);
   document.at("trials_at_once").get_to(tune.at_once);
-  document.at("folds").get_to(tune.folds);
-  document.at("seeds").get_to(tune.seeds);
+  tune.folds = document.value("folds", int64_t{0});  // missing: of an earlier version
+  tune.seeds = document.value("seeds", int64_t{1});
   for (const Event& trial : document.at("trials")) tune.trials.push_back(trial_from(trial, tune.fields));
   if (tune.epochs.empty() || (tune.epochs.size() > 1 && tune.halving < 2) || tune.at_once < 1 ||
-      tune.folds < 0 || tune.seeds < 1 || std::ssize(tune.trials) % tune.trials_each() != 0 ||
-      tune.fields.size() < fields_of_repetition(tune))
+      tune.folds < 0 || tune.folds > kMostRepeats || tune.seeds < 1 || tune.seeds > kMostRepeats ||
+      std::ssize(tune.trials) % tune.trials_each() != 0 || tune.fields.size() < fields_of_repetition(tune))
     throw Error(ExitCode::kUsage, "no rungs");
   return tune;
 }

@@ -72,6 +72,8 @@ class DataRules : private RuleBase {
            "makes one fold the validation part; leave out data.split.validation");
     refuse("data.split.fold", split.folds && split.fold > *split.folds,
            "is more than the {} data.split.folds", split.folds.value_or(0));
+    refuse("data.split.fold", split.fold > 1 && !split.folds,
+           "is one of data.split.folds, which is missing; write how many folds there are");
     refuse("data.split.folds", split.folds && split.time && data.dataset == "csv",
            "trains on rows that are later than those it validates on, which data.split.time rules out; leave "
            "out one of them");

@@ -126,6 +126,7 @@ ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part) {
     data.train_examples = 1;
     data.split.validation = std::nullopt;
     data.split.folds = std::nullopt;
+    data.split.fold = 1;
   }
   if (part == "validation" && !job.data.has_validation())
     throw Error(ExitCode::kUsage,
