@@ -59,7 +59,8 @@ Fields<JobSpec> data_fields() {
       JOB(data.id, .doc = "the column that names the rows: `dtrain predict` repeats it, and it is not trained on",
           .word = "none", .when = kCsv),
       JOB(data.columns, .doc = "the types of columns whose cells do not show it or show a wrong one "
-          "([columns](tables.md#what-a-column-holds))", .choices = &kColumnKinds, .length = {0, 16384}, .when = kColumns),
+          "([columns](tables.md#what-a-column-holds))", .choices = &kColumnKinds, .length = {0, 16384},
+          .when = kColumns),
       JOB(data.missing, .doc = "how to handle a missing value of an input: refuse the table, or use the mean of the "
           "training examples (in a column of words: none of its categories)", .choices = &kMissing, .when = kColumns),
       JOB(data.missing_values, .doc = "cells that mean a missing value, besides empty ones, NA, N/A, NaN and null; "
