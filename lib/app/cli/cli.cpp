@@ -117,6 +117,7 @@ CommandLine::CommandLine() {
   add_predict();
   add_export();
   add_resize();
+  add_watch();
   add_compare();
   add_verify();
   add_report();

@@ -40,6 +40,7 @@ struct CommandLine {
   ExportOptions exported;
   ResizeOptions resize;
   CompareOptions compare;
+  WatchOptions watch;
   VerifyOptions verify;
   ReportOptions report;
   std::string shell;
@@ -69,6 +70,7 @@ struct CommandLine {
   void add_export();
   void add_resize();
   void add_compare();
+  void add_watch();
   void add_verify();
   void add_report();
   void add_cache();

@@ -151,6 +151,20 @@ void CommandLine::add_compare() {
   });
 }
 
+void CommandLine::add_watch() {
+  CLI::App* command = app.add_subcommand(
+      "watch", "Show runs while they train: curves, what each replica does, the machine, the time left");
+  add_value(command, "RUN", watch.runs, "The folders of one run or more; finished ones too")->required();
+  command->add_flag("--once", watch.once,
+                    "Print what there is and exit; so it is also where the output is no terminal");
+  command->add_flag("--json", watch.json, "Print the same once, as JSON");
+  command->footer("It only reads, ends when all runs have ended, and q or Ctrl-C leave it.\n" +
+                  exit_code_help({{ExitCode::kDone, "done, however the runs ended"},
+                                  {ExitCode::kUsage, "no such run"},
+                                  {ExitCode::kStopped, "stopped by a signal other than that of Ctrl-C"}}));
+  command->callback([this] { action = [this] { return watch_command(watch); }; });
+}
+
 void CommandLine::add_verify() {
   CLI::App* command = app.add_subcommand(
       "verify", "Compute steps of a run again and compare their receipts; or compare those of two runs");

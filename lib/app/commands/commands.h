@@ -99,6 +99,12 @@ struct CompareOptions {
   bool json = false;
 };
 
+struct WatchOptions {
+  std::vector<std::string> runs;
+  bool once = false;
+  bool json = false;
+};
+
 struct VerifyOptions {
   std::vector<std::string> runs;  // one to compute again, or two to compare
   std::optional<Range> steps;
@@ -194,6 +200,7 @@ ExitCode eval_command(const EvalOptions& options);
 ExitCode eval_replica_command(const EvalOptions& options);
 ExitCode predict_command(const PredictOptions& options);
 ExitCode compare_command(const CompareOptions& options);
+ExitCode watch_command(const WatchOptions& options);
 ExitCode verify_command(const VerifyOptions& options);
 ExitCode report_command(const ReportOptions& options);
 ExitCode export_command(const ExportOptions& options);

@@ -15,6 +15,7 @@
 #include "data/picture_dataset.h"
 #include "diagnostics/layer_speed.h"
 #include "display/rate_plot.h"
+#include "display/table_layout.h"
 #include "experiments/cluster_forecast.h"
 #include "experiments/first_steps.h"
 #include "job_file/print.h"
@@ -141,7 +142,7 @@ Event speed_json(const ModelSpeed& speed) {
 }
 
 void print_line(const std::string& label, const std::string& value) {
-  std::cout << fmt::format("  {:<24}{}\n", label, value);
+  std::cout << wrapped(fmt::format("  {:<24}{}", label, value), width_limit(STDOUT_FILENO), 26) << '\n';
 }
 
 // Prints approximately how much memory a replica needs, and for what.
@@ -273,38 +274,43 @@ void print_plan(const JobPlan& job) {
                          data.targets > 0 ? counted(data.targets, "number") + " to predict"
                                           : fmt::format("{} classes", data.classes)));
   if (!job.spec.data.augment.empty()) print_line("augmentation", augmentation_text(job.spec));
-  std::cout << "\nmodel\n" << summary_table(job.model, job.bytes_per_parameter);
+  std::cout << "\nmodel\n" << summary_table(job.model, job.bytes_per_parameter, width_limit(STDOUT_FILENO));
   print_line("step", planned_step(job, job.distributed_run()).text());
   for (const RunPlan& run : job.runs) print_run(job, run);
   std::cout << "\nevery field, resolved\n" << print_spec(job.spec);
 }
 
-// A layer's line; `peak` is 0 where nothing can be compared with it.
-std::string speed_line(const LayerSpeed& layer, double peak) {
-  std::string line = fmt::format("  {:<32.32} {:>10.3f} {:>10.3f}", layer.name, layer.forward_seconds * 1e3,
-                                 layer.backward_seconds * 1e3);
+// A layer's row; `peak` is 0 where nothing can be compared with it.
+TableRow speed_row(const LayerSpeed& layer, double peak) {
+  TableRow row = {fmt::format("{:.32}", layer.name), fmt::format("{:.3f}", layer.forward_seconds * 1e3),
+                  fmt::format("{:.3f}", layer.backward_seconds * 1e3)};
   if (layer.operations > 0 && layer.seconds() > 0) {
     const double reached = layer.operations / layer.seconds();
-    line += fmt::format(" {:>10.3f} {:>10.1f} {:>8.0f} %", layer.operations / 1e9, reached / 1e9,
-                        reached / peak * 100);
+    for (const std::string& number :
+         {fmt::format("{:.3f}", layer.operations / 1e9), fmt::format("{:.1f}", reached / 1e9),
+          fmt::format("{:.0f} %", reached / peak * 100)})
+      row.push_back(number);
   }
-  return line + "\n";
+  return row;
 }
 
 void print_speed(const ModelSpeed& speed) {
-  std::cout << fmt::format(
-      "\nlayers, measured: {}, {} on {}; matrix products reach {:.0f} GFLOP/s there\n"
-      "  {:<32} {:>10} {:>10} {:>10} {:>10} {:>10}\n",
-      speed.execution, counted(speed.examples, "example"), counted(speed.threads, "thread"), speed.peak / 1e9,
-      "layer", "forward ms", "back ms", "GFLOP", "GFLOP/s", "of these");
+  const int width = width_limit(STDOUT_FILENO);
+  const std::string title = fmt::format(
+      "layers, measured: {}, {} on {}; matrix products reach {:.0f} GFLOP/s there", speed.execution,
+      counted(speed.examples, "example"), counted(speed.threads, "thread"), speed.peak / 1e9);
+  TableRows rows = {{"layer", "forward ms", "back ms", "GFLOP", "GFLOP/s", "of these"}};
   LayerSpeed all{.name = "all"};
   for (const LayerSpeed& layer : speed.layers) {
-    std::cout << speed_line(layer, speed.peak);
+    rows.push_back(speed_row(layer, speed.peak));
     all.operations += layer.operations;
     all.forward_seconds += layer.forward_seconds;
     all.backward_seconds += layer.backward_seconds;
   }
-  std::cout << speed_line(all, speed.peak);
+  rows.push_back(speed_row(all, speed.peak));
+  std::cout << '\n'
+            << wrapped(title, width, 2) << '\n'
+            << lay_out(rows, {.narrowest = 10, .first = 32, .between = 1, .width = width});
 }
 
 // Draws the learning rate of the distributed run to `file`, or to the terminal if that is empty.

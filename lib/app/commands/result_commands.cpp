@@ -1,4 +1,4 @@
-// compare, verify, inspect and report: commands about what runs have left.
+// compare, watch, verify, inspect and report: commands about what runs have left.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -18,6 +18,7 @@
 #include "inference/output.h"
 #include "report/report.h"
 #include "runs/finished_run.h"
+#include "watch/watch.h"
 
 namespace dtrain {
 namespace {
@@ -79,6 +80,17 @@ ExitCode compare_command(const CompareOptions& options) {
     std::cout << runs_table(comparison, width_limit(STDOUT_FILENO)) << (text.empty() ? "" : "\n") << text;
   }
   return regressions.empty() ? ExitCode::kDone : ExitCode::kRegression;
+}
+
+ExitCode watch_command(const WatchOptions& options) {
+  std::vector<fs::path> folders;
+  for (const std::string& folder : options.runs) {
+    require_run(folder, ExitCode::kUsage, "dtrain watch RUN");
+    folders.emplace_back(folder);
+  }
+  return watch_runs(folders, options.json                                  ? WatchOutput::kJson
+                             : options.once || !is_terminal(STDOUT_FILENO) ? WatchOutput::kOnce
+                                                                           : WatchOutput::kLive);
 }
 
 ExitCode verify_command(const VerifyOptions& options) {

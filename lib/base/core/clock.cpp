@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <ctime>
 
 namespace dtrain {
@@ -20,6 +21,14 @@ std::string utc_time() {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
   return fmt::format("{}.{:03}Z", text, milliseconds);
+}
+
+std::optional<double> seconds_of(const std::string& utc) {
+  std::tm parts{};
+  int milliseconds = 0;
+  const char* const rest = strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  if (rest == nullptr || std::sscanf(rest, ".%3dZ", &milliseconds) != 1) return std::nullopt;
+  return static_cast<double>(timegm(&parts)) + milliseconds / 1000.0;
 }
 
 std::string time_for_file_name() {

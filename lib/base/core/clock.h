@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace dtrain {
@@ -18,6 +19,8 @@ inline std::chrono::milliseconds to_milliseconds(double seconds) {
 
 // The current UTC time, as ISO 8601 with milliseconds: 2026-01-31T12:00:00.000Z.
 std::string utc_time();
+// Such a time as seconds since 1970; nullopt if the text is none.
+std::optional<double> seconds_of(const std::string& utc);
 
 // The current local time in the form used in folder names: 20260131-120000.
 std::string time_for_file_name();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "core/environment.h"
+#include "core/text.h"
 
 namespace dtrain {
 
@@ -14,7 +15,14 @@ bool shows_colour(int stream) { return is_terminal(stream) && !environment_text(
 int terminal_width(int stream) {
   winsize size{};
   if (ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
+  const auto columns = whole_number(environment_text("COLUMNS").value_or(""));
+  return columns && *columns >= 20 && *columns <= 1000 ? static_cast<int>(*columns) : 80;
+}
+
+int terminal_height(int stream) {
+  winsize size{};
+  if (ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_row > 0) return size.ws_row;
+  return 24;
 }
 
 int width_limit(int stream) { return is_terminal(stream) ? terminal_width(stream) : 0; }

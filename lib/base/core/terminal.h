@@ -10,8 +10,11 @@ bool is_terminal(int stream);
 // (https://no-color.org).
 bool shows_colour(int stream);
 
-// Columns; 80 if the stream does not tell.
+// Columns; if the stream does not tell, those of the environment (COLUMNS), or 80.
 int terminal_width(int stream);
+
+// Lines; 24 if the stream does not tell.
+int terminal_height(int stream);
 
 // Columns that lines of a table should fit in; 0, no limit, if the stream is no terminal.
 int width_limit(int stream);

@@ -191,7 +191,7 @@ bool is_read_by_next(const std::vector<PlacedLayer>& layers, size_t number) {
 
 std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
-std::string summary_table(const LayerPlan& plan, int64_t bytes_per_parameter) {
+std::string summary_table(const LayerPlan& plan, int64_t bytes_per_parameter, int width) {
   std::vector<Row> rows = {{"Layer (kind)", "Output shape", "Parameters"}};
   for (const PlacedLayer& layer : plan.layers) {
     rows.push_back({fmt::format("{} ({})", layer.name, layer.spec.kind), with_batch(layer.output_shape),
@@ -208,12 +208,15 @@ std::string summary_table(const LayerPlan& plan, int64_t bytes_per_parameter) {
       widths[column] = std::max(widths[column], row[column].size());
     }
   }
-  const std::string rule(widths[0] + widths[1] + widths[2] + 4, '-');
+  // Where a line is too narrow, shape and number are below the name.
+  const size_t numbers = widths[1] + widths[2] + 2;
+  const bool below = width > 0 && widths[0] + 2 + numbers > static_cast<size_t>(width);
+  const std::string rule(below ? std::max(widths[0], 2 + numbers) : widths[0] + 2 + numbers, '-');
   std::string table;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (i == 1 || i == first_total) table += rule + "\n";
-    table += fmt::format("{:<{}}  {:<{}}  {:>{}}\n", rows[i][0], widths[0], rows[i][1], widths[1], rows[i][2],
-                         widths[2]);
+    table += fmt::format("{:<{}}{}  {:<{}}  {:>{}}\n", rows[i][0], below ? 0 : widths[0], below ? "\n" : "",
+                         rows[i][1], widths[1], rows[i][2], widths[2]);
   }
   return table;
 }

@@ -108,7 +108,7 @@ void Console::on_run_start(const RunStartEvent& event) {
   progress_.run = title_of(event.run);
   progress_.epochs = event.epochs.value_or(0);
   progress_.total_steps = event.total_steps.value_or(0);
-  first_step_ = -1;
+  pace_ = Pace();
   training_ = true;
   headed_ = false;
   if (options_.quiet) {
@@ -278,7 +278,7 @@ std::string Console::evaluation_lines(const RunEndEvent& event) const {
 }
 
 void Console::on_comparison(const ComparisonEvent& event) {
-  print(in_lines(comparison_table(event)) +
+  print(comparison_table(event, options_.is_terminal ? options_.width : 0) +
         coloured(kBold, in_lines(printable(event.verdict.value_or(""), kTextLimit), 0)) +
         (options_.quiet ? "\n" : "\n\n"));
 }
@@ -308,23 +308,12 @@ std::string Console::coloured(const char* code, const std::string& text) const {
   return options_.colour ? code + text + kPlain : text;
 }
 
-// Takes the position. Estimates the time left from the pace since the first step that was seen: evaluations
-// are included, the steps that a resumed run did earlier are not.
 void Console::follow(std::optional<int64_t> epoch, std::optional<int64_t> step) {
   if (!options_.is_terminal || options_.quiet || !training_) return;
   progress_.epoch = epoch.value_or(progress_.epoch);
   progress_.step = step.value_or(progress_.step);
-  const double now = options_.clock();
-  if (first_step_ < 0) {
-    first_step_ = progress_.step;
-    first_step_at_ = now;
-  }
-  if (progress_.step > first_step_) {
-    const double seconds_per_step =
-        (now - first_step_at_) / static_cast<double>(progress_.step - first_step_);
-    const auto steps_left = static_cast<double>(std::max<int64_t>(0, progress_.total_steps - progress_.step));
-    progress_.seconds_left = steps_left * seconds_per_step;
-  }
+  pace_.see(progress_.step, options_.clock());
+  progress_.seconds_left = pace_.seconds_left(progress_.step, progress_.total_steps);
   pending_ = true;
   draw_when_due();
 }

@@ -62,6 +62,7 @@ class Console : public EventSink {
   // The text after its title, which is yellow.
   std::string titled(const std::string& title, const std::optional<std::string>& text) const;
   std::string coloured(const char* code, const std::string& text) const;
+  // Takes the position.
   void follow(std::optional<int64_t> epoch, std::optional<int64_t> step);
   void draw_when_due();
 
@@ -80,8 +81,7 @@ class Console : public EventSink {
   std::string evaluated_ = "test";   // the part that is evaluated after epochs
   std::map<std::string, EvaluationSeries> evaluations_;  // by run
   double drawn_at_ = 0;
-  int64_t first_step_ = -1;  // the first step that was seen of the run, for the time left
-  double first_step_at_ = 0;
+  Pace pace_;  // of the run, for the time left
 };
 
 }  // namespace dtrain

@@ -217,6 +217,21 @@ std::string inspection_table(const InspectEvent& inspection) {
   return text + (inspection.passed.value_or(false) ? "  OK\n" : "  FAILED\n");
 }
 
+void Pace::see(int64_t step, double seconds) {
+  if (first_step_ < 0) {
+    first_step_ = step;
+    first_at_ = seconds;
+  }
+  last_step_ = step;
+  last_at_ = seconds;
+}
+
+std::optional<double> Pace::seconds_left(int64_t step, int64_t total) const {
+  if (last_step_ <= first_step_) return std::nullopt;
+  const double seconds_per_step = (last_at_ - first_at_) / static_cast<double>(last_step_ - first_step_);
+  return static_cast<double>(std::max<int64_t>(0, total - step)) * seconds_per_step;
+}
+
 std::string progress_line(const Progress& progress, int width) {
   const size_t room = width > 1 ? static_cast<size_t>(width - 1) : 0;
   const std::string total = std::to_string(progress.total_steps);

@@ -59,6 +59,19 @@ std::string epoch_heading(const std::string& evaluated, const std::string& metri
 // Lines are wider only where numbers are very long. `green` marks the best epoch with a colour too.
 std::string epoch_line(const EpochRow& row, const std::string& main, bool green, int width);
 
+// The time that a run takes for its steps since the first that was seen: with its evaluations, without the
+// steps that a resumed run did earlier.
+class Pace {
+ public:
+  void see(int64_t step, double seconds);
+  // Seconds until `total` steps are made, when `step` are; nullopt before a second step was seen.
+  std::optional<double> seconds_left(int64_t step, int64_t total) const;
+
+ private:
+  int64_t first_step_ = -1, last_step_ = -1;
+  double first_at_ = 0, last_at_ = 0;
+};
+
 // The line that shows the progress of training.
 struct Progress {
   std::string run;  // baseline | distributed | training | overhead

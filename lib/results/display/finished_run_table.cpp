@@ -123,7 +123,8 @@ std::string runs_table(const RunsComparison& comparison, int width) {
       title += fmt::format(" ({} of {} columns; --json has all)", kMostColumns, rows.size());
       rows = some_of(rows, spread);
     }
-    text += "\n" + title + "\n" + lay_out(shortened(table_of_runs(std::move(rows), runs)), {.width = width});
+    text += "\n" + wrapped(title, width, 2) + "\n" +
+            lay_out(shortened(table_of_runs(std::move(rows), runs)), {.width = width});
   };
   std::string parts = comparison.runs.front().evaluated_part();
   for (const FinishedRun& run : comparison.runs) {

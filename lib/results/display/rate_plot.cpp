@@ -10,7 +10,6 @@
 namespace dtrain {
 namespace {
 
-constexpr int kPlotRows = 13;
 constexpr double kMostPlotDecades = 6;  // so that a warmup from almost zero does not flatten the rest
 
 // An axis from low to high. The position of a value on it is from 0 to 1.
@@ -28,14 +27,19 @@ struct PlotAxis {
   }
 };
 
-PlotAxis axis_of(const std::vector<std::vector<double>>& curves, bool logarithmic) {
-  double low = curves.front().front(), high = low;
-  for (const std::vector<double>& curve : curves) {
-    low = std::min(low, *std::ranges::min_element(curve));
-    high = std::max(high, *std::ranges::max_element(curve));
+PlotAxis axis_of(const TextPlot& plot) {
+  double low = INFINITY, high = -INFINITY;
+  for (const std::vector<double>& curve : plot.curves) {
+    for (const double value : curve) {
+      if (std::isnan(value)) continue;
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
   }
-  low = std::max(low, high * std::pow(10, -kMostPlotDecades));
-  if (logarithmic && low < high) return {low, high, true};
+  if (plot.logarithmic) low = std::max(low, high * std::pow(10, -kMostPlotDecades));
+  if (plot.logarithmic && low < high) return {low, high, true};
+  if (plot.fitted && low < high) return {low, high, false};
+  if (plot.fitted && low < 0) return {low, 0, false};
   return {0, high > 0 ? high : 1, false};
 }
 
@@ -67,30 +71,34 @@ std::string time_label(double time) {
 }  // namespace
 
 std::string text_plot(const TextPlot& plot) {
-  const PlotAxis axis = axis_of(plot.curves, plot.logarithmic);
-  std::vector<std::string> rows(kPlotRows, std::string(kTextPlotColumns, ' '));
+  const PlotAxis axis = axis_of(plot);
+  const int last = plot.rows - 1;
+  std::vector<std::string> rows(static_cast<size_t>(plot.rows), std::string(plot.columns, ' '));
   const auto row_of = [&](double value) {
-    return static_cast<int>(std::lround((1 - axis.place(value)) * (kPlotRows - 1)));
+    return static_cast<int>(std::lround((1 - axis.place(value)) * last));
   };
   for (size_t i = 0; i < plot.curves.size(); ++i) {
-    for (size_t column = 0; column < kTextPlotColumns; ++column) {
-      const int row = row_of(plot.curves[i][column]);
-      const int before = column == 0 ? row : row_of(plot.curves[i][column - 1]);
+    const std::vector<double>& curve = plot.curves[i];
+    for (size_t column = 0; column < plot.columns; ++column) {
+      if (std::isnan(curve[column])) continue;
+      const int row = row_of(curve[column]);
+      const int before = column == 0 || std::isnan(curve[column - 1]) ? row : row_of(curve[column - 1]);
       for (int between = std::min(row, before) + 1; between < std::max(row, before); ++between)
         rows[static_cast<size_t>(between)][column] = '|';
       rows[static_cast<size_t>(row)][column] = plot.marks[i];
     }
   }
-  std::string text = printable(plot.title) + "\n";
-  for (int row = 0; row < kPlotRows; ++row) {
-    const bool labelled = row == 0 || row == kPlotRows / 2 || row == kPlotRows - 1;
-    const double value = axis.value(1 - static_cast<double>(row) / (kPlotRows - 1));
+  std::string text = plot.title.empty() ? "" : printable(plot.title) + "\n";
+  for (int row = 0; row <= last; ++row) {
+    const bool labelled = row == 0 || (last > 4 && row == plot.rows / 2) || row == last;
+    const double value = axis.value(1 - static_cast<double>(row) / last);
     std::string line = fmt::format("{:>9} |{}", labelled ? fmt::format("{:.3g}", value) : "",
                                    rows[static_cast<size_t>(row)]);
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
-  text += fmt::format("{:>9} +{}\n", "", std::string(kTextPlotColumns, '-'));
-  const size_t between = kTextPlotColumns + 1 - plot.x_begin.size() - plot.x_end.size();
+  text += fmt::format("{:>9} +{}\n", "", std::string(plot.columns, '-'));
+  const size_t ends = plot.x_begin.size() + plot.x_end.size();
+  const size_t between = plot.columns + 1 > ends ? plot.columns + 1 - ends : 0;
   text += fmt::format("{:>10}{}{:^{}}{}\n", "", plot.x_begin, plot.x_title, between, plot.x_end);
   return text;
 }

@@ -16,13 +16,19 @@ constexpr size_t kTextPlotColumns = 64;
 
 struct TextPlot {
   std::string title;
-  std::vector<std::vector<double>> curves = {};  // each of kTextPlotColumns values, none below 0
-  std::string marks = "*";                       // of each curve; later ones are drawn over earlier ones
-  bool logarithmic = false;                      // the axis of the values
-  std::string x_begin, x_title, x_end;           // below the horizontal axis
+  // Each of `columns` values; NaN: nothing is drawn there. At least one value is a number, and none is
+  // infinite.
+  std::vector<std::vector<double>> curves = {};
+  std::string marks = "*";   // of each curve; later ones are drawn over earlier ones
+  bool logarithmic = false;  // the axis of the values; then none is below 0
+  bool fitted = false;       // otherwise the axis begins at 0, and no value is below
+  size_t columns = kTextPlotColumns;
+  int rows = 13;                                       // at least 2
+  std::string x_begin = {}, x_title = {}, x_end = {};  // below the horizontal axis
 };
 
-// Draws curves on a terminal: at most 76 columns and 16 lines of ASCII.
+// Draws curves on a terminal: `columns` + 12 columns at most and `rows` + 3 lines of ASCII, without a title
+// one less.
 std::string text_plot(const TextPlot& plot);
 
 struct LearningRateCurve {

@@ -46,6 +46,6 @@ ComparisonEvent compare_runs(const RunSummary& baseline, const RunSummary& distr
 TableRows comparison_rows(const ComparisonEvent& comparison);
 
 // A `comparison` event as a table with fixed columns, without the verdict.
-std::string comparison_table(const ComparisonEvent& comparison);
+std::string comparison_table(const ComparisonEvent& comparison, int width = 0);
 
 }  // namespace dtrain

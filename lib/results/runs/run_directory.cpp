@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <fstream>
 #include <system_error>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -25,6 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kNameLimit = 64;
+constexpr int kMoreLocks = 10;
 constexpr int kMostOfOneName = 10000;
 constexpr size_t kLongestEvent = size_t{1} << 20;  // bytes of the first one
 
@@ -104,15 +107,20 @@ fs::path make_given_folder(const fs::path& directory) {
 
 // False if another process has it. File systems without locks (some network ones) answer with other errors:
 // there we continue without a lock.
-bool lock(const Descriptor& folder) {
-  return ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+bool lock(const Descriptor& folder, int kind = LOCK_EX) {
+  return ::flock(folder.get(), kind | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
 Descriptor lock_folder(const fs::path& path) {
   Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() < 0) refuse(path, "cannot be the run directory", errno);
-  if (!lock(folder))
-    refuse(path, "another dtrain is using this run directory; choose another with --run-dir");
+  bool locked = lock(folder);
+  // Who asks is_in_use() has it for an instant.
+  for (int more = kMoreLocks; !locked && more > 0; --more) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    locked = lock(folder);
+  }
+  if (!locked) refuse(path, "another dtrain is using this run directory; choose another with --run-dir");
   return folder;
 }
 
@@ -250,7 +258,7 @@ void RunDirectory::write_summary(const Event& document) const {
 
 bool is_in_use(const fs::path& run) {
   const Descriptor folder(::open(run.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return folder.get() >= 0 && !lock(folder);
+  return folder.get() >= 0 && !lock(folder, LOCK_SH);
 }
 
 }  // namespace dtrain

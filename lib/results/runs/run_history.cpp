@@ -41,18 +41,6 @@ void take_into_courses(RunHistory& history, const Event& event) {
   if (decode<EpochEvent>(event) || decode<EvalEvent>(event)) course_of(history, run).evaluations.take(event);
 }
 
-// A sentence for the report about an event that is not part of a course.
-std::optional<std::string> note_of(const Event& event) {
-  if (const auto warning = decode<WarningEvent>(event))
-    return warning->run.value_or("") + ": " + warning->text.value_or("");
-  if (const auto restart = decode<RestartEvent>(event))
-    return fmt::format("restart {} from step {}: {}", restart->restart.value_or(0), restart->step.value_or(0),
-                       restart->error.value_or(""));
-  if (const auto lost = decode<WorkerLostEvent>(event))
-    return fmt::format("worker {} was lost: {}", lost->worker.value_or(-1), lost->reason.value_or(""));
-  return std::nullopt;
-}
-
 void take(RunHistory& history, const Event& event) {
   if (auto comparison = decode<ComparisonEvent>(event)) history.comparison = std::move(comparison);
   if (history.notes.size() < kMostNotes) {
@@ -63,6 +51,17 @@ void take(RunHistory& history, const Event& event) {
 }
 
 }  // namespace
+
+std::optional<std::string> note_of(const Event& event) {
+  if (const auto warning = decode<WarningEvent>(event))
+    return warning->run.value_or("") + ": " + warning->text.value_or("");
+  if (const auto restart = decode<RestartEvent>(event))
+    return fmt::format("restart {} from step {}: {}", restart->restart.value_or(0), restart->step.value_or(0),
+                       restart->error.value_or(""));
+  if (const auto lost = decode<WorkerLostEvent>(event))
+    return fmt::format("worker {} was lost: {}", lost->worker.value_or(-1), lost->reason.value_or(""));
+  return std::nullopt;
+}
 
 const RunCourse* RunHistory::distributed() const {
   return courses.empty() || courses.back().run != "distributed" ? nullptr : &courses.back();

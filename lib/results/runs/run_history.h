@@ -32,6 +32,9 @@ struct RunHistory {
   const RunCourse* distributed() const;  // nullptr: it was not started
 };
 
+// A sentence about a warning, a restart or a lost worker; nullopt for other events.
+std::optional<std::string> note_of(const Event& event);
+
 // Reads spec.yaml and metrics.jsonl. Throws Error(kUsage) if `folder` is not a run's.
 RunHistory read_run_history(const std::filesystem::path& folder);
 

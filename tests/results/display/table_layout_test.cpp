@@ -33,11 +33,26 @@ TEST_CASE("columns that do not fit follow below with the first one") {
         "  longer\n"
         "  b           7\n");
   CHECK(lay_out(kRows, {.width = 30}) == lay_out(kRows));
-  // A column that fits nowhere has a table to itself.
-  CHECK(lay_out({{"x", "1", "2"}}, {.width = 1}) ==
+  CHECK(lay_out({{"x", "1", "2"}}, {.width = 6}) ==
         "  x  1\n"
         "\n"
         "  x  2\n");
+}
+
+TEST_CASE("a column that does not fit beside the first is below it, in lines that fit") {
+  const std::vector<TableRow> rows = {
+      {"", "A", "B"}, {"data.path", "a b c d e f g h", "x"}, {"name", "n", "m"}};
+  CHECK(lay_out(rows, {.width = 18}) ==
+        "  A\n"
+        "  data.path\n"
+        "      a b c d e f\n"
+        "      g h\n"
+        "  name\n"
+        "      n\n"
+        "\n"
+        "             B\n"
+        "  data.path  x\n"
+        "  name       m\n");
 }
 
 }  // namespace

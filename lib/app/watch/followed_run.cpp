@@ -1,0 +1,281 @@
+#include "watch/followed_run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <system_error>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "host/machine.h"
+#include "runs/run_directory.h"
+#include "runs/run_history.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostPoints = 1024;       // of a curve
+constexpr size_t kLongestLine = 16 << 20;  // bytes
+constexpr size_t kBlock = 256 << 10;       // bytes that are read at once
+constexpr double kQuiet = 20;              // seconds: a run adds to its events every 5
+
+// The board of the supervisor that has the run's folder; nullptr: there is none on this host that this user
+// may look at. Costs some milliseconds: the kernel lists processes and their files as folders.
+std::unique_ptr<StatusBoard> find_board(const fs::path& folder) {
+  std::error_code none;
+  for (fs::directory_iterator process("/proc", none), end; !none && process != end; process.increment(none)) {
+    std::string name;
+    if (!std::getline(std::ifstream(process->path() / "comm"), name) || !name.starts_with("dtrain")) continue;
+    fs::path board;
+    bool has_folder = false;
+    std::error_code gone;
+    for (fs::directory_iterator file(process->path() / "fd", gone), last; !gone && file != last;
+         file.increment(gone)) {
+      std::error_code closed;
+      const std::string target = fs::read_symlink(file->path(), closed).string();
+      if (target.starts_with("/memfd:dtrain-status")) board = file->path();
+      if (target == folder) has_folder = true;
+    }
+    if (!has_folder || board.empty()) continue;
+    Descriptor descriptor(::open(board.c_str(), O_RDWR | O_CLOEXEC));
+    try {
+      auto found = StatusBoard::open(descriptor.get());
+      descriptor.release();
+      return found;
+    } catch (const Error&) {  // it has just gone
+    }
+  }
+  return nullptr;
+}
+
+void add_to(Curves& curves, const RunState& state, const MetricValues& metrics) {
+  for (const std::string& name : std::set<std::string>{"loss", state.metric}) {
+    if (const auto value = find_metric(metrics, name))
+      curves[name].add(static_cast<double>(state.step), *value);
+  }
+}
+
+}  // namespace
+
+void Curve::add(double x, double y) {
+  if (!std::isfinite(y)) return;
+  if (in_last_ < group_ && !points_.empty()) {
+    const auto share = 1 / static_cast<double>(++in_last_);
+    points_.back().first += (x - points_.back().first) * share;
+    points_.back().second += (y - points_.back().second) * share;
+    return;
+  }
+  if (points_.size() == kMostPoints) {
+    for (size_t i = 0; i < kMostPoints / 2; ++i) {
+      const auto &left = points_[2 * i], &right = points_[2 * i + 1];
+      points_[i] = {(left.first + right.first) / 2, (left.second + right.second) / 2};
+    }
+    points_.resize(kMostPoints / 2);
+    group_ *= 2;
+  }
+  points_.emplace_back(x, y);
+  in_last_ = 1;
+}
+
+std::vector<double> Curve::sampled(double end, size_t count, bool joined) const {
+  std::vector<double> values(count, std::nan("")), weights(count, 0);
+  const auto column_of = [&](double x) {
+    return std::min(static_cast<size_t>(std::max(0.0, x / end) * static_cast<double>(count)), count - 1);
+  };
+  for (size_t i = 0; i < points_.size(); ++i) {
+    const size_t column = column_of(points_[i].first);
+    weights[column] += 1;
+    values[column] = weights[column] == 1
+                         ? points_[i].second
+                         : values[column] + (points_[i].second - values[column]) / weights[column];
+  }
+  std::optional<size_t> before;
+  for (size_t column = 0; joined && column < count; ++column) {
+    if (weights[column] == 0) continue;
+    for (size_t between = before.value_or(column) + 1; before && between < column; ++between) {
+      const double part = static_cast<double>(between - *before) / static_cast<double>(column - *before);
+      values[between] = values[*before] + part * (values[column] - values[*before]);
+    }
+    before = column;
+  }
+  return values;
+}
+
+void RunState::take(const Event& event) {
+  if (const auto begin = decode<RunStartEvent>(event)) {
+    RunState fresh;
+    // What a resumed run did before stays in its curves.
+    if (begin->resumed_step && begin->run == start.run) fresh = *this;
+    fresh.start = *begin;
+    fresh.end.reset();
+    fresh.note = note;
+    fresh.machine = machine;
+    fresh.pace = Pace();
+    if (const auto at = seconds_of(begin->time.value_or("")))
+      fresh.pace.see(begin->resumed_step.value_or(0), *at);
+    *this = std::move(fresh);
+    return;
+  }
+  if (const auto text = note_of(event)) note = *text;
+  if (const auto load = decode<MachineEvent>(event)) machine = load;
+  if (const auto comparison = decode<ComparisonEvent>(event)) verdict = comparison->verdict.value_or("");
+  const EventPlace place = place_of(event);
+  if (place.run != start.run) return;
+  const auto line = decode<StepEvent>(event);
+  const auto whole = decode<EpochEvent>(event);
+  const auto test = decode<EvalEvent>(event);
+  if (line || whole || test) {
+    const int64_t per_epoch = start.steps_per_epoch.value_or(0);
+    epoch = place.epoch.value_or(epoch);
+    step = std::max(step, place.step.value_or(whole ? epoch * per_epoch : step));
+    is_evaluating = whole.has_value();
+    if (const auto at = seconds_of(text_at(event, "time").value_or(""))) pace.see(step, *at);
+  }
+  if (line) {
+    training = line->metrics;
+    if (main_metric_of(training) != "loss") metric = main_metric_of(training);
+    speed = line->speed;
+    learning_rate = line->learning_rate;
+    add_to(training_curves, *this, training);
+  }
+  if (whole) {
+    if (main_metric_of(whole->metrics) != "loss") metric = main_metric_of(whole->metrics);
+    const auto& points = training_curves["loss"].points();
+    const auto began = static_cast<double>((epoch - 1) * start.steps_per_epoch.value_or(1));
+    // A short epoch may have no events of steps.
+    if (points.empty() || points.back().first <= began) {
+      training = whole->metrics;
+      add_to(training_curves, *this, training);
+    }
+    if (whole->speed.examples_per_second) speed = whole->speed;
+    if (whole->device.device_memory_bytes) device = whole->device;
+  }
+  if (test) {
+    // Of the final test alone, after evaluations of the validation part, there is no curve.
+    const bool is_final = test->part == kTestPart && part == kValidationPart;
+    evaluation = test->metrics;
+    part = test->part.value_or(kTestPart);
+    if (is_final) return;
+    add_to(evaluation_curves, *this, evaluation);
+    const EvaluationPoint point{epoch, evaluation, 0};
+    if (std::isfinite(point.value(metric)) &&
+        (!best || is_better(metric, "auto", point.value(metric), best->value(metric))))
+      best = point;
+  }
+  if (auto over = decode<RunEndEvent>(event)) {
+    step = over->steps.value_or(step);
+    if (!over->metrics.empty()) evaluation = over->metrics;
+    part = over->part.value_or(part);
+    if (over->speed.examples_per_second) speed = over->speed;
+    end = std::move(over);
+  }
+}
+
+int64_t WatchedRun::step() const {
+  int64_t furthest = state.step;
+  for (const ReplicaStatus& replica : replicas) furthest = std::max(furthest, replica.step);
+  const int64_t total = state.start.total_steps.value_or(furthest);
+  return std::min(furthest, std::max(total, state.step));
+}
+
+std::optional<double> WatchedRun::seconds_left() const {
+  if (!is_going_on() || state.end || !state.start.total_steps) return std::nullopt;
+  return state.pace.seconds_left(step(), *state.start.total_steps);
+}
+
+FollowedRun::FollowedRun(fs::path folder) : folder_(std::move(folder)) {
+  std::error_code none;
+  if (fs::is_regular_file(folder_ / "metrics.jsonl", none)) return;
+  const bool is_sweep = fs::exists(folder_ / "sweep.json", none) || fs::exists(folder_ / "tune.json", none);
+  throw Error(ExitCode::kUsage, "{} holds no run (metrics.jsonl){}", folder_.string(),
+              is_sweep ? "; for what is in it: dtrain report " + shell_word(folder_.string()) : "");
+}
+
+void FollowedRun::read(int64_t bytes) {
+  const fs::path path = folder_ / "metrics.jsonl";
+  struct stat there {};
+  struct stat ours {};
+  if (::stat(path.c_str(), &there) != 0) return;  // it is being replaced
+  const bool same = file_.get() >= 0 && ::fstat(file_.get(), &ours) == 0 && ours.st_ino == there.st_ino &&
+                    ours.st_dev == there.st_dev && there.st_size >= offset_;
+  if (!same) {
+    file_ = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    offset_ = 0;
+    rest_.clear();
+    skips_ = false;
+    state_ = RunState();
+    const double age = static_cast<double>(::time(nullptr) - there.st_mtime);
+    changed_at_ = steady_seconds() - std::max(0.0, age);
+  } else if (there.st_size != size_) {
+    changed_at_ = steady_seconds();
+  }
+  size_ = there.st_size;
+  std::string block(kBlock, '\0');
+  for (int64_t left = bytes; left > 0;) {
+    const ssize_t got = ::pread(file_.get(), block.data(), block.size(), offset_);
+    if (got <= 0) break;
+    offset_ += got;
+    left -= got;
+    take_lines({block.data(), static_cast<size_t>(got)});
+  }
+  size_ = std::max(size_, offset_);
+}
+
+void FollowedRun::take_lines(std::string_view text) {
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    if (!skips_) rest_ += text.substr(0, end);
+    if (rest_.size() > kLongestLine) {
+      skips_ = true;
+      rest_.clear();
+    }
+    if (end == std::string_view::npos) return;
+    const Event event = Event::parse(rest_, nullptr, /*allow_exceptions=*/false);
+    if (event.is_object()) state_.take(event);
+    rest_.clear();
+    skips_ = false;
+    text.remove_prefix(end + 1);
+  }
+}
+
+WatchedRun FollowedRun::look(int64_t bytes) {
+  const bool locked =
+      is_in_use(folder_);  // before the events are read: if it ends in between, its end is there
+  read(bytes);
+  // Locks do not reach over hosts everywhere. There the events tell, to which a run adds all the time.
+  const bool is_away = state_.start.host && state_.start.host != own_host_name();
+  const bool in_use = locked || (is_away && steady_seconds() - changed_at_ < kQuiet);
+  WatchedRun run{.path = folder_.string(), .state = state_};
+  run.read = size_ > 0 ? static_cast<double>(offset_) / static_cast<double>(size_) : 1;
+  run.now = steady_seconds();
+  std::error_code none;
+  const std::string resume = "dtrain run --resume " + shell_word(folder_.string());
+  const std::string end = state_.end ? state_.end->status.value_or("completed") : "";
+  const bool is_last = state_.start.run == "distributed" || (!end.empty() && end != "completed");
+  if (!end.empty() && is_last) {
+    run.status = end;
+    if (end == "stopped") run.hint = "to go on: " + resume;
+  } else if (in_use || run.read < 1) {
+    run.status = state_.start.run ? "running" : "starting";
+  } else {
+    run.status = "interrupted";
+    run.hint = fs::exists(folder_ / "checkpoints", none) ? "it was killed; to go on: " + resume
+                                                         : "it was killed before its first checkpoint";
+  }
+  const fs::path whole = fs::canonical(folder_, none);
+  const auto board = run.is_going_on() && !none ? find_board(whole) : nullptr;
+  for (int rank = 0; board && rank < board->replicas(); ++rank) run.replicas.push_back(board->get(rank));
+  return run;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,101 @@
+// A run's folder, read while the run writes it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/descriptor.h"
+#include "display/console_text.h"
+#include "metrics/events.h"
+#include "processes/status_board.h"
+#include "runs/finished_run.h"
+
+namespace dtrain {
+
+// Points in order of x, in bounded memory: when there are too many, neighbours become their mean.
+class Curve {
+ public:
+  void add(double x, double y);  // leaves a y that is not finite out
+  const std::vector<std::pair<double, double>>& points() const { return points_; }
+  // A value for each of `count` equal parts of the axis from 0 to `end`, as text_plot() takes them: the mean
+  // of the points in it; without any that between its neighbours if `joined`, else NaN.
+  std::vector<double> sampled(double end, size_t count, bool joined) const;
+
+ private:
+  std::vector<std::pair<double, double>> points_;
+  int64_t group_ = 1;    // values in a point
+  int64_t in_last_ = 1;  // those in the last one so far
+};
+
+// Curves by metric.
+using Curves = std::map<std::string, Curve>;
+
+// What the events say so far of the run of the job that began last: the baseline or the distributed one.
+struct RunState {
+  RunStartEvent start;             // has no `run` before the first
+  std::optional<RunEndEvent> end;  // of this run
+  std::string verdict;             // of the comparison
+  int64_t epoch = 0, step = 0;
+  bool is_evaluating = false;
+  std::string metric = "loss";  // the main one
+  std::string part = kTestPart;
+  MetricValues training, evaluation;  // the last ones
+  std::optional<EvaluationPoint> best;
+  Curves training_curves, evaluation_curves;  // the loss and the main metric, over steps
+  StepSpeed speed;
+  std::optional<double> learning_rate;
+  Pace pace;
+  std::optional<MachineEvent> machine;
+  DeviceUse device;
+  std::string note;  // the last warning, restart or loss of a worker
+
+  void take(const Event& event);
+};
+
+// A run as it is shown.
+struct WatchedRun {
+  std::string path = {};  // as the user named it
+  RunState state = {};
+  // starting, running, completed, failed, stopped; interrupted: it was killed, for no dtrain has its folder.
+  std::string status = {};
+  std::string hint = {};  // what to do about an end that is none
+  double read = 1;        // the part of the events that was read
+  std::vector<ReplicaStatus> replicas =
+      {};          // by rank; empty: they are not on this host, or there are none now
+  double now = 0;  // steady_seconds(), for these
+
+  bool is_going_on() const { return status == "starting" || status == "running"; }
+  std::optional<double> seconds_left() const;
+  int64_t step() const;  // of the replicas, which are ahead of the events
+};
+
+// Only reads, and holds no more than the curves and the last line.
+class FollowedRun {
+ public:
+  // Throws Error(kUsage) if `folder` holds no run.
+  explicit FollowedRun(std::filesystem::path folder);
+
+  // Reads at most `bytes` of what was added to the events since the last call. A file that was replaced, or
+  // cut back, is read from its beginning.
+  WatchedRun look(int64_t bytes = INT64_MAX);
+
+ private:
+  void read(int64_t bytes);
+  void take_lines(std::string_view text);
+
+  std::filesystem::path folder_;
+  Descriptor file_;
+  int64_t size_ = 0, offset_ = 0;
+  std::string rest_;    // the last line, of which the end is missing
+  bool skips_ = false;  // the line is no event: it is too long
+  double changed_at_ = 0;
+  RunState state_;
+};
+
+}  // namespace dtrain
