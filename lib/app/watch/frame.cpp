@@ -186,8 +186,8 @@ struct StepAxis {
   }
 };
 
-// A chart, or nothing if there are no values.
-Lines chart_of(TextPlot plot, const StepAxis& axis, int rows) {
+// A chart, or nothing if there are no values. `falls`: good values are low, and the axis may be logarithmic.
+Lines chart_of(TextPlot plot, const StepAxis& axis, int rows, bool falls) {
   double low = INFINITY, high = -INFINITY;
   for (const auto& curve : plot.curves) {
     for (const double value : curve) {
@@ -196,7 +196,7 @@ Lines chart_of(TextPlot plot, const StepAxis& axis, int rows) {
     }
   }
   if (!(low <= high)) return {};
-  plot.logarithmic = low > 0 && high > kManyTimes * low;
+  plot.logarithmic = falls && low >= 0 && high > kManyTimes * low;
   plot.fitted = true;
   plot.rows = rows;
   plot.x_begin = "0";
@@ -208,18 +208,30 @@ Lines chart_of(TextPlot plot, const StepAxis& axis, int rows) {
   return lines;
 }
 
+// The values at some columns only: marks at all of them would hide the other curve.
+std::vector<double> thinned(std::vector<double> values) {
+  constexpr size_t kEvery = 4;
+  const auto count = std::ranges::count_if(values, [](double value) { return !std::isnan(value); });
+  if (count <= std::ssize(values) / static_cast<std::ptrdiff_t>(kEvery)) return values;
+  for (size_t i = 0; i + 1 < values.size(); ++i) {
+    if (i % kEvery != kEvery - 1) values[i] = NAN;
+  }
+  return values;
+}
+
 // The curves of a metric of one run.
 Lines curves_of(const WatchedRun& run, const std::string& metric, int width, int rows) {
   const StepAxis axis({&run});
   TextPlot plot{.title = fmt::format("{}: * training, o {}", metric, run.state.part),
                 .marks = "*o",
                 .columns = static_cast<size_t>(std::max(width - kBesideChart, 8))};
-  for (const Curves* curves : {&run.state.training_curves, &run.state.evaluation_curves}) {
-    const auto found = curves->find(metric);
-    plot.curves.push_back((found == curves->end() ? Curve() : found->second)
-                              .sampled(axis.end, plot.columns, curves == &run.state.training_curves));
-  }
-  return chart_of(std::move(plot), axis, rows);
+  const auto sampled = [&](const Curves& curves, bool joined) {
+    const auto found = curves.find(metric);
+    return (found == curves.end() ? Curve() : found->second).sampled(axis.end, plot.columns, joined);
+  };
+  plot.curves = {sampled(run.state.training_curves, true),
+                 thinned(sampled(run.state.evaluation_curves, false))};
+  return chart_of(std::move(plot), axis, rows, !metric_info(metric).higher_is_better);
 }
 
 // Blocks of lines beside each other, each of `width` columns.
@@ -300,7 +312,7 @@ Lines table(const std::vector<WatchedRun>& runs, const FrameOptions& options) {
       options.height > 0 ? options.height - static_cast<int>(lines.size()) - 1 - kAroundChart : kChartRows;
   if (left < kLeastRows) return lines;
   lines.push_back({});
-  const Lines chart = chart_of(std::move(plot), axis, std::min(left, kMostRows));
+  const Lines chart = chart_of(std::move(plot), axis, std::min(left, kMostRows), /*falls=*/true);
   lines.insert(lines.end(), chart.begin(), chart.end());
   return lines;
 }
