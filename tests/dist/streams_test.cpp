@@ -137,19 +137,48 @@ std::vector<std::string> lines_left(const std::string& shown) {
   return left;
 }
 
-std::string on_terminal(const Job& job, const Arguments& more,
+std::string on_terminal(int columns, const Arguments& arguments,
                         const std::map<std::string, std::string>& variables, int exit_code = 0) {
-  Terminal terminal(80);
+  Terminal terminal(columns);
   ProgramOptions options;
   options.terminal = terminal.name();
   options.environment = variables;
-  Program program(job.run(more), options);
+  Program program(arguments, options);
   REQUIRE(eventually(30, [&] {
     terminal.shown();
     return program.has_ended();
   }));
   CHECK(program.wait().exit_code == exit_code);
   return terminal.shown();
+}
+
+std::string on_terminal(const Job& job, const Arguments& more,
+                        const std::map<std::string, std::string>& variables, int exit_code = 0) {
+  return on_terminal(80, job.run(more), variables, exit_code);
+}
+
+TEST_CASE("60 columns are enough for what run, plan and compare print") {
+  const Job job;
+  const std::string spec = job.spec_file().string(), run = job.run_folder().string();
+  const Arguments three = Job::set(
+      {"compare.baseline=one_device", "train.epochs=3", "strategy.replicas=3", "batch.per_replica=30"});
+  const std::map<std::string, std::string> plain = {{"TERM", "xterm"}, {"NO_COLOR", "1"}};
+  const auto check = [](const std::string& shown) {
+    bool in_spec = false;  // whose lines stay as they are
+    for (const std::string& line : lines_left(shown)) {
+      if (line == "every field, resolved") in_spec = true;
+      if (line.rfind("layers, measured", 0) == 0) in_spec = false;
+      CAPTURE(line);
+      CHECK((in_spec || line.size() <= 60));
+    }
+  };
+  check(on_terminal(60, job.run(three), plain));
+  check(on_terminal(60, Arguments{"plan", "--explain", spec} + three, plain));
+  const Arguments other = {"--set", "train.epochs=2", "--run-dir", run + "-other"};
+  REQUIRE(run_program(Arguments{"run", spec} + other).exit_code == 0);
+  const std::string compared = on_terminal(60, {"compare", run, run + "-other"}, plain);
+  CHECK_THAT(compared, ContainsSubstring("strategy.replicas"));
+  check(compared);
 }
 
 TEST_CASE(

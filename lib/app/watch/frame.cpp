@@ -276,20 +276,24 @@ Lines panel(const WatchedRun& run, int width, int height, bool colour) {
 
 // A row for each run, and in one chart their losses: of evaluations, where all have some.
 Lines table(const std::vector<WatchedRun>& runs, const FrameOptions& options) {
-  constexpr int kOtherColumns = 52;
   TableRows rows = {{"", "", "epoch", "loss", runs.front().state.metric}};
-  const size_t room = static_cast<size_t>(std::clamp(options.width - kOtherColumns, 6, 60));
   std::vector<const WatchedRun*> all;
   for (const WatchedRun& run : runs) {
     const RunState& state = run.state;
     const auto left = run.seconds_left();
     const MetricValues& shown = state.evaluation.empty() ? state.training : state.evaluation;
-    rows.push_back({fmt::format("{} {}", run_letter(all.size()), end_of(printable(run.path, 1000), room)),
-                    left ? human_duration(*left) + " left" : status_of(run),
+    rows.push_back({"", left ? human_duration(*left) + " left" : status_of(run),
                     fmt::format("{}/{}", state.epoch, show_count(state.start.epochs)),
                     show_metric(find_metric(shown, "loss")), show_metric(find_metric(shown, state.metric))});
     all.push_back(&run);
   }
+  size_t others = 3;  // columns for all but the names: the letter and a space are beside them
+  for (const std::string& line : split_lines(lay_out(rows, {.indent = ""})))
+    others = std::max(others, line.size() + 3);
+  const int room = std::clamp(options.width - static_cast<int>(others), 6, 60);
+  for (size_t i = 0; i < runs.size(); ++i)
+    rows[i + 1][0] = fmt::format("{:<2} {}", run_letter(i),
+                                 end_of(printable(runs[i].path, 1000), static_cast<size_t>(room)));
   Lines lines;
   for (const std::string& line : split_lines(lay_out(rows, {.indent = ""}))) {
     const size_t number = lines.size();
@@ -304,8 +308,8 @@ Lines table(const std::vector<WatchedRun>& runs, const FrameOptions& options) {
   for (const WatchedRun& run : runs) {
     const Curves& curves = evaluated ? run.state.evaluation_curves : run.state.training_curves;
     const auto found = curves.find("loss");
-    plot.curves.push_back((found == curves.end() ? Curve() : found->second)
-                              .sampled(axis.end, plot.columns, /*joined=*/!evaluated));
+    plot.curves.push_back(
+        (found == curves.end() ? Curve() : found->second).sampled(axis.end, plot.columns, /*joined=*/true));
     plot.marks += run_letter(plot.marks.size()).back();
   }
   const int left =

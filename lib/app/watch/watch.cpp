@@ -86,7 +86,9 @@ void show_live(std::vector<FollowedRun>& runs) {
       leaves = !goes_on || screen.wants_to_leave(reads ? 0 : kBetweenFrames);
     }
   }
-  print(seen, options_of_terminal());
+  FrameOptions left = options_of_terminal();
+  left.height = std::max(left.height - 1, 1);  // the shell's line comes below
+  print(seen, left);
 }
 
 }  // namespace

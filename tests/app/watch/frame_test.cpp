@@ -92,7 +92,7 @@ TEST_CASE("twelve runs on a small terminal are a table with a chart of all") {
   const std::string text = shown(runs, {60, 24});
   INFO(text);
   for (int i = 0; i < 12; ++i) CHECK_THAT(text, ContainsSubstring(fmt::format("00{:02}  ", i)));
-  CHECK_THAT(text, ContainsSubstring("24 s left") && ContainsSubstring("test loss"));
+  CHECK_THAT(text, ContainsSubstring("23.6 s left") && ContainsSubstring("test loss"));
 }
 
 TEST_CASE("ends are told in words, with the error and what to do") {

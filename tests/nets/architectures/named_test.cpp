@@ -301,6 +301,10 @@ Trainable parameters                         216,714
 Kept statistics                                   64
 Size                                       846.8 KiB
 )");
+  CHECK(summary_table(plan, 4, 52) == summary_table(plan, 4));
+  CHECK_THAT(summary_table(plan, 4, 51),
+             ContainsSubstring("\nbatch_norm (batch_norm)\n  [-, 32, 26, 26]          64\n") &&
+                 ContainsSubstring("\n-----------------------------\n"));
 }
 
 }  // namespace

@@ -159,6 +159,9 @@ speedup                                                    1.80 x
 scaling efficiency                                         90.0 %
 overhead at equal replicas                           5.0 % +- 1.2
 )");
+  CHECK_THAT(comparison_table(compare_runs(baseline(), distributed(), RelativeCost{0.05, 0.012}), 60),
+             ContainsSubstring("mirrored\nreplicas                             1            2\n") &&
+                 ContainsSubstring("\noverhead at equal replicas  5.0 % +- 1.2\n"));
 }
 
 TEST_CASE("metrics that evaluations alone have are compared where both runs have them") {
