@@ -36,7 +36,8 @@ namespace {
 const std::string kObstacle = "this job cannot run on this host: ";
 
 void report_lines(const char* begin, const std::vector<std::string>& texts) {
-  for (const std::string& text : texts) std::cerr << begin << printable_lines(text);
+  for (const std::string& text : texts)
+    std::cerr << wrapped(begin + printable_lines(text), width_limit(STDERR_FILENO), 2);
   std::cerr.flush();
 }
 
@@ -74,9 +75,8 @@ void report_notes(const std::vector<std::string>& notes) { report_lines("NOTE: "
 void report_warnings(const std::vector<std::string>& warnings) { report_lines("WARNING: ", warnings); }
 
 void report_failure(const std::string& message, bool expected) {
-  const bool on_terminal = is_terminal(STDERR_FILENO);
-  const bool red = on_terminal && !expected && shows_colour(STDERR_FILENO);
-  const int width = on_terminal ? terminal_width(STDERR_FILENO) : 0;
+  const bool red = !expected && shows_colour(STDERR_FILENO);
+  const int width = width_limit(STDERR_FILENO);
   for (const std::string& line : split_lines(printable_lines(message)))
     std::cerr << (red ? kRed : "") << wrapped(line, width, 2) << (red ? kPlain : "") << '\n';
   std::cerr.flush();

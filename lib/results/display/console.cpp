@@ -239,10 +239,10 @@ void Console::on_run_end(const RunEndEvent& event) {
   text = coloured(failed ? kRed : kBold, text) + "\n";
   if (event.speed.examples_per_second) {
     const int64_t skipped = event.skipped_steps.value_or(0);
-    text += fmt::format("  {} examples/s, {} ms a step (medians{}{})\n",
-                        show_rate(event.speed.examples_per_second), show_milliseconds(event.speed.step_ms),
-                        event.phase ? fmt::format(" of phase {}", *event.phase) : "",
-                        skipped > 0 ? " without the first " + show_counted(skipped, "step") : "");
+    text += in_lines(fmt::format(
+        "  {} examples/s, {} ms a step (medians{}{})\n", show_rate(event.speed.examples_per_second),
+        show_milliseconds(event.speed.step_ms), event.phase ? fmt::format(" of phase {}", *event.phase) : "",
+        skipped > 0 ? " without the first " + show_counted(skipped, "step") : ""));
   }
   if (event.traffic.bytes_sent) {
     text += fmt::format("  {} sent and {} received in a step\n", human_bytes(*event.traffic.bytes_sent),
@@ -263,8 +263,8 @@ void Console::on_run_end(const RunEndEvent& event) {
 std::string Console::evaluation_lines(const RunEndEvent& event) const {
   std::string text;
   if (event.validation && event.part != kValidationPart)
-    text += evaluation_line("final validation", event.validation->metrics);
-  text += evaluation_line("final " + show_text(event.part.value_or(kTestPart)), event.metrics);
+    text += in_lines(evaluation_line("final validation", event.validation->metrics));
+  text += in_lines(evaluation_line("final " + show_text(event.part.value_or(kTestPart)), event.metrics));
   const auto all = evaluations_.find(event.run.value_or(""));
   if (all == evaluations_.end()) return text;
   const EvaluationPoint* best = all->second.best(options_.best);

@@ -46,10 +46,88 @@ std::string shown(const std::vector<WatchedRun>& runs, const FrameOptions& optio
 }
 
 const char* const kAt60 = R"(
+runs/mnist_mirrored-20260131-120000                  running
+epoch 2/2 [====================>......] 702/938 23.6 s left
+training   loss 0.2059, accuracy 0.8977
+test       loss 0.0715, accuracy 0.9760; best accuracy
+           0.9760 in epoch 1
+speed      mirrored, 2 replicas, 64,000 examples/s, 2.000 ms
+           a step, learning rate 0.002
+replicas   0 computing, 1 waiting for data for 12.0 s
+machine    87 % of the processors, 5.0 GiB of 16.0 GiB in
+           use
+loss: * training, o test
+     2.04 |***
+          |   ******
+          |         *******
+    0.382 |                **********
+          |                          **********************
+          |
+   0.0715 |                                o
+          +------------------------------------------------
+          0                   epochs                   1.49
+accuracy: * training, o test
+    0.976 |                                o
+          |               *********************************
+          |         ******
+     0.57 |      ***
+          |   ***
+          |  *
+    0.164 |**
+          +------------------------------------------------
+          0                   epochs                   1.49
 )";
 const char* const kAt80 = R"(
+runs/mnist_mirrored-20260131-120000                                      running
+epoch 2/2 [======================>.......] 702/938 23.6 s left
+training   loss 0.2059, accuracy 0.8977
+test       loss 0.0715, accuracy 0.9760; best accuracy 0.9760 in epoch 1
+speed      mirrored, 2 replicas, 64,000 examples/s, 2.000 ms a step, learning
+           rate 0.002
+replicas   0 computing, 1 waiting for data for 12.0 s
+machine    87 % of the processors, 5.0 GiB of 16.0 GiB in use
+loss: * training, o test
+     2.04 |******
+          |      *************
+          |                   ***********************
+          |                                          **************************
+   0.0715 |                                             o
+          +--------------------------------------------------------------------
+          0                             epochs                             1.49
+accuracy: * training, o test
+    0.976 |                                        *****o**********************
+          |               *************************
+          |       ********
+          |  *****
+    0.164 |**
+          +--------------------------------------------------------------------
+          0                             epochs                             1.49
 )";
 const char* const kAt120 = R"(
+runs/mnist_mirrored-20260131-120000                                                                              running
+epoch 2/2 [======================>.......] 702/938 23.6 s left
+training   loss 0.2059, accuracy 0.8977
+test       loss 0.0715, accuracy 0.9760; best accuracy 0.9760 in epoch 1
+speed      mirrored, 2 replicas, 64,000 examples/s, 2.000 ms a step, learning rate 0.002
+replicas   0 computing, 1 waiting for data for 12.0 s
+machine    87 % of the processors, 5.0 GiB of 16.0 GiB in use
+loss: * training, o test                                     accuracy: * training, o test
+     2.04 |**                                                    0.976 |                               o
+          |  **                                                        |                               ****************
+          |    ***                                                     |                   ************
+          |       **                                                   |              *****
+          |         ***                                                |           ***
+          |            ***                                             |         **
+          |               ****                                         |       **
+    0.336 |                   ******                             0.539 |      *
+          |                         *********                          |     *
+          |                                  *************             |    *
+          |                                                            |   *
+          |                                                            |  *
+          |                                                            | *
+   0.0715 |                               o                      0.164 |*
+          +-----------------------------------------------             +-----------------------------------------------
+          0                  epochs                   1.49             0                  epochs                   1.49
 )";
 
 }  // namespace
