@@ -27,13 +27,13 @@ struct Watcher {
   bool sees(const std::string& text) {
     return eventually(30, [&] { return terminal.shown().find(text) != std::string::npos; });
   }
-  // What is left on the terminal after the end, whose exit code is 0.
-  std::string left() {
+  // What is left on the terminal after the end.
+  std::string left(int exit_code = 0) {
     REQUIRE(eventually(30, [&] {
       terminal.shown();
       return program.has_ended();
     }));
-    CHECK(program.wait().exit_code == 0);
+    CHECK(program.wait().exit_code == exit_code);
     const std::string shown = terminal.shown();
     const size_t back = shown.rfind(kBack);
     REQUIRE(back != std::string::npos);
@@ -66,6 +66,10 @@ TEST_CASE("watch leaves by Ctrl-C or q, quietly, and the job goes on") {
     CHECK_THAT(left, ContainsSubstring("running\r\n") && !ContainsSubstring("\x1b") &&
                          !ContainsSubstring("dtrain:"));
   }
+  Watcher watcher(job);
+  REQUIRE(watcher.sees("running"));
+  watcher.program.send(SIGTERM);
+  CHECK_THAT(watcher.left(75), ContainsSubstring("running"));
   CHECK_FALSE(run.has_ended());
 }
 
