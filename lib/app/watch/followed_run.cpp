@@ -162,10 +162,11 @@ void RunState::take(const Event& event) {
   }
   if (test) {
     // Of the final test alone, after evaluations of the validation part, there is no curve.
-    const bool is_final = test->part == kTestPart && part == kValidationPart;
+    const bool is_final = test->part == kTestPart && during == kValidationPart;
     evaluation = test->metrics;
     part = test->part.value_or(kTestPart);
     if (is_final) return;
+    during = part;
     add_to(evaluation_curves, *this, evaluation);
     const EvaluationPoint point{epoch, evaluation, 0};
     if (std::isfinite(point.value(metric)) &&

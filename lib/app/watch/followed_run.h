@@ -43,8 +43,9 @@ struct RunState {
   std::string verdict;             // of the comparison
   int64_t epoch = 0, step = 0;
   bool is_evaluating = false;
-  std::string metric = "loss";  // the main one
-  std::string part = kTestPart;
+  std::string metric = "loss";     // the main one
+  std::string part = kTestPart;    // of `evaluation`
+  std::string during = kTestPart;  // the part that is evaluated while it trains: of the curves and the best
   MetricValues training, evaluation;  // the last ones
   std::optional<EvaluationPoint> best;
   Curves training_curves, evaluation_curves;  // the loss and the main metric, over steps

@@ -156,9 +156,10 @@ Lines texts_of(const WatchedRun& run, int width) {
   if (!state.training.empty()) row("training", values(state.training, state.metric));
   if (!state.evaluation.empty()) {
     const std::string best =
-        state.best ? fmt::format("; best {} {} in epoch {}", state.metric,
-                                 show_metric(state.best->value(state.metric)), state.best->epoch)
-                   : "";
+        state.best
+            ? fmt::format("; best {}{} {} in epoch {}", state.during == state.part ? "" : state.during + " ",
+                          state.metric, show_metric(state.best->value(state.metric)), state.best->epoch)
+            : "";
     row(state.part, values(state.evaluation, state.metric) + best);
   }
   if (state.start.run) row("speed", speed_text(state));
@@ -222,7 +223,7 @@ std::vector<double> thinned(std::vector<double> values) {
 // The curves of a metric of one run.
 Lines curves_of(const WatchedRun& run, const std::string& metric, int width, int rows) {
   const StepAxis axis({&run});
-  TextPlot plot{.title = fmt::format("{}: * training, o {}", metric, run.state.part),
+  TextPlot plot{.title = fmt::format("{}: * training, o {}", metric, run.state.during),
                 .marks = "*o",
                 .columns = static_cast<size_t>(std::max(width - kBesideChart, 8))};
   const auto sampled = [&](const Curves& curves, bool joined) {
@@ -302,7 +303,7 @@ Lines table(const std::vector<WatchedRun>& runs, const FrameOptions& options) {
   const bool evaluated = std::ranges::all_of(
       runs, [](const WatchedRun& run) { return run.state.evaluation_curves.contains("loss"); });
   const StepAxis axis(all);
-  TextPlot plot{.title = evaluated ? runs.front().state.part + " loss" : "training loss",
+  TextPlot plot{.title = evaluated ? runs.front().state.during + " loss" : "training loss",
                 .marks = "",
                 .columns = static_cast<size_t>(std::max(options.width - kBesideChart, 8))};
   for (const WatchedRun& run : runs) {

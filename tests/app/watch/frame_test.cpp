@@ -195,6 +195,20 @@ TEST_CASE("ends are told in words, with the error and what to do") {
         "\nnew                             starting\n");
 }
 
+TEST_CASE("with a validation part, the curves stay those of it when the test comes at the end") {
+  WatchedRun run{.path = "run", .status = "completed"};
+  for (const Event& event :
+       {run_start("distributed", 1), step("distributed", 1, 400),
+        eval_of("validation", "distributed", 1, 0.3, 0.9), eval_of("validation", "distributed", 2, 0.2, 0.8),
+        eval_of("test", "distributed", 2, 0.4, 0.7), split_run_end("distributed", 0.7)})
+    run.state.take(event);
+  CHECK_THAT(shown({run}, {110, 30}),
+             ContainsSubstring(
+                 "test       loss 0.0715, accuracy 0.7000; best validation accuracy 0.9000 in epoch 1\n") &&
+                 ContainsSubstring("loss: * training, o validation\n"));
+  CHECK(run.state.evaluation_curves.at("accuracy").points().size() == 2);
+}
+
 TEST_CASE("many replicas are counted by what they do") {
   WatchedRun run = half_way();
   run.replicas = std::vector<ReplicaStatus>(64, {Activity::kComputing, 701, 99});
