@@ -386,6 +386,14 @@ DataSpec with_files_here(const DataSpec& spec) {
   return here;
 }
 
+fs::path fetch_any(const std::string& address) {
+  const auto is_of_any = [](const std::string& name) {
+    const auto names = {"tar", "csv", "parquet", "arrays", "idx"};
+    return std::any_of(names.begin(), names.end(), [&](const char* one) { return is_file_of(one, name); });
+  };
+  return fetch_files(address, DataSpec().cache_gigabytes, is_of_any).place;
+}
+
 DatasetInfo find_dataset(const DataSpec& spec) {
   const DataSpec here = with_files_here(spec);
   return of_address(find_here(here), here, spec);
