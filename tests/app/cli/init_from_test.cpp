@@ -228,7 +228,7 @@ TEST_CASE("init --from an address looks at copies of its files, and the spec nam
   });
   const std::string one = newcomer.spec_from(server.address() + "/t/houses.csv?version=2");
   CHECK_THAT(one, ContainsSubstring("name: houses\n") &&
-                      ContainsSubstring("\n  path: " + server.address() + "/t/houses.csv?version=2\n") &&
+                      ContainsSubstring("\n  path: \"" + server.address() + "/t/houses.csv?version=2\"\n") &&
                       ContainsSubstring("For " + server.address() + "/t/houses.csv: a table of 60 rows") &&
                       ContainsSubstring("\n  id: nr\n"));
   CHECK_THAT(newcomer.spec_from(server.address() + "/t/{train,test}.csv"),
