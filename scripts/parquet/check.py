@@ -160,6 +160,41 @@ def check_values(table, text):
     claim("init --from writes a job", began.returncode == 0 and "dataset: parquet" in began.stdout)
 
 
+PARTS = """
+name: parts
+strategy: {{kind: mirrored, replicas: 1}}
+data: {{dataset: {dataset}, path: {path}, target: y, id: nr, split: {{test: 0.2, {by}}}}}
+batch: {{per_replica: 50}}
+model: {{kind: mlp, hidden: [8]}}
+train: {{epochs: 1, loss: mean_squared_error}}
+"""
+
+
+def check_parts():
+    """Parts by groups and by times, and the column that names the rows, against CSV."""
+    random, rows = np.random.default_rng(5), 600
+    moments = [datetime.datetime(2024, 1, 1) + datetime.timedelta(seconds=int(s)) for s in random.integers(0, 10**7, rows)]
+    values = {"nr": [f"row {number}" for number in range(rows)], "patient": random.integers(0, 40, rows).tolist(),
+              "seen": moments, "x": random.normal(size=rows).tolist(), "y": random.normal(size=rows).tolist()}
+    pq.write_table(pa.table({**values, "seen": pa.array(moments, pa.timestamp("us"))}), FOLDER / "parts.parquet",
+                   row_group_size=100)
+    lines = [",".join(values)] + [",".join(map(str, row)) for row in zip(*values.values())]
+    (FOLDER / "parts.csv").write_text("\n".join(lines) + "\n")
+    for by in ("group: patient", "time: seen"):
+        found, printed = [], []
+        for dataset in ("csv", "parquet"):
+            name = f"parts-{dataset}-{by.split(':')[0]}"
+            job = FOLDER / f"{name}.yaml"
+            job.write_text(PARTS.format(dataset=dataset, path=FOLDER / f"parts.{dataset}", by=by))
+            columns = () if dataset == "parquet" else ("--set", "data.columns={seen: date}")
+            done = dtrain("run", job, "--run-dir", FOLDER / "runs" / name, *columns)
+            found.append(losses((FOLDER / "runs" / name / "metrics.jsonl").read_text()) if done.returncode == 0 else done.stderr)
+            printed.append(dtrain("predict", FOLDER / "runs" / name, FOLDER / f"parts.{dataset}").stdout)
+        claim(f"by {by}: trains to the bits of CSV {found[0] if found[0] == found[1] else found}",
+              found[0] == found[1] and isinstance(found[0], list))
+        claim("and predicts each row by its name", printed[0] == printed[1] and "\nrow 599," in printed[0])
+
+
 def find(document, key):
     """The text that has this key, anywhere in it."""
     if isinstance(document, dict) and isinstance(document.get(key), str):
@@ -337,6 +372,7 @@ def main():
     table, text = make_columns()
     check_values(table, text)
     check_statistics(table)
+    check_parts()
     check_pictures()
     check_speed()
     sys.exit(failed > 0)
