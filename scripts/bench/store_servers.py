@@ -71,8 +71,8 @@ class Expired:
     def __init__(self):
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
-                body = (b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>ExpiredToken</Code><Message>The provided token '
-                        b"has expired.</Message><RequestId>1</RequestId></Error>")
+                body = (b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>ExpiredToken</Code>'
+                        b"<Message>The provided token has expired.</Message><RequestId>1</RequestId></Error>")
                 self.send_response(400)
                 self.send_header("Content-Type", "application/xml")
                 self.send_header("Content-Length", str(len(body)))

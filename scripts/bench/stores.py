@@ -283,8 +283,8 @@ def check_slow_link(checks, local, server, client):
     nginx.start()
     trust = {"SSL_CERT_FILE": str(nginx.certificate)}
     try:
-        for kind, folder, files in (("tar", "shards", "{train-000,train-001,train-002,train-003,train-004,test-005}.tar"),
-                                    ("csv", "table", "{train,test}.csv")):
+        shards = "{train-000,train-001,train-002,train-003,train-004,test-005}.tar"
+        for kind, folder, files in (("tar", "shards", shards), ("csv", "table", "{train,test}.csv")):
             checks.inside = []
             wanted, _ = checks.train(f"{kind}-near", kind, local / folder)
             checks.inside = ["ip", "netns", "exec", client]

@@ -173,7 +173,8 @@ train: {{epochs: 1, loss: mean_squared_error}}
 def check_parts():
     """Parts by groups and by times, and the column that names the rows, against CSV."""
     random, rows = np.random.default_rng(5), 600
-    moments = [datetime.datetime(2024, 1, 1) + datetime.timedelta(seconds=int(s)) for s in random.integers(0, 10**7, rows)]
+    moments = [datetime.datetime(2024, 1, 1) + datetime.timedelta(seconds=int(s))
+               for s in random.integers(0, 10**7, rows)]
     values = {"nr": [f"row {number}" for number in range(rows)], "patient": random.integers(0, 40, rows).tolist(),
               "seen": moments, "x": random.normal(size=rows).tolist(), "y": random.normal(size=rows).tolist()}
     pq.write_table(pa.table({**values, "seen": pa.array(moments, pa.timestamp("us"))}), FOLDER / "parts.parquet",
@@ -188,7 +189,8 @@ def check_parts():
             job.write_text(PARTS.format(dataset=dataset, path=FOLDER / f"parts.{dataset}", by=by))
             columns = () if dataset == "parquet" else ("--set", "data.columns={seen: date}")
             done = dtrain("run", job, "--run-dir", FOLDER / "runs" / name, *columns)
-            found.append(losses((FOLDER / "runs" / name / "metrics.jsonl").read_text()) if done.returncode == 0 else done.stderr)
+            metrics = FOLDER / "runs" / name / "metrics.jsonl"
+            found.append(losses(metrics.read_text()) if done.returncode == 0 else done.stderr)
             printed.append(dtrain("predict", FOLDER / "runs" / name, FOLDER / f"parts.{dataset}").stdout)
         claim(f"by {by}: trains to the bits of CSV {found[0] if found[0] == found[1] else found}",
               found[0] == found[1] and isinstance(found[0], list))

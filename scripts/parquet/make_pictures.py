@@ -42,7 +42,8 @@ def class_label(names):
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for name, begin, end in (("train-00000-of-00002", 0, 5), ("train-00001-of-00002", 5, 10), ("test-00000-of-00001", 10, 13)):
+    for name, begin, end in (("train-00000-of-00002", 0, 5), ("train-00001-of-00002", 5, 10),
+                             ("test-00000-of-00001", 10, 13)):
         numbers = range(begin, end)
         table = pa.table({"image": pa.array([{"bytes": png(n), "path": f"{n}.png"} for n in numbers], PICTURE),
                           "label": pa.array([n % 3 for n in numbers], pa.int64()),
