@@ -1,9 +1,11 @@
 """The servers of scripts/check_stores: moto and nginx, each a child of this process."""
+import http.server
 import os
 import pathlib
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -63,19 +65,46 @@ class Moto:
         self.process.wait()
 
 
-class Nginx:
-    """Serves a folder over TLS."""
+class Expired:
+    """Answers as AWS does when the session of temporary keys is over; moto's never is."""
 
-    def __init__(self, folder, served):
-        self.folder = folder / "nginx"
+    def __init__(self):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                body = (b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>ExpiredToken</Code>'
+                        b"<Message>The provided token has expired.</Message><RequestId>1</RequestId></Error>")
+                self.send_response(400)
+                self.send_header("Content-Type", "application/xml")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                if self.command == "GET":
+                    self.wfile.write(body)
+
+            do_HEAD = do_GET
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+class Nginx:
+    """Serves a folder over TLS. With a host, which is a network namespace, at the address that it has there."""
+
+    def __init__(self, folder, served, host=None, ip="127.0.0.1"):
+        self.folder = folder / f"nginx-{ip}"
         self.folder.mkdir()
         self.served = served
+        self.inside = ["ip", "netns", "exec", host] if host else []
+        self.ip = ip
         self.port = free_port()
-        self.address = f"https://localhost:{self.port}"
+        self.address = f"https://{ip if host else 'localhost'}:{self.port}"
         self.certificate = self.folder / "cert.pem"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", self.folder / "key.pem",
                         "-out", self.certificate, "-days", "2", "-subj", "/CN=localhost", "-addext",
-                        "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True, capture_output=True)
+                        f"subjectAltName=DNS:localhost,IP:{ip}"], check=True, capture_output=True)
         self.process = None
 
     def start(self, server="", http=""):
@@ -92,13 +121,17 @@ class Nginx:
               scgi_temp_path {self.folder}/e;
               {http}
               server {{
-                listen 127.0.0.1:{self.port} ssl http2; server_name localhost; root {self.served};
+                listen {self.ip}:{self.port} ssl http2; server_name localhost; root {self.served};
                 ssl_certificate {self.certificate}; ssl_certificate_key {self.folder}/key.pem;
                 {server}
               }}
             }}""")
-        self.process = subprocess.Popen(["nginx", "-p", self.folder, "-c", config, "-e", self.folder / "error.log"])
-        wait_for(self.port)
+        command = ["nginx", "-p", self.folder, "-c", config, "-e", self.folder / "error.log"]
+        self.process = subprocess.Popen([*self.inside, *command])
+        if not self.inside:
+            return wait_for(self.port)
+        while not (self.folder / "pid").exists():  # written when it listens
+            time.sleep(0.05)
 
     def answers(self, status):
         """How many answers had this status so far."""

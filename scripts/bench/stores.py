@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The checks of scripts/check_stores: stores.py PROGRAM FOLDER."""
+"""The checks of scripts/check_stores: stores.py PROGRAM FOLDER [SERVER CLIENT], two hosts that a slow link joins."""
 import concurrent.futures
 import hashlib
 import io
@@ -16,7 +16,7 @@ import tarfile
 import time
 import zlib
 
-from store_servers import Moto, Nginx
+from store_servers import Expired, Moto, Nginx
 
 KEY, BUCKET = "AWS_ACCESS_KEY_ID", "data"
 POLICY = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]})
@@ -95,6 +95,7 @@ class Checks:
     def __init__(self, program, folder):
         self.program, self.folder, self.failures = program, folder, 0
         self.caches = 0
+        self.inside = []  # what starts the program on another host
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(("AWS_", "SSL_CERT_", "CURL_CA_"))}
         self.environment["HOME"] = str(folder)
@@ -117,7 +118,7 @@ class Checks:
         return file
 
     def start(self, *arguments, **more):
-        return subprocess.Popen([self.program, *map(str, arguments)], env={**self.environment, **more},
+        return subprocess.Popen([*self.inside, self.program, *map(str, arguments)], env={**self.environment, **more},
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def run(self, *arguments, **more):
@@ -253,6 +254,10 @@ def check_store(checks, moto, keys):
         secret = any(key in err for key in (keys[0], keys[1], "AKIAUNKNOWN", "wrongwrong"))
         checks.claim(code == 2 and f"s3://{BUCKET}/table/" in err and not secret and seconds < 5,
                      f"{name}: {last_of(err)}")
+    session = {**right, "AWS_ENDPOINT_URL": Expired().address, "AWS_SESSION_TOKEN": "over" * 20}
+    code, _, err, seconds = checks.run("plan", spec, **session)
+    checks.claim(code == 2 and "expired" in err and f"s3://{BUCKET}/table/" in err and "overover" not in err and
+                 seconds < 5, f"keys that have expired: {last_of(err)}")
     code, _, err, _ = checks.run("plan", spec, **right)
     checks.claim(code == 0, f"moto finds our signatures to be botocore's {last_of(err) if code else ''}")
     odd = "table odd/a=1+b c&d/ünï'(x)!*~.csv"
@@ -270,6 +275,35 @@ def check_store(checks, moto, keys):
         code, _, err, _ = checks.run("plan", checks.spec("csv", f"s3://{BUCKET}/{name}.csv"), "--set",
                                      "data.split.test=0.1", AWS_ENDPOINT_URL=moto.address)
         checks.claim(code == (2 if name == "private" else 0), f"no key, {name}: {last_of(err)}")
+
+
+def check_slow_link(checks, local, server, client):
+    """50 Mbit/s, as scripts/check_stores has limited the link."""
+    nginx = Nginx(checks.folder, local, server, "10.231.77.1")
+    nginx.start()
+    trust = {"SSL_CERT_FILE": str(nginx.certificate)}
+    try:
+        shards = "{train-000,train-001,train-002,train-003,train-004,test-005}.tar"
+        for kind, folder, files in (("tar", "shards", shards), ("csv", "table", "{train,test}.csv")):
+            checks.inside = []
+            wanted, _ = checks.train(f"{kind}-near", kind, local / folder)
+            checks.inside = ["ip", "netns", "exec", client]
+            checks.cold()
+            got, seconds = checks.train(f"{kind}-slow", kind, f"{nginx.address}/{folder}/{files}", **trust)
+            checks.claim(got == wanted, f"{kind} over a link of 50 Mbit/s: the weights of the local folder, in "
+                                        f"{seconds:.1f} s {'' if got == wanted else got[:300]}")
+        file = local / "large" / "large.csv"
+        checks.cold()
+        plan = ("plan", checks.spec("csv", f"{nginx.address}/large/large.csv"), "--set", "data.split.test=0.1", "--set",
+                "data.ignore=text")
+        code, _, err, seconds = checks.run(*plan, **trust)
+        least = file.stat().st_size * 8 / 50e6
+        checks.claim(code == 0 and least * 0.9 < seconds < least * 1.5 + 3,
+                     f"{file.stat().st_size >> 20} MiB over it: in {seconds:.1f} s, where the link takes {least:.1f} s "
+                     f"{last_of(err) if code else ''}")
+    finally:
+        checks.inside = []
+        nginx.stop()
 
 
 def check_many(checks, moto, nginx, local):
@@ -320,6 +354,8 @@ def main():
         })
         check_store(checks, moto, keys)
         check_network(checks, nginx, local)
+        if len(sys.argv) > 4:
+            check_slow_link(checks, local, *sys.argv[3:5])
         check_many(checks, moto, nginx, local)
     finally:
         moto.stop()

@@ -2,10 +2,12 @@
 """scripts/check_parquet starts this: check.py PROGRAM FOLDER"""
 import datetime
 import decimal
+import io
 import json
 import pathlib
 import subprocess
 import sys
+import tarfile
 import time
 
 import duckdb
@@ -13,6 +15,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from PIL import Image
 
 PROGRAM, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2])  # or --pyarrow FILE
 ROWS = 3000
@@ -157,6 +160,43 @@ def check_values(table, text):
     claim("init --from writes a job", began.returncode == 0 and "dataset: parquet" in began.stdout)
 
 
+PARTS = """
+name: parts
+strategy: {{kind: mirrored, replicas: 1}}
+data: {{dataset: {dataset}, path: {path}, target: y, id: nr, split: {{test: 0.2, {by}}}}}
+batch: {{per_replica: 50}}
+model: {{kind: mlp, hidden: [8]}}
+train: {{epochs: 1, loss: mean_squared_error}}
+"""
+
+
+def check_parts():
+    """Parts by groups and by times, and the column that names the rows, against CSV."""
+    random, rows = np.random.default_rng(5), 600
+    moments = [datetime.datetime(2024, 1, 1) + datetime.timedelta(seconds=int(s))
+               for s in random.integers(0, 10**7, rows)]
+    values = {"nr": [f"row {number}" for number in range(rows)], "patient": random.integers(0, 40, rows).tolist(),
+              "seen": moments, "x": random.normal(size=rows).tolist(), "y": random.normal(size=rows).tolist()}
+    pq.write_table(pa.table({**values, "seen": pa.array(moments, pa.timestamp("us"))}), FOLDER / "parts.parquet",
+                   row_group_size=100)
+    lines = [",".join(values)] + [",".join(map(str, row)) for row in zip(*values.values())]
+    (FOLDER / "parts.csv").write_text("\n".join(lines) + "\n")
+    for by in ("group: patient", "time: seen"):
+        found, printed = [], []
+        for dataset in ("csv", "parquet"):
+            name = f"parts-{dataset}-{by.split(':')[0]}"
+            job = FOLDER / f"{name}.yaml"
+            job.write_text(PARTS.format(dataset=dataset, path=FOLDER / f"parts.{dataset}", by=by))
+            columns = () if dataset == "parquet" else ("--set", "data.columns={seen: date}")
+            done = dtrain("run", job, "--run-dir", FOLDER / "runs" / name, *columns)
+            metrics = FOLDER / "runs" / name / "metrics.jsonl"
+            found.append(losses(metrics.read_text()) if done.returncode == 0 else done.stderr)
+            printed.append(dtrain("predict", FOLDER / "runs" / name, FOLDER / f"parts.{dataset}").stdout)
+        claim(f"by {by}: trains to the bits of CSV {found[0] if found[0] == found[1] else found}",
+              found[0] == found[1] and isinstance(found[0], list))
+        claim("and predicts each row by its name", printed[0] == printed[1] and "\nrow 599," in printed[0])
+
+
 def find(document, key):
     """The text that has this key, anywhere in it."""
     if isinstance(document, dict) and isinstance(document.get(key), str):
@@ -187,6 +227,89 @@ def check_statistics(table):
         off = max(abs(column["mean"] - numbers.mean()), abs(column["standard_deviation"] - numbers.std()))
         worst = max(worst, off / numbers.std())
     claim(f"means and deviations are numpy's: off by at most {worst:.1e} deviations", worst < 1e-12)
+
+
+PICTURES = """
+name: pictures
+strategy: {{kind: mirrored, replicas: 1}}
+data:
+  dataset: {dataset}
+  path: {path}
+  image: {{size: [24, 32], mean: measured}}
+  class_names: [zebra, ant, cat]
+  split: {split}
+batch: {{per_replica: 8}}
+model: {{kind: mlp, hidden: [8]}}
+train: {{epochs: 2}}
+"""
+
+
+def make_pictures():
+    """The bytes of each picture in its format, and its pixels as Pillow decodes them again."""
+    random = np.random.default_rng(3)
+    for number in range(60):
+        pixels = Image.fromarray(random.integers(0, 256, (24, 32, 3), np.uint8))
+        file = io.BytesIO()
+        ending = ("jpeg", "png", "webp")[number % 3]
+        pixels.save(file, ending, lossless=True)
+        yield ending, file.getvalue(), np.asarray(Image.open(file).convert("RGB"))
+
+
+def write_tar(pictures, path):
+    """With the names that dtrain gives to rows."""
+    with tarfile.open(path, "w") as archive:
+        for row, (ending, content, _) in enumerate(pictures, 1):
+            for member, bytes_ in ((f"row-{row:08d}.{ending}", content), (f"row-{row:08d}.cls", b"%d" % (row % 3))):
+                entry = tarfile.TarInfo(member)
+                entry.size = len(bytes_)
+                archive.addfile(entry, io.BytesIO(bytes_))
+
+
+def write_pictures(pictures, path):
+    struct = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    table = pa.table({"image": pa.array([{"bytes": content, "path": None} for _, content, _ in pictures], struct),
+                      "label": pa.array([row % 3 for row in range(1, len(pictures) + 1)], pa.int64())})
+    features = {"image": {"_type": "Image"}, "label": {"_type": "ClassLabel", "names": ["zebra", "ant", "cat"]}}
+    table = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    pq.write_table(table, path, row_group_size=7)
+
+
+def train_pictures(dataset, path, split):
+    job, run = FOLDER / f"{path.parent.name}.yaml", FOLDER / "runs" / path.parent.name
+    job.write_text(PICTURES.format(dataset=dataset, path=path, split=split))
+    done = dtrain("run", job, "--run-dir", run)
+    claim(f"{dataset} trains {done.stderr if done.returncode else ''}", done.returncode == 0)
+    return run
+
+
+def check_pictures():
+    pictures = list(make_pictures())
+    for folder in ("as_tar", "as_parquet", "hub"):
+        (FOLDER / folder).mkdir(exist_ok=True)
+    # One name, which decides the order: of both a file without parts.
+    write_tar(pictures, FOLDER / "as_tar" / "pictures.tar")
+    write_pictures(pictures, FOLDER / "as_parquet" / "pictures.tar")
+    drawn = "{test: 0.25, validation: 0.25}"
+    tar = train_pictures("tar", FOLDER / "as_tar" / "pictures.tar", drawn)
+    parquet = train_pictures("image_parquet", FOLDER / "as_parquet" / "pictures.tar", drawn)
+    hashes = [losses((run / "metrics.jsonl").read_text()) for run in (tar, parquet)]
+    claim(f"pictures in Parquet train to the bits of the same ones in tar: {hashes[0][-1:]}",
+          bool(hashes[0]) and hashes[0] == hashes[1])
+    weights = [next(run.rglob("*.safetensors")).read_bytes() for run in (tar, parquet)]
+    claim("and to the same weights", weights[0] == weights[1])
+
+    write_pictures(pictures[:45], FOLDER / "hub" / "train-00000-of-00001.parquet")
+    write_pictures(pictures[45:], FOLDER / "hub" / "test-00000-of-00001.parquet")
+    began = dtrain("init", "--from", FOLDER / "hub")
+    claim("init --from knows them", began.returncode == 0 and "dataset: image_parquet" in began.stdout)
+    job = FOLDER / "hub.yaml"
+    job.write_text(PICTURES.format(dataset="image_parquet", path=FOLDER / "hub", split="{validation: none}"))
+    claim("data check finds nothing to refuse", dtrain("data", "check", job).returncode == 0)
+    done = dtrain("run", job, "--run-dir", FOLDER / "runs" / "hub")
+    spec = (FOLDER / "runs" / "hub" / "spec.yaml").read_text() if done.returncode == 0 else "mean: [0]" + done.stderr
+    found = [float(word) for word in spec.split("mean: [")[1].split("]")[0].split(",")]
+    theirs = np.mean([pixels for _, _, pixels in pictures[:45]], axis=(0, 1, 2)) / 255
+    claim(f"the mean of the pixels is Pillow's: {found}", np.abs(theirs - found).max() < 1e-6)
 
 
 def best_of(count, work):
@@ -251,6 +374,8 @@ def main():
     table, text = make_columns()
     check_values(table, text)
     check_statistics(table)
+    check_parts()
+    check_pictures()
     check_speed()
     sys.exit(failed > 0)
 

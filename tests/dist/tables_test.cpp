@@ -186,7 +186,7 @@ TEST_CASE("a German table goes from Excel to predictions, with no field set by h
   };
   run({"init", "job.yaml", "--from", "preise.csv"});
   CHECK_THAT(content_of(folder / "job.yaml"), ContainsSubstring("\n  target: [Preis]\n") &&
-                                                  ContainsSubstring("\n  ignore: [Nr]\n") &&
+                                                  ContainsSubstring("\n  id: Nr\n") &&
                                                   ContainsSubstring("kind: mean_squared_error\n"));
   CHECK_THAT(run({"data", "check", "job.yaml"}).output, ContainsSubstring("nothing odd was found"));
   const Finished plan = run({"plan", "job.yaml"});
@@ -208,15 +208,15 @@ TEST_CASE("a German table goes from Excel to predictions, with no field set by h
   CHECK_THAT(run({"eval", "run_job", "--data", "elsewhere.csv"}).errors,
              ContainsSubstring("column 'Land', 134 of 200 rows: a word that no training example has, such as "
                                "'Berlin' (row 1)"));
-  // New rows need no Nr and no Preis. A word that is new is counted.
+  // New rows need no Preis. A word that is new is counted.
   write_file(folder / "neu.csv",
-             "Einwohner;Fl\xC3\xA4"
-             "che;Land\r\n1.234;12,5;Hessen\r\n999;8;Saarland\r\n");
+             "Nr;Einwohner;Fl\xC3\xA4"
+             "che;Land\r\nA1;1.234;12,5;Hessen\r\nA2;999;8;Saarland\r\n");
   const Finished predicted = run({"predict", "run_job", "neu.csv", "--json"});
   CHECK_THAT(predicted.errors,
              ContainsSubstring("WARNING: neu.csv: column 'Land', 1 of 2 rows: a word that no "
                                "training example has, such as 'Saarland' (row 2)"));
-  write_file(folder / "new.csv", "people,area,land\n1234,12.5,Hessen\n999,8,Saarland\n");
+  write_file(folder / "new.csv", "id,people,area,land\n1,1234,12.5,Hessen\n2,999,8,Saarland\n");
   const std::vector<std::string> lines = lines_of(predicted.output),
                                  others = lines_of(run({"predict", "run_plain", "new.csv", "--json"}).output);
   REQUIRE(lines.size() == 2);

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <numeric>
 #include <stdexcept>
 
@@ -13,7 +14,9 @@
 #include "core/error.h"
 #include "files.h"
 #include "job_file/load.h"
+#include "parquet/parquet_file.h"
 #include "pictures/archives.h"
+#include "pictures/parquet_pictures.h"
 #include "safetensors/safetensors.h"
 #include "tables/csv_table.h"
 #include "yaml/problem.h"
@@ -102,6 +105,39 @@ void read_archive(const fs::path& path) {
   }
 }
 
+#ifdef DTRAIN_PARQUET_MODULE
+// All columns, as numbers and as words, and the pictures if there are any.
+void read_parquet(const fs::path& path) {
+  ::setenv("DTRAIN_PARQUET_MODULE", DTRAIN_PARQUET_MODULE, 1);
+  const ParquetTable table({path});
+  volatile double sum = 0;
+  bool has_pictures = false;
+  for (size_t column = 0; column < table.columns().size(); ++column) {
+    has_pictures = has_pictures || table.columns()[column].has_bytes;
+    if (table.columns()[column].kind == ParquetKind::kOther) continue;
+    for (const bool as_words : {false, true}) {
+      table.read(column, as_words, [&](const fs::path&, const ParquetCells& cells, int64_t) {
+        for (const double number : cells.numbers) sum = sum + number;
+        for (const std::string_view word : cells.words)
+          sum = sum + static_cast<double>(std::hash<std::string_view>()(word));
+        for (const int32_t place : cells.places)
+          sum = sum +
+                (place < 0 ? 0.0 : static_cast<double>(cells.words.at(static_cast<size_t>(place)).size()));
+      });
+    }
+  }
+  DataSpec spec;
+  spec.dataset = kImageParquet;
+  try {
+    if (has_pictures)
+      write_pictures_as_tar(path, spec,
+                            [&](std::string_view bytes) { sum = sum + static_cast<double>(bytes.size()); });
+  } catch (const FieldError& error) {  // columns that the spec would have to name
+    throw Error(ExitCode::kData, error.what());
+  }
+}
+#endif
+
 FuzzedReader image_reader(const std::string& name) {
   return {name, [name](const std::string& bytes) {
             return read_from_file("picture." + name, bytes,
@@ -130,6 +166,10 @@ const std::vector<FuzzedReader>& fuzzed_readers() {
            for (const auto& [name, array] : read_arrays(path, {"x", "y"})) sum_of(array);
          });
        }},
+#ifdef DTRAIN_PARQUET_MODULE
+      {"parquet",
+       [](const std::string& bytes) { return read_from_file("table.parquet", bytes, read_parquet); }},
+#endif
       image_reader("png"),
       image_reader("pnm"),
       {"safetensors",

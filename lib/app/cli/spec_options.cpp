@@ -188,10 +188,11 @@ void CommandLine::add_init() {
       "init", "Write a commented spec: for your own data, from a few questions, or from these options");
   CLI::Option* file = add_value(command, "FILE", init.file,
                                 "The new spec (default: job.yaml, or with --from the standard output)");
-  CLI::Option* from =
-      add_value(command, "--from PATH", init.from,
-                "Look at this data, and write a spec for it: a folder or .tar files of pictures, a CSV or "
-                "Parquet file, arrays (.npy, .npz, .safetensors), IDX or CIFAR files");
+  CLI::Option* from = add_value(
+      command, "--from PATH", init.from,
+      "Look at this data, and write a spec for it: a folder, .tar or Parquet files of pictures, a CSV "
+      "or Parquet file, arrays (.npy, .npz, .safetensors), IDX or CIFAR files; also at an address "
+      "(https://, s3://), of which all files are fetched");
   add_value(command, "--target COLUMN", init.targets,
             "With --from: the column of the table to predict, which also decides the loss; "
             "repeatable, for several columns of numbers (default: by name, or the last column)")

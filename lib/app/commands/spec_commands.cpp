@@ -9,6 +9,7 @@
 
 #include "commands/commands.h"
 #include "commands/shared.h"
+#include "core/addresses.h"
 #include "core/files.h"
 #include "core/named.h"
 #include "core/patterns.h"
@@ -78,12 +79,27 @@ std::string job_name(const std::filesystem::path& path) {
   return name;
 }
 
+// The address of `place`, which is in the copies of the files at `address`, or is these.
+std::string address_of(const std::filesystem::path& place, const std::string& address,
+                       const std::filesystem::path& copies) {
+  if (place == copies) return address;
+  const std::string begin = address.substr(0, address.find('{'));
+  return begin.substr(0, begin.rfind('/') + 1) + place.lexically_relative(copies).string() +
+         (std::filesystem::is_directory(place) ? "/" : "");
+}
+
 // The job with what was found at options.from, and what to say about it.
 StarterNotes add_found(const InitOptions& options, FirstJob& job) {
-  FoundData found = look_at_data(*options.from, options.targets);
-  found.say("data.path", found.place.string());
+  const bool elsewhere = is_address(*options.from);
+  const std::string fault = elsewhere ? fault_of_address(*options.from) : "";
+  if (!fault.empty()) throw Error(ExitCode::kUsage, "--from: {}", fault);
+  const std::filesystem::path here =
+      elsewhere ? fetch_any(*options.from) : std::filesystem::path(*options.from);
+  FoundData found = look_at_data(here, options.targets);
+  const std::string place = elsewhere ? address_of(found.place, *options.from, here) : found.place.string();
+  found.say("data.path", place);
   job.found = found.fields;
-  const std::string path = printable(found.place.string(), 1000);
+  const std::string path = elsewhere ? shown_address(place) : printable(place, 1000);
   std::cerr << fmt::format("dtrain: {}: {}\n", path, found.title);
   report_warnings(found.warnings);
   if (options.targets.empty() && is_decided(options.job, "data.target"))
@@ -190,14 +206,17 @@ ExitCode init_command(InitOptions options) {
   }
   // The file's name is the job's, if it can be, or that of the data.
   FirstJob named = options.job;
-  named.answers["name"] = file ? std::filesystem::path(*file).stem().string() : job_name(*options.from);
+  named.answers["name"] =
+      file ? std::filesystem::path(*file).stem().string()
+           : job_name(is_address(*options.from) ? shown_address(*options.from) : *options.from);
   if (read_first_job(named).ok()) options.job = named;
   LoadedSpec loaded = read_first_job(options.job);
   if (!loaded.ok()) {
     report_problems(problems_of_options(loaded, options.job));
     return ExitCode::kUsage;
   }
-  if (options.from && loaded.spec.data.path) loaded.spec.data.path = path_for(*loaded.spec.data.path, file);
+  if (options.from && loaded.spec.data.path && !is_address(*loaded.spec.data.path))
+    loaded.spec.data.path = path_for(*loaded.spec.data.path, file);
   std::vector<std::string> shown;
   for (const auto* settings : {&options.job.set, &options.job.found}) {
     for (const std::string& text : *settings) shown.push_back(text.substr(0, text.find('=')));

@@ -24,7 +24,7 @@ constexpr const char* kLookedFor =
     "and "
     "test/;\n"
     "    others, such as .heic and .avif, have to be converted\n"
-    "  archives of pictures: .tar files, with KEY.jpg and KEY.cls for each\n"
+    "  archives of pictures: .tar files, with KEY.jpg and KEY.cls for each; or .parquet files with pictures\n"
     "  a table: a .csv, .csv.gz or .parquet file, or train.csv and perhaps test.csv, or a folder of .parquet "
     "files\n"
     "  arrays: x_train.npy and y_train.npy, or an .npz or .safetensors file with these names\n"

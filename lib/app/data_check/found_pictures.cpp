@@ -11,6 +11,7 @@
 #include "images/image_set.h"
 #include "pictures/archives.h"
 #include "pictures/image_folder.h"
+#include "pictures/parquet_pictures.h"
 #include "yaml/problem.h"
 
 namespace dtrain {
@@ -129,8 +130,10 @@ using ListPictures = PictureList (*)(const fs::path& place, const DataSpec& spec
 
 // The pictures, with a part for the test drawn where they have none. With few pictures a seed may draw none
 // at all.
-PictureList list_with_test_part(FoundData& found, ListPictures list) {
+PictureList list_with_test_part(FoundData& found, const std::string& dataset) {
+  const ListPictures list = dataset == "image_folder" ? list_image_folder : list_archives;
   DataSpec spec;
+  spec.dataset = dataset;
   try {
     return divided(list(found.place, spec), spec);
   } catch (const FieldError& error) {
@@ -162,22 +165,50 @@ bool has_archive(const fs::path& place) {
   return false;
 }
 
+// Whether there is a Parquet file with pictures, which may be the place itself. The first one tells.
+bool has_pictures_in_parquet(const fs::path& place) {
+  std::error_code code;
+  if (!fs::is_directory(place, code)) return has_picture_column(place);
+  fs::path first;
+  for (fs::directory_iterator entry(place, code), end; !code && entry != end; entry.increment(code)) {
+    if (entry->path().extension() == ".parquet" && (first.empty() || entry->path() < first))
+      first = entry->path();
+  }
+  return !first.empty() && has_picture_column(first);
+}
+
+// Each kind of pictures, as data.dataset names it.
+std::string kind_of_pictures(const fs::path& place) {
+  const auto has = [&](bool (*is_there)(const fs::path&)) {
+    return is_there(place) || is_there(place / "train");
+  };
+  if (has(has_classes)) return "image_folder";
+  if (has(has_archive)) return "tar";
+  return has(has_pictures_in_parquet) ? kImageParquet : "";
+}
+
+const std::map<std::string, const char*>& notes_of_pictures() {
+  static const std::map<std::string, const char*> notes = {
+      {"image_folder", "a folder of pictures for each class, which has the folder's name"},
+      {"tar", "pictures in archives: KEY.jpg, and KEY.cls with the class"},
+      {kImageParquet, "pictures in Parquet files, each with its class in another column"}};
+  return notes;
+}
+
 }  // namespace
 
 std::optional<FoundData> find_pictures(const fs::path& place) {
-  const bool folder = has_classes(place) || has_classes(place / "train");
-  if (!folder && !has_archive(place) && !has_archive(place / "train")) return std::nullopt;
+  const std::string dataset = kind_of_pictures(place);
+  if (dataset.empty()) return std::nullopt;
   FoundData found;
   found.place = place;
-  const PictureList all = list_with_test_part(found, folder ? list_image_folder : list_archives);
+  const PictureList all = list_with_test_part(found, dataset);
   std::vector<int64_t> counts(all.classes.size());
   for (const ListedPicture& picture : all.pictures) ++counts[static_cast<size_t>(picture.label)];
   found.title =
       fmt::format("{} of {}: {}", counted(std::ssize(all.pictures), "picture"),
                   counted(std::ssize(all.classes), "class"), class_counts_text(all.classes, counts));
-  found.say("data.dataset", folder ? "image_folder" : "tar",
-            folder ? "a folder of pictures for each class, which has the folder's name"
-                   : "pictures in archives: KEY.jpg, and KEY.cls with the class");
+  found.say("data.dataset", dataset, notes_of_pictures().at(dataset));
   const Sizes sizes = look_at_sizes(all);
   if (sizes.unreadable > 0)
     found.title += fmt::format("; {} looked at cannot be read: dtrain data check names all of them",

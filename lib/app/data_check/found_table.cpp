@@ -191,12 +191,22 @@ void say_columns(FoundData& found, DataSpec& spec, const CsvSummary& summary) {
     if (std::ranges::find(spec.target, column.name) != spec.target.end()) continue;
     ++others;
     if (identifies(column, summary.rows)) {
-      spec.ignore.push_back(column.name);
+      const bool taken = spec.id || column.name == "file" || column.name == "row";
+      column.is_number() && !taken ? static_cast<void>(spec.id = column.name)
+                                   : spec.ignore.push_back(column.name);
     } else if ((column.missing > 0 || !column.odd.empty()) && missing.empty()) {
       missing = column.name;
     }
   }
-  if (spec.ignore.size() == others) spec.ignore.clear();  // there is nothing else to learn from
+  if (spec.ignore.size() + (spec.id ? 1 : 0) == others) {  // there is nothing else to learn from
+    spec.ignore.clear();
+    spec.id.reset();
+  }
+  if (spec.id)
+    found.say(
+        "data.id", *spec.id,
+        "the column that numbers the rows: nothing is learnt from it, and dtrain predict repeats it, so that "
+        "new rows need it too; data.ignore leaves it out everywhere");
   if (!spec.ignore.empty())
     found.say("data.ignore", spec.ignore,
               "columns that are left out: they tell the rows apart, and nothing about them; every other "

@@ -18,6 +18,7 @@
 #include "data/split.h"
 #include "data/table_dataset.h"
 #include "pictures/archives.h"
+#include "pictures/parquet_pictures.h"
 #include "pictures/shards.h"
 #include "yaml/problem.h"
 
@@ -85,6 +86,9 @@ const std::vector<Entry>& entries() {
        .train_examples = kUnknownExamples, .test_examples = kUnknownExamples,
        .how_to_get = "make a folder with a folder of pictures for each class", .divides_itself = true},
       {.name = "tar", .find = find_archives, .load = load_listed, .classes = 2,
+       .train_examples = kUnknownExamples, .test_examples = kUnknownExamples, .how_to_get = "correct data.path",
+       .divides_itself = true},
+      {.name = kImageParquet, .find = find_archives, .load = load_listed, .classes = 2,
        .train_examples = kUnknownExamples, .test_examples = kUnknownExamples, .how_to_get = "correct data.path",
        .divides_itself = true},
       {.name = "arrays"},
@@ -240,7 +244,7 @@ std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>
   if (entry_named(spec.dataset).divides_itself)
     throw Error(ExitCode::kData, "data.path: {}: there is no such {}; correct it",
                 printable(spec.path.value_or(""), 1000),
-                spec.dataset == "tar" ? "archive or folder" : "folder");
+                spec.dataset == "image_folder" ? "folder" : "file or folder");
   if (has_wrong_path(spec)) {
     throw Error(ExitCode::kData,
                 "data.path: {}: there is no such folder; correct it, or leave data.path out to search the "
@@ -281,7 +285,7 @@ bool is_file_of(const std::string& dataset, const std::string& name) {
   };
   if (dataset == "tar") return is_archive_name(name) || name == kShardsNote;
   if (dataset == "csv") return ends_with({".csv", ".csv.gz"});
-  if (dataset == "parquet") return ends_with({".parquet"});
+  if (dataset == "parquet" || dataset == kImageParquet) return ends_with({".parquet"});
   if (dataset == "arrays") return ends_with({".npy", ".npz", ".safetensors"});
   return ends_with({"ubyte", "ubyte.gz"});
 }
@@ -380,6 +384,14 @@ DataSpec with_files_here(const DataSpec& spec) {
   here.path = files.place.string();
   here.resolved_content = files.content;
   return here;
+}
+
+fs::path fetch_any(const std::string& address) {
+  const auto is_of_any = [](const std::string& name) {
+    const auto names = {"tar", "csv", "parquet", "arrays", "idx"};
+    return std::any_of(names.begin(), names.end(), [&](const char* one) { return is_file_of(one, name); });
+  };
+  return fetch_files(address, DataSpec().cache_gigabytes, is_of_any).place;
 }
 
 DatasetInfo find_dataset(const DataSpec& spec) {

@@ -19,13 +19,14 @@
 #include "images/image_cache.h"
 #include "pictures/archives.h"
 #include "pictures/image_folder.h"
+#include "pictures/parquet_pictures.h"
 
 namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTar = "tar";
+constexpr const char* kFolder = "image_folder";
 
 constexpr size_t kMostNamed = 3;
 
@@ -146,7 +147,7 @@ void leave_out_bad(ListedPictures& all, const DataSpec& spec, Reading reading,
 
 ListedPictures listed(const std::string& name, const fs::path& place, const DataSpec& spec, Reading reading,
                       const OnPrepared& on_progress = {}) {
-  ListedPictures all{name == kTar ? list_archives(place, spec) : list_image_folder(place, spec), {}};
+  ListedPictures all{name == kFolder ? list_image_folder(place, spec) : list_archives(place, spec), {}};
   if (spec.on_bad_example == "skip") leave_out_bad(all, spec, reading, on_progress);
   all.list = divided(std::move(all.list), spec);
   return all;
@@ -168,7 +169,9 @@ DatasetInfo info_of(const ListedPictures& all, const fs::path& place, const Data
 
 }  // namespace
 
-bool is_picture_dataset(const std::string& name) { return name == "image_folder" || name == kTar; }
+bool is_picture_dataset(const std::string& name) {
+  return name == kFolder || name == "tar" || name == kImageParquet;
+}
 
 PictureList list_pictures(const DatasetInfo& info, const DataSpec& spec) {
   const std::string place = is_address(info.source) ? *with_files_here(spec).path : info.source;
@@ -178,13 +181,13 @@ PictureList list_pictures(const DatasetInfo& info, const DataSpec& spec) {
 std::optional<DatasetInfo> find_image_folder(const fs::path& place, const DataSpec& spec) {
   std::error_code none;
   if (!fs::is_directory(place, none)) return std::nullopt;
-  return info_of(listed("image_folder", place, spec, Reading::kBefore), place, spec);
+  return info_of(listed(kFolder, place, spec, Reading::kBefore), place, spec);
 }
 
 std::optional<DatasetInfo> find_archives(const fs::path& place, const DataSpec& spec) {
   std::error_code none;
   if (!fs::exists(place, none)) return std::nullopt;
-  return info_of(listed(kTar, place, spec, Reading::kBefore), place, spec);
+  return info_of(listed(spec.dataset, place, spec, Reading::kBefore), place, spec);
 }
 
 Dataset load_pictures(const DatasetInfo& info, const DataSpec& spec) {

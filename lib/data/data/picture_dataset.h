@@ -1,4 +1,4 @@
-// People's own pictures as a dataset: image_folder and tar.
+// People's own pictures as a dataset: image_folder, tar and image_parquet.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ bool is_picture_dataset(const std::string& name);
 
 // The description of the pictures at `place`, with everything that the spec asks for. Reads no picture: with
 // spec.on_bad_example skip, it omits only the bad pictures that are already known. Returns nullopt if there
-// is no such folder (of a tar: or file). Throws as list_image_folder(), list_archives() and divided() do.
+// is no such folder (or file, but for an image_folder). Throws as list_image_folder(), list_archives() and
+// divided() do.
 std::optional<DatasetInfo> find_image_folder(const std::filesystem::path& place, const DataSpec& spec);
 std::optional<DatasetInfo> find_archives(const std::filesystem::path& place, const DataSpec& spec);
 

@@ -153,11 +153,11 @@ SplitBy split_by(const TableFiles& files, const DataSpec& spec, const RawTable& 
   const CsvSeparator separator{table.separator, /*always=*/true};
   SplitBy by;
   if (split.group) {
-    by.groups = read_groups(files.train.name, *split.group, separator, spec.missing_values);
+    by.groups = read_groups(files.train, *split.group, separator, spec.missing_values);
     require_rows(std::ssize(by.groups));
   }
   if (split.time) {
-    by.times = read_times(files.train.name, *split.time, separator, spec.missing_values);
+    by.times = read_times(files.train, *split.time, separator, spec.missing_values);
     require_rows(std::ssize(by.times));
   }
   if (!split.stratify) return by;

@@ -68,7 +68,8 @@ std::string location_of(const DataSpec& spec) {
 }
 
 TableFiles table_files(const DataSpec& spec) {
-  const fs::path path = location_of(spec);
+  fs::path path = location_of(spec);
+  if (!path.has_filename() && path.has_parent_path()) path = path.parent_path();  // "table/"
   const bool is_folder = fs::is_directory(path);
   if (is_folder && spec.dataset == "parquet") return parquet_files(path);
   TableFiles files{is_folder ? csv_in(path, "train") : path};

@@ -42,18 +42,21 @@ auto for_file(const fs::path& path, const Work& work) {
   }
 }
 
-std::unique_ptr<ParquetFile> open_file(const fs::path& path, int64_t bytes) {
-  using OpenFunction = ParquetFile* (*)(const char*, int64_t);
-  static const auto open = reinterpret_cast<OpenFunction>(kParquetModule.load(kVersion));
-  return for_file(path, [&] { return std::unique_ptr<ParquetFile>(open(path.c_str(), bytes)); });
-}
-
 int64_t bytes_of_regular(const fs::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) fail_on_file(path, "cannot be opened", errno);
   if (!S_ISREG(status.st_mode)) refuse_file(path, "is not a regular file");
   return status.st_size;
 }
+
+std::shared_ptr<const ParquetFile> open_file(const fs::path& path) {
+  using OpenFunction = ParquetFile* (*)(const char*, int64_t);
+  static const auto open = reinterpret_cast<OpenFunction>(kParquetModule.load(kVersion));
+  const int64_t bytes = bytes_of_regular(path);
+  return for_file(path, [&] { return std::shared_ptr<const ParquetFile>(open(path.c_str(), bytes)); });
+}
+
+constexpr size_t kMostOpen = 64;
 
 }  // namespace
 
@@ -65,32 +68,36 @@ bool is_parquet(const fs::path& path) {
   return std::string_view(begin.data(), begin.size()) == "PAR1";
 }
 
-ParquetTable::ParquetTable(std::vector<fs::path> paths) : paths_(std::move(paths)) {
-  for (const fs::path& path : paths_) {
-    const int64_t bytes = bytes_of_regular(path);
-    bytes_ += bytes;
-    files_.push_back(open_file(path, bytes));
-    const ParquetFile& file = *files_.back();
-    rows_ += file.rows();
-    if (file.columns() != columns())
+ParquetTable::ParquetTable(const std::vector<fs::path>& paths) {
+  for (const fs::path& path : paths) {
+    const std::shared_ptr<const ParquetFile> file = open_file(path);
+    bytes_ += bytes_of_regular(path);
+    rows_ += file->rows();
+    if (files_.empty()) columns_ = file->columns();
+    if (file->columns() != columns_)
       refuse_file(path, "has other columns than {}, or with other types; they cannot be one table",
-                  printable(paths_.front().filename().string(), 200));
+                  printable(paths.front().filename().string(), 200));
+    files_.push_back({path, file->rows(), files_.size() < kMostOpen ? file : nullptr});
   }
 }
+
+std::string ParquetTable::note(const std::string& key) const { return files_.front().open->note(key); }
 
 void ParquetTable::read(size_t column, bool as_words,
                         const std::function<void(const fs::path& path, const ParquetCells& cells,
                                                  int64_t first)>& on_cells) const {
-  for (size_t i = 0; i < files_.size(); ++i) {
+  for (const File& file : files_) {
     int64_t row = 1;
-    for_file(paths_[i], [&] {
-      files_[i]->read(column, as_words, [&](const ParquetCells& cells) {
-        on_cells(paths_[i], cells, row);
+    const std::shared_ptr<const ParquetFile> open = file.open ? file.open : open_file(file.path);
+    if (open->columns() != columns_) refuse_file(file.path, "was changed while it was read; start again");
+    for_file(file.path, [&] {
+      open->read(column, as_words, [&](const ParquetCells& cells) {
+        on_cells(file.path, cells, row);
         row += cells.rows();
       });
     });
-    if (row - 1 != files_[i]->rows())
-      refuse_file(paths_[i], "says that it has {} rows, and has {}", files_[i]->rows(), row - 1);
+    if (row - 1 != file.rows)
+      refuse_file(file.path, "says that it has {} rows, and has {}", file.rows, row - 1);
   }
 }
 

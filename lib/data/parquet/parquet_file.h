@@ -18,6 +18,9 @@ struct ParquetColumn {
   std::string name;
   ParquetKind kind = ParquetKind::kOther;
   std::string holds = {};  // of kOther, for messages: "lists"
+  // read() as words gives bytes, such as those of pictures: a binary column, or a struct with one named
+  // bytes.
+  bool has_bytes = false;
   bool operator==(const ParquetColumn&) const = default;
 };
 
@@ -36,7 +39,8 @@ class ParquetFile {
  public:
   virtual ~ParquetFile() = default;
   virtual const std::vector<ParquetColumn>& columns() const = 0;
-  virtual int64_t rows() const = 0;  // as the file says; read() finds out
+  virtual int64_t rows() const = 0;                            // as the file says; read() finds out
+  virtual std::string note(const std::string& key) const = 0;  // of the file's metadata; empty: it has none
   // Calls `on_cells` with all rows of a column, in order, in memory that is bounded by the file's size. With
   // `as_words` numbers and dates are words, too. Any threads may call it at once. Throws what `on_cells`
   // does, and for a damaged file any std::exception.
@@ -51,9 +55,10 @@ class ParquetTable {
  public:
   // Throws Error(kUsage) without the module, Error(kData) that names the file if it cannot be read, or has
   // other columns than the first.
-  explicit ParquetTable(std::vector<std::filesystem::path> paths);
+  explicit ParquetTable(const std::vector<std::filesystem::path>& paths);
 
-  const std::vector<ParquetColumn>& columns() const { return files_.front()->columns(); }
+  const std::vector<ParquetColumn>& columns() const { return columns_; }
+  std::string note(const std::string& key) const;  // of the first file
   int64_t rows() const { return rows_; }
   int64_t bytes() const { return bytes_; }  // of the files
   // As ParquetFile::read(), with the file and the number of the first row in it, from 1. Throws Error(kData)
@@ -63,8 +68,14 @@ class ParquetTable {
                                      int64_t first)>& on_cells) const;
 
  private:
-  std::vector<std::filesystem::path> paths_;
-  std::vector<std::unique_ptr<ParquetFile>> files_;
+  // Few files stay open, since a process may have some hundreds.
+  struct File {
+    std::filesystem::path path;
+    int64_t rows = 0;
+    std::shared_ptr<const ParquetFile> open = nullptr;  // null: opened when it is read
+  };
+  std::vector<File> files_;
+  std::vector<ParquetColumn> columns_;
   int64_t rows_ = 0;
   int64_t bytes_ = 0;
 };

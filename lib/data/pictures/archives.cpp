@@ -18,6 +18,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "pictures/parquet_pictures.h"
 #include "pictures/shards.h"
 #include "yaml/yaml_tree.h"
 
@@ -109,8 +110,8 @@ class TarReader {
 // Collects the pictures of archives, each with the word that names its class.
 class ArchiveList {
  public:
-  ArchiveList(fs::path root, double most_gigabytes)
-      : root_(std::move(root)), left_gigabytes_(most_gigabytes) {}
+  ArchiveList(fs::path root, const DataSpec& spec)
+      : root_(std::move(root)), spec_(spec), left_gigabytes_(spec.cache_gigabytes) {}
 
   // Adds the pictures of an archive, and returns their indices.
   std::vector<int64_t> add(const std::string& file) {
@@ -118,10 +119,10 @@ class ArchiveList {
     const size_t before = pictures_.size();
     std::error_code none;
     if (!fs::is_regular_file(path, none)) refuse_file(path, "is not a regular file");
-    if (!is_packed(path)) {
+    if (!of_parquet() && !is_packed(path)) {
       read(file, nullptr, static_cast<int64_t>(fs::file_size(path, none)));
     } else {
-      const std::shared_ptr<const CheckedFile> unpacked = unpacked_archive(path, left_gigabytes_);
+      const std::shared_ptr<const CheckedFile> unpacked = unpacked_archive(path, spec_, left_gigabytes_);
       left_gigabytes_ -= static_cast<double>(unpacked->bytes()) / 1e9;
       try {
         read(file, unpacked, unpacked->bytes());
@@ -137,13 +138,16 @@ class ArchiveList {
   }
 
   // Makes numbers of the words: those that they are, or their places in the alphabet.
-  PictureList labelled(DataSpec spec) {
+  PictureList labelled() {
     PictureList list;
-    const std::optional<std::vector<std::string>> packed = classes_of_shards(root_);
-    list.is_mixed = packed.has_value();
-    if (packed && spec.class_names.empty()) {
-      spec.class_names = *packed;
-      spec.classes = std::max(spec.classes.value_or(0), std::ssize(*packed));
+    DataSpec spec = spec_;
+    if (!of_parquet()) {
+      names_ = classes_of_shards(root_);
+      list.is_mixed = names_.has_value();
+    }
+    if (names_ && spec.class_names.empty()) {
+      spec.class_names = *names_;
+      spec.classes = std::max(spec.classes.value_or(0), std::ssize(*names_));
     }
     list.root = root_;
     const std::map<std::string, int64_t> labels = number_words(list, spec);
@@ -154,13 +158,20 @@ class ArchiveList {
   }
 
  private:
+  bool of_parquet() const { return spec_.dataset == kImageParquet; }
+
   // Adds the pictures of an archive of `size` bytes; `unpacked`: where it is, if it is packed.
   void read(const std::string& file, const std::shared_ptr<const CheckedFile>& unpacked, int64_t size) {
     const fs::path path = root_ / file;
     const size_t before = pictures_.size();
     TarReader reader(path, unpacked ? unpacked->path() : path);
     Sample sample;
+    std::optional<std::vector<std::string>> names;
     reader.read_all([&](ImageFile member) {
+      if (of_parquet() && member.member == kShardsNote) {
+        names = classes_in_note(path, unpacked->read(member.offset, member.bytes));
+        return;
+      }
       auto [key, extension] = split_name(member.member);
       if (key != sample.key)
         finish(path, std::exchange(sample, {.key = key, .picture = {}, .class_word = {}, .others = {}}));
@@ -183,6 +194,8 @@ class ArchiveList {
       sample.picture = std::move(member);
     });
     finish(path, sample);
+    if (before == 0) names_ = names;
+    if (names != names_) refuse_file(path, "names other classes than the files before it");
     if (pictures_.size() == before)
       refuse_file(path, "has no pictures with a class (KEY.jpg and KEY.cls)" +
                             (left_out_.empty() ? "" : "; " + left_out_text(left_out_)));
@@ -237,7 +250,9 @@ class ArchiveList {
   }
 
   fs::path root_;
-  double left_gigabytes_;  // that packed archives may still take
+  const DataSpec& spec_;
+  std::optional<std::vector<std::string>> names_;  // of the classes, as far as the files have them
+  double left_gigabytes_;                          // that packed archives may still take
   std::vector<ListedPicture> pictures_;
   std::vector<std::string> words_;  // the class of each picture
   EndingCounts left_out_;           // of examples without a picture
@@ -259,15 +274,18 @@ bool is_part(const std::string& name, const std::string& word) {
   return folder.empty() ? has_word(name, word) : folder == word;
 }
 
-std::vector<std::string> archives_in(const fs::path& folder) {
+std::vector<std::string> archives_in(const fs::path& folder, bool of_parquet) {
   std::vector<std::string> names;
   std::error_code code;
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
     const std::string name = entry->path().filename().string();
-    if (!is_left_out(name) && is_archive_name(name)) names.push_back(name);
+    const bool is_archive = of_parquet ? name.ends_with(".parquet") : is_archive_name(name);
+    if (!is_left_out(name) && is_archive) names.push_back(name);
   }
   if (code) fail_on_file(folder, "cannot be read", code.value());
-  if (names.empty()) refuse_file(folder, "has no archives (*.tar, *.tar.gz, *.tgz, *.tar.zst, ...)");
+  if (names.empty())
+    refuse_file(folder, of_parquet ? "has no *.parquet files"
+                                   : "has no archives (*.tar, *.tar.gz, *.tgz, *.tar.zst, ...)");
   std::sort(names.begin(), names.end());
   std::map<std::string, std::string> seen;  // by the name without its packing
   for (const std::string& name : names) {
@@ -280,13 +298,13 @@ std::vector<std::string> archives_in(const fs::path& folder) {
 }
 
 // Those of a folder, or of its folders train, validation and test.
-std::vector<std::string> archives_at(const fs::path& place) {
+std::vector<std::string> archives_at(const fs::path& place, bool of_parquet) {
   std::error_code none;
-  if (!fs::is_directory(place / "train", none)) return archives_in(place);
+  if (!fs::is_directory(place / "train", none)) return archives_in(place, of_parquet);
   std::vector<std::string> names;
   for (const std::string part : {"train", "validation", "test"}) {
     if (!fs::is_directory(place / part, none)) continue;
-    for (const std::string& name : archives_in(place / part)) names.push_back(part + "/" + name);
+    for (const std::string& name : archives_in(place / part, of_parquet)) names.push_back(part + "/" + name);
   }
   return names;
 }
@@ -303,9 +321,9 @@ PictureList list_archives(const fs::path& place, const DataSpec& spec) {
   std::error_code none;
   const bool folder = fs::is_directory(place, none);
   const fs::path root = folder ? place : place.parent_path();
-  const std::vector<std::string> names =
-      folder ? archives_at(place) : std::vector<std::string>{place.filename().string()};
-  ArchiveList archives(root, spec.cache_gigabytes);
+  const std::vector<std::string> names = folder ? archives_at(place, spec.dataset == kImageParquet)
+                                                : std::vector<std::string>{place.filename().string()};
+  ArchiveList archives(root, spec);
   std::vector<int64_t> train, validation, test;
   for (const std::string& name : names) {
     const bool is_validation = is_part(name, "val") || is_part(name, "validation");
@@ -316,8 +334,9 @@ PictureList list_archives(const fs::path& place, const DataSpec& spec) {
     append(is_validation ? validation : is_test ? test : train, archives.add(name));
   }
   if (train.empty())
-    refuse_file(place, "has no archive to train on; one of train*.tar, or of any other name");
-  PictureList all = archives.labelled(spec);
+    refuse_file(place,
+                "has no file to train on, which is called train-... or anything but test and validation");
+  PictureList all = archives.labelled();
   all.train = std::move(train);
   all.validation = std::move(validation);
   all.test = std::move(test);

@@ -1,5 +1,6 @@
 // Pictures in tar archives as WebDataset names them (https://github.com/webdataset/webdataset): the files of
-// an example have one key, the name up to its first dot, and follow each other: KEY.jpg and KEY.cls.
+// an example have one key, the name up to its first dot, and follow each other: KEY.jpg and KEY.cls. A
+// Parquet file with pictures is an archive that is packed in another way (parquet_pictures.h).
 #pragma once
 
 #include <filesystem>
@@ -15,7 +16,8 @@ namespace dtrain {
 // ...).
 bool is_archive_name(const std::string& name);
 
-// Lists the archives at `place`, for divided(): one archive, or those of a folder, by name. The names say
+// Lists the archives at `place`, for divided(): one archive, or those of a folder, by name: with spec.dataset
+// image_parquet .parquet files, else tar archives. The names say
 // which part an archive belongs to: "train", "test", and "val" or "validation" between dots, hyphens and
 // underscores; others are for training. If there is a folder train/, the archives are in it, and those of the
 // other parts in test/ and validation/. A .cls file has the class, a number from 0 or a word; numbers can get
@@ -35,11 +37,11 @@ std::string unpacked_name(const std::string& name);
 // Error(kData) that names the file if it cannot be read.
 bool is_packed(const std::filesystem::path& archive);
 
-// A packed archive as plain tar in the cache (images/checked_file.h), where it is unpacked now if it is not
-// there: for files of this name, size and times of change once. Throws Error(kData) that names a damaged
-// archive, or one that unpacks to so many times its size that it has no pictures, and Error(kUsage) if it
-// unpacks to more than `most_gigabytes` (data.cache_gigabytes).
+// A packed archive, or a Parquet file, as plain tar in the cache (images/checked_file.h), where it is
+// unpacked now if it is not there: for files of this name, size and times of change once. Throws Error(kData)
+// that names a damaged archive, or one that unpacks to so many times its size that it has no pictures, and
+// Error(kUsage) if it unpacks to more than `most_gigabytes` (data.cache_gigabytes).
 std::shared_ptr<const CheckedFile> unpacked_archive(const std::filesystem::path& archive,
-                                                    double most_gigabytes);
+                                                    const DataSpec& spec, double most_gigabytes);
 
 }  // namespace dtrain

@@ -17,6 +17,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "images/cache_file.h"
+#include "pictures/parquet_pictures.h"
 #include "pictures/picture_list.h"
 
 namespace dtrain {
@@ -70,13 +71,12 @@ class UnpackingReader {
   std::unique_ptr<archive, decltype(&::archive_read_free)> archive_;
 };
 
-void unpack(const fs::path& path, int64_t packed, const OpenFile& file, double most_gigabytes) {
-  UnpackingReader reader(path);
+void unpack(const fs::path& path, int64_t packed, const OpenFile& file, const DataSpec& spec,
+            double most_gigabytes) {
   CheckedFileWriter writer(file);
-  const std::unique_ptr<char[]> bytes(new char[kUnpackedAtOnce]);
   int64_t written = 0;
-  while (const size_t count = reader.read(bytes.get(), kUnpackedAtOnce)) {
-    written += static_cast<int64_t>(count);
+  const auto write = [&](std::string_view bytes) {
+    written += std::ssize(bytes);
     if (static_cast<double>(written) > most_gigabytes * 1e9)
       throw Error(ExitCode::kUsage,
                   "data.cache_gigabytes: {} unpacks to more than the limit of {:g} GB; raise it",
@@ -86,7 +86,14 @@ void unpack(const fs::path& path, int64_t packed, const OpenFile& file, double m
           path,
           "unpacks to over {} times its size, which pictures do not; if it is in order, unpack it yourself",
           kMostRatio);
-    writer.write(bytes.get(), count);
+    writer.write(bytes.data(), bytes.size());
+  };
+  if (spec.dataset == kImageParquet) {
+    write_pictures_as_tar(path, spec, write);
+  } else {
+    UnpackingReader reader(path);
+    const std::unique_ptr<char[]> bytes(new char[kUnpackedAtOnce]);
+    while (const size_t count = reader.read(bytes.get(), kUnpackedAtOnce)) write({bytes.get(), count});
   }
   writer.close();
 }
@@ -98,8 +105,8 @@ struct stat status_of(const fs::path& archive) {
               std::strerror(errno));
 }
 
-// Of the archive's name, size and times of change.
-std::string key_of_archive(const fs::path& archive, const struct stat& status) {
+// Of the archive's name, size and times of change, and of the columns that are read.
+std::string key_of_archive(const fs::path& archive, const struct stat& status, const DataSpec& spec) {
   const std::string name = fs::absolute(archive).lexically_normal().string();
   Checksum sum;
   sum.add(name.c_str(), name.size() + 1);
@@ -107,6 +114,10 @@ std::string key_of_archive(const fs::path& archive, const struct stat& status) {
        {int64_t{status.st_size}, int64_t{status.st_mtim.tv_sec}, int64_t{status.st_mtim.tv_nsec},
         int64_t{status.st_ctim.tv_sec}, int64_t{status.st_ctim.tv_nsec}})
     sum.add(&number, sizeof number);
+  for (const auto* names : {&spec.target, &spec.ignore}) {
+    for (const std::string& column : *names) sum.add(column.c_str(), column.size() + 1);
+    if (spec.dataset == kImageParquet) sum.add("", 1);
+  }
   return sum.text();
 }
 
@@ -122,11 +133,12 @@ std::string unpacked_name(const std::string& name) {
 
 bool is_packed(const fs::path& archive) { return UnpackingReader(archive).is_packed(); }
 
-std::shared_ptr<const CheckedFile> unpacked_archive(const fs::path& archive, double most_gigabytes) {
+std::shared_ptr<const CheckedFile> unpacked_archive(const fs::path& archive, const DataSpec& spec,
+                                                    double most_gigabytes) {
   const struct stat status = status_of(archive);
   const std::string name = archive.filename().string().substr(0, kMostOfName);
   const fs::path path =
-      cache_folder() / fmt::format("{}.{}{}", key_of_archive(archive, status), name, kUnpackedArchive);
+      cache_folder() / fmt::format("{}.{}{}", key_of_archive(archive, status, spec), name, kUnpackedArchive);
   std::shared_ptr<const CheckedFile> unpacked;
   const auto is_there = [&] { return (unpacked = CheckedFile::open(path)) != nullptr; };
   if (is_there()) return unpacked;
@@ -135,7 +147,7 @@ std::shared_ptr<const CheckedFile> unpacked_archive(const fs::path& archive, dou
                      fmt::format("{} has to be unpacked", printable(archive.string(), 1000)),
                      "or unpack it yourself");
   make_cache_file(path, is_there,
-                  [&](const OpenFile& file) { unpack(archive, status.st_size, file, most_gigabytes); });
+                  [&](const OpenFile& file) { unpack(archive, status.st_size, file, spec, most_gigabytes); });
   if (!unpacked && !is_there()) fail_on_cache(path, "cannot be read", EIO);
   return unpacked;
 }

@@ -38,28 +38,6 @@ constexpr Part kParts[] = {
 
 int64_t in_blocks(int64_t bytes) { return (bytes + kTarBlock - 1) / kTarBlock * kTarBlock; }
 
-// A member of an archive (POSIX.1-1988, "ustar"). Its name has up to 100 bytes. Nothing in it depends on when
-// and by whom it was written.
-std::string tar_member(const std::string& name, const std::string& content) {
-  std::string header(kTarBlock, '\0');
-  const auto put = [&header](size_t at, const std::string& text) { header.replace(at, text.size(), text); };
-  put(0, name);
-  put(100, "0000644");
-  put(108, "0000000");  // owner
-  put(116, "0000000");  // group
-  put(124, fmt::format("{:011o}", content.size()));
-  put(136, "00000000000");  // seconds since 1970
-  put(148, "        ");     // the checksum, for its own sum
-  put(156, "0");            // a regular file
-  put(257, "ustar");
-  put(263, "00");
-  unsigned sum = 0;
-  for (const char byte : header) sum += static_cast<unsigned char>(byte);
-  put(148, fmt::format("{:06o}", sum) + std::string(1, '\0') + " ");
-  const size_t gap = static_cast<size_t>(in_blocks(std::ssize(content))) - content.size();
-  return header + content + std::string(gap, '\0');
-}
-
 // Writes the archives of a part, one after the other.
 class ShardWriter {
  public:
@@ -235,26 +213,50 @@ std::string members_of(const PictureList& all, int64_t index, int64_t number) {
 
 }  // namespace
 
-std::optional<std::vector<std::string>> classes_of_shards(const fs::path& folder) {
-  const fs::path path = folder / kShardsNote;
-  std::error_code none;
-  if (!fs::exists(path, none)) return std::nullopt;
-  const json note =
-      json::parse(read_file(path, kMostNoteBytes, ExitCode::kData), nullptr, /*allow_exceptions=*/false);
+// As POSIX.1-1988 has them ("ustar").
+std::string tar_member(const std::string& name, std::string_view content) {
+  std::string header(kTarBlock, '\0');
+  const auto put = [&header](size_t at, const std::string& text) { header.replace(at, text.size(), text); };
+  put(0, name);
+  put(100, "0000644");
+  put(108, "0000000");  // owner
+  put(116, "0000000");  // group
+  put(124, fmt::format("{:011o}", content.size()));
+  put(136, "00000000000");  // seconds since 1970
+  put(148, "        ");     // the checksum, for its own sum
+  put(156, "0");            // a regular file
+  put(257, "ustar");
+  put(263, "00");
+  unsigned sum = 0;
+  for (const char byte : header) sum += static_cast<unsigned char>(byte);
+  put(148, fmt::format("{:06o}", sum) + std::string(1, '\0') + " ");
+  const size_t gap = static_cast<size_t>(in_blocks(std::ssize(content))) - content.size();
+  return header.append(content).append(gap, '\0');
+}
+
+std::vector<std::string> classes_in_note(const fs::path& path, const std::string& text) {
+  const json note = json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto classes = note.is_object() ? note.find("classes") : note.end();
   if (classes == note.end() || !classes->is_array() || classes->size() > kMostPictureClasses)
     refuse_file(path, "is no note of dtrain data pack: it has no list of \"classes\"");
   std::vector<std::string> names;
   for (const json& name : *classes) {
-    const std::string text = name.is_string() ? name.get<std::string>() : "";
+    const std::string word = name.is_string() ? name.get<std::string>() : "";
     size_t at = 0;
     const bool has_controls =
-        std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-    if (text.empty() || has_controls || !is_clean_text(text, at))
+        std::any_of(word.begin(), word.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+    if (word.empty() || has_controls || !is_clean_text(word, at))
       refuse_file(path, "the name of a class is no text without control characters");
-    names.push_back(text);
+    names.push_back(word);
   }
   return names;
+}
+
+std::optional<std::vector<std::string>> classes_of_shards(const fs::path& folder) {
+  const fs::path path = folder / kShardsNote;
+  std::error_code none;
+  if (!fs::exists(path, none)) return std::nullopt;
+  return classes_in_note(path, read_file(path, kMostNoteBytes, ExitCode::kData));
 }
 
 std::vector<WrittenPart> write_shards(const PictureList& all, const ShardOptions& options,

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pictures/picture_list.h"
@@ -15,6 +16,14 @@ namespace dtrain {
 // A file beside the archives, which says what they cannot: the names of the classes, and that the pictures
 // are in the order in which divided() has put them.
 inline constexpr const char* kShardsNote = "shards.json";
+
+// A member of a tar archive with a name of up to 100 bytes, padded to whole blocks. Nothing in it depends on
+// when and by whom it was written.
+std::string tar_member(const std::string& name, std::string_view content);
+
+// The names of the classes in the text of such a note. Throws Error(kData) that names `path` if it is
+// damaged.
+std::vector<std::string> classes_in_note(const std::filesystem::path& path, const std::string& text);
 
 // The names of the classes in the note of a folder; nullopt: it has none. Throws Error(kData) that names a
 // damaged one.

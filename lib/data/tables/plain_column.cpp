@@ -18,7 +18,20 @@
 namespace dtrain {
 namespace {
 
-std::vector<std::string> read_present_cells(const std::filesystem::path& path, const std::string& column,
+std::vector<std::string> read_cells(const std::filesystem::path& path, const ParquetTable& table,
+                                    const std::string& column) {
+  const size_t place = place_of_column(path, places_of(path, names_of(table)), column);
+  const std::string refusal = refusal_of(table.columns()[place], CellKind::kWord);
+  if (!refusal.empty()) refuse_file(path, refusal);
+  std::vector<std::string> all;
+  table.read(place, /*as_words=*/true, [&](const std::filesystem::path&, const ParquetCells& cells, int64_t) {
+    for (const int32_t word : cells.places)
+      all.emplace_back(word < 0 ? std::string_view() : cells.words[static_cast<size_t>(word)]);
+  });
+  return all;
+}
+
+std::vector<std::string> read_present_cells(const TablePath& path, const std::string& column,
                                             const CsvSeparator& separator,
                                             const std::vector<std::string>& missing_values,
                                             const char* field) {
@@ -26,33 +39,31 @@ std::vector<std::string> read_present_cells(const std::filesystem::path& path, c
   const auto missing = std::ranges::find_if(
       cells, [&](const std::string& cell) { return is_missing_cell(cell, missing_values); });
   if (missing != cells.end())
-    refuse_file(path, "{}, row {}: the value is missing, and {} needs one in every row", in_column(column),
-                missing - cells.begin() + 1, field);
+    refuse_file(path.name, "{}, row {}: the value is missing, and {} needs one in every row",
+                in_column(column), missing - cells.begin() + 1, field);
   return cells;
 }
 
 }  // namespace
 
-std::vector<std::string> read_cells(const std::filesystem::path& path, const std::string& column,
+std::vector<std::string> read_cells(const TablePath& path, const std::string& column,
                                     const CsvSeparator& separator) {
-  if (is_parquet(path))
-    refuse_file(path, "{}, which data.id names, is read from CSV files only: save the table as CSV",
-                in_column(column));
+  if (is_parquet(path.files.front())) return read_cells(path.name, ParquetTable(path.files), column);
   size_t place = 0;
   std::vector<std::string> cells;
   const auto begin = [&](const CsvRow& header) {
-    place = place_of_column(path, places_of(path, header), column);
+    place = place_of_column(path.name, places_of(path.name, header), column);
   };
   const auto read = [&](const CsvRows& rows) -> std::function<void()> {
     std::vector<std::string> some;
     for (int64_t row = 0; row < rows.size(); ++row) some.emplace_back(rows.row(row)[place]);
     return [&cells, some = std::move(some)] { cells.insert(cells.end(), some.begin(), some.end()); };
   };
-  read_csv(path, begin, read, separator);
+  read_csv(path.name, begin, read, separator);
   return cells;
 }
 
-std::vector<int64_t> read_groups(const std::filesystem::path& path, const std::string& column,
+std::vector<int64_t> read_groups(const TablePath& path, const std::string& column,
                                  const CsvSeparator& separator,
                                  const std::vector<std::string>& missing_values) {
   std::unordered_map<std::string, int64_t> known;
@@ -63,7 +74,7 @@ std::vector<int64_t> read_groups(const std::filesystem::path& path, const std::s
   return groups;
 }
 
-std::vector<double> read_times(const std::filesystem::path& path, const std::string& column,
+std::vector<double> read_times(const TablePath& path, const std::string& column,
                                const CsvSeparator& separator,
                                const std::vector<std::string>& missing_values) {
   std::vector<double> times;
@@ -73,7 +84,8 @@ std::vector<double> read_times(const std::filesystem::path& path, const std::str
     if (times.empty()) are_dates = days_in_cell(cell).has_value();
     const std::optional<double> time = are_dates ? days_in_cell(cell) : number_in_cell(cell);
     if (!time || !std::isfinite(*time))
-      refuse_file(path, "{}, row {}: '{}' is not {}; data.split.time orders the rows by it, so correct it",
+      refuse_file(path.name,
+                  "{}, row {}: '{}' is not {}; data.split.time orders the rows by it, so correct it",
                   in_column(column), times.size() + 1, printable(cell, 60),
                   are_dates ? "a date, as those above it are" : "a date or a number with a decimal point");
     times.push_back(*time);

@@ -37,7 +37,7 @@ std::vector<std::string> example_data(const FirstJob& job) {
       data = {std::string("data.path=data.") + kind, "data.target=target", "data.split.test=0.2"};
   }
   if (dataset_is("arrays")) data.emplace_back("data.path=data.npz");
-  if (dataset_is("image_folder") || dataset_is("tar"))
+  if (dataset_is("image_folder") || dataset_is("tar") || dataset_is("image_parquet"))
     data = {"data.path=pictures", "data.image.size=[128, 128]", "data.split.test=0.2"};
   if (dataset_is("idx")) data.emplace_back("data.path=datasets/idx");
   const bool chosen = job.answers.contains("data.dataset");

@@ -30,6 +30,9 @@ class DataRules : private RuleBase {
 
   void check_columns() {
     const DataSpec& data = spec_.data;
+    if (has_columns(data.dataset) && !has_problem("data.dataset") && !is_written("data.target") &&
+        !has_problem("data.target"))
+      add("data.target", "missing; it is required when data.dataset is csv or parquet");
     const std::pair<const char*, const std::optional<std::string>&> columns[] = {
         {"data.id", data.id}, {"data.split.group", data.split.group}, {"data.split.time", data.split.time}};
     for (const auto& [name, kind] : data.columns) {
@@ -45,7 +48,7 @@ class DataRules : private RuleBase {
       }
     }
     for (const auto& [field, column] : columns)
-      refuse(field, column && data.dataset == "csv" && contains(data.target, *column),
+      refuse(field, column && has_columns(data.dataset) && contains(data.target, *column),
              "is what data.target predicts; use another column");
     for (const std::string& name : data.target)
       refuse("data.ignore", contains(data.ignore, name) && usable("data.target"),
@@ -74,15 +77,15 @@ class DataRules : private RuleBase {
            "is more than the {} data.split.folds", split.folds.value_or(0));
     refuse("data.split.fold", split.fold > 1 && !split.folds,
            "is one of data.split.folds, which is missing; write how many folds there are");
-    refuse("data.split.folds", split.folds && split.time && data.dataset == "csv",
+    refuse("data.split.folds", split.folds && split.time && has_columns(data.dataset),
            "trains on rows that are later than those it validates on, which data.split.time rules out; leave "
            "out one of them");
     refuse("data.split.group", split.group && split.stratify && usable("data.split.stratify"),
            "keeps groups whole, which leaves data.split.stratify no choice of examples; write one of them");
-    refuse("data.split.time", split.time && data.dataset == "csv" && (split.group || split.stratify),
+    refuse("data.split.time", split.time && has_columns(data.dataset) && (split.group || split.stratify),
            "holds out the last rows, whatever is in them; leave out data.split.{}",
            split.group ? "group" : "stratify");
-    if (data.dataset != "csv" && split.group && usable("data.split.group")) {
+    if (!has_columns(data.dataset) && split.group && usable("data.split.group")) {
       try {
         const Pattern pattern(*split.group);
       } catch (const std::exception& error) {  // std::regex_error, whose header is slow to compile

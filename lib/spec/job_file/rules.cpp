@@ -329,16 +329,17 @@ class Rules : private RuleBase {
     const DataSpec& data = spec_.data;
     const ImageSpec& image = data.image;
     const auto needs_path = [](const std::string& dataset) {
-      return dataset == "image_folder" || dataset == "tar" || dataset == "idx";
+      return dataset == "image_folder" || dataset == "tar" || dataset == "image_parquet" || dataset == "idx";
     };
     if (!has_problem("data.dataset") && needs_path(data.dataset) && !is_written("data.path") &&
         !has_problem("data.path"))
       add("data.path", "missing; {} has no usual folder", data.dataset);
     const bool elsewhere = data.path && is_address(*data.path);
     refuse("data.path",
-           elsewhere && usable("data.path") && data.dataset != "idx" && data.dataset != "tar" &&
-               data.dataset != "arrays" && !has_columns(data.dataset),
-           "is an address, which data.dataset: {} cannot have; idx, tar, arrays, csv and parquet can",
+           elsewhere && usable("data.path") && data.dataset != "arrays" && !has_columns(data.dataset) &&
+               (data.dataset == "image_folder" || !needs_path(data.dataset)),
+           "is an address, which data.dataset: {} cannot have; idx, tar, image_parquet, arrays, csv and "
+           "parquet can",
            data.dataset);
     refuse("data.fallback", elsewhere && data.fallback,
            "data.path is an address, whose files are there or an error; leave this out");

@@ -7,14 +7,17 @@ namespace {
 const Condition kSynthetic{{"data.dataset", "data.fallback"}, {"synthetic"}};
 const Condition kDatasetOfFiles{{"data.dataset"},
                                 {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder",
-                                 "tar", "arrays", "csv", "parquet"}};
-const Condition kPictures{{"data.dataset"}, {"image_folder", "tar"}};
-const Condition kCaching{{"data.dataset"}, {"idx", "image_folder", "tar", "arrays", "csv", "parquet"}};
+                                 "tar", "image_parquet", "arrays", "csv", "parquet"}};
+const Condition kPictures{{"data.dataset"}, {"image_folder", "tar", "image_parquet"}};
+const Condition kCaching{{"data.dataset"},
+                         {"idx", "image_folder", "tar", "image_parquet", "arrays", "csv", "parquet"}};
 const Condition kSkipping{{"data.on_bad_example"}, {"skip"}};
 const Condition kCsv{{"data.dataset"}, {"csv"}};
-const Condition kGrouping{{"data.dataset"}, {"image_folder", "tar", "csv"}};
+const Condition kGrouping{{"data.dataset"}, {"image_folder", "tar", "csv", "parquet"}};
 const Condition kColumns{{"data.dataset"}, {"csv", "parquet"}};
-const Condition kDividing{{"data.dataset"}, {"image_folder", "tar", "arrays", "csv", "parquet"}};
+const Condition kTargets{{"data.dataset"}, {"csv", "parquet", "image_parquet"}};
+const Condition kDividing{{"data.dataset"},
+                          {"image_folder", "tar", "image_parquet", "arrays", "csv", "parquet"}};
 
 const Choices kSamplings{"sampling", {"natural", "balanced"}};
 const Choices kTargetKinds{"kind", {"auto", "classes", "numbers"}};
@@ -35,7 +38,7 @@ Fields<JobSpec> data_fields() {
       JOB(data.dataset, .doc = "the examples to train and evaluate on; arrays, csv and parquet are [your "
           "own numbers](tables.md); synthetic ones are for benchmarks", .choices = &dataset_kinds(), .common = true),
       JOB(data.path, .doc = "the folder with the dataset's files, or for arrays, csv and parquet a file; dtrain then "
-          "searches no other folder; relative to the spec. For idx, tar, arrays, csv and parquet also an "
+          "searches no other folder; relative to the spec. For idx, tar, image_parquet, arrays, csv and parquet also an "
           "[address](data.md#addresses): "
           "https://host/{000..099}.tar, s3://bucket/key, s3://bucket/prefix/",
           .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true, .may_be_address = true),
@@ -50,14 +53,15 @@ Fields<JobSpec> data_fields() {
           .unit = "examples", .bounds = between(1, 1e9), .word = "all"),
       JOB(data.test_examples, .doc = "use only the first so many test examples", .unit = "examples",
           .bounds = between(1, 1e9), .word = "all"),
-      JOB(data.target, .doc = "the column to predict, or a list of columns with numbers", .length = {1, 1000},
-          .one_or_more = true, .when = kColumns, .required = true),
+      JOB(data.target, .doc = "the column to predict, or a list of columns with numbers; for image_parquet the column "
+          "of the classes, by default [the one that can be told](data.md#parquet)", .length = {1, 1000},
+          .one_or_more = true, .otherwise = "required, except for image_parquet", .when = kTargets),
       JOB(data.target_kind, .doc = "whether the column to predict holds classes or numbers; auto: what `train.loss` "
           "needs", .choices = &kTargetKinds, .when = kColumns),
       JOB(data.ignore, .doc = "columns that are not used, such as row numbers", .length = {0, 1000},
-          .one_or_more = true, .when = kColumns),
+          .one_or_more = true, .when = kTargets),
       JOB(data.id, .doc = "the column that names the rows: `dtrain predict` repeats it, and it is not trained on",
-          .word = "none", .when = kCsv),
+          .word = "none", .when = kColumns),
       JOB(data.columns, .doc = "the types of columns whose cells do not show it or show a wrong one "
           "([columns](tables.md#what-a-column-holds))", .choices = &kColumnKinds, .length = {0, 16384},
           .when = kColumns),
@@ -104,11 +108,11 @@ Fields<JobSpec> data_fields() {
           "validation parts; for pictures, together with their names", .bounds = {.minimum = 0}),
       JOB(data.split.stratify, .doc = "whether each class has the same share of all parts, within one example "
           "([parts](data.md#parts))"),
-      JOB(data.split.group, .doc = "keep the examples of a group, such as a patient, in one part: the column of a csv "
+      JOB(data.split.group, .doc = "keep the examples of a group, such as a patient, in one part: the column of a table "
           "that names the group and is not trained on; for pictures a pattern in the file's name, such as "
           "`^([^_]+)_`: what its parentheses match, or else all that it matches", .word = "none", .when = kGrouping),
       JOB(data.split.time, .doc = "the column of dates or numbers by which the last rows become the test, and the last "
-          "ones of the others the validation part", .word = "none", .when = kCsv),
+          "ones of the others the validation part", .word = "none", .when = kColumns),
       JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
           .length = {3, 3}, .when = kSynthetic),
       JOB(data.classes, .doc = "the number of classes; auto: from the labels in the files, for mnist at most 10; 10 "

@@ -302,7 +302,7 @@ const Choices& strategy_kinds() {
 const Choices& dataset_kinds() {
   static const Choices choices{"dataset",
                                {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "tar",
-                                "arrays", "csv", "parquet", "synthetic"}};
+                                "image_parquet", "arrays", "csv", "parquet", "synthetic"}};
   return choices;
 }
 

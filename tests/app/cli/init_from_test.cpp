@@ -1,13 +1,16 @@
 // init --from: a spec for what a folder or a file holds, which can be planned as it is.
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <cstdlib>
+#include <map>
 #include <regex>
 
 #include "catch.h"
 #include "codecs/image_file.h"
 #include "command_line.h"
 #include "files.h"
+#include "http_server.h"
 #include "safetensors/safetensors.h"
 
 namespace dtrain {
@@ -129,7 +132,7 @@ TEST_CASE("init --from a table guesses its target and says how to take another")
   newcomer.write("houses.csv", houses);
   newcomer.write("in a folder/kinds.csv", kinds);
   const std::string price = newcomer.spec_from("houses.csv");
-  CHECK_THAT(price, ContainsSubstring("\n  target: [Price]\n") && ContainsSubstring("\n  ignore: [id]\n") &&
+  CHECK_THAT(price, ContainsSubstring("\n  target: [Price]\n") && ContainsSubstring("\n  id: id\n") &&
                         ContainsSubstring("\n  missing: mean\n") &&
                         ContainsSubstring("kind: mean_squared_error\n") &&
                         ContainsSubstring("--target NAME, one of: id, town, Price, age, garden") &&
@@ -187,8 +190,7 @@ TEST_CASE("init --from a table settles how its columns are read, and says so") {
             ";" + std::to_string(row % 5) + ",25;" + std::to_string(row % 13) + ".125\n";
   newcomer.write("some.csv", text);
   const std::string spec = newcomer.spec_from("some.csv");
-  CHECK_THAT(spec, ContainsSubstring("\n  ignore: [Lfd]\n") &&
-                       ContainsSubstring("\n  columns: {sold: date}\n") &&
+  CHECK_THAT(spec, ContainsSubstring("\n  id: Lfd\n") && ContainsSubstring("\n  columns: {sold: date}\n") &&
                        ContainsSubstring("\n  missing_values: [O.5, \"?\"]\n") &&
                        ContainsSubstring("\n  missing: mean\n") &&
                        ContainsSubstring("such as column 'a', row 24: 'O.5'"));
@@ -208,7 +210,34 @@ TEST_CASE("init --from a table settles how its columns are read, and says so") {
   newcomer.write("line.csv", "x,y\n1,2.5\n2,4.5\n3,6.5\n4,8.5\n5,9.5\n");
   const Outcome line = newcomer.run({"init", "--from", "line.csv"});
   CHECK(line.exit_code == 0);
-  CHECK_THAT(line.output, !ContainsSubstring("ignore"));
+  CHECK_THAT(line.output, !ContainsSubstring("ignore:") && !ContainsSubstring("\n  id:"));
+}
+
+TEST_CASE("init --from an address looks at copies of its files, and the spec names the address") {
+  const Newcomer newcomer;
+  std::string houses = "nr,area,price\n";
+  for (int row = 1; row <= 60; ++row)
+    houses += fmt::format("{},{},{}.5\n", row, row * 7 % 31, 10 + row * 3 % 17);
+  const std::map<std::string, std::string> files = {{"/t/houses.csv", houses},
+                                                    {"/t/train.csv", houses},
+                                                    {"/t/test.csv", "nr,area,price\n1,2,3\n"},
+                                                    {"/odd.csv", "a,b\n1,2\n3\n"}};
+  HttpServer server([&](const AskedFor& request) {
+    const auto file = files.find(request.path.substr(0, request.path.find('?')));
+    return file == files.end() ? Answer{.status = 404} : part_of(file->second, request, "\"1\"");
+  });
+  const std::string one = newcomer.spec_from(server.address() + "/t/houses.csv?version=2");
+  CHECK_THAT(one, ContainsSubstring("name: houses\n") &&
+                      ContainsSubstring("\n  path: \"" + server.address() + "/t/houses.csv?version=2\"\n") &&
+                      ContainsSubstring("For " + server.address() + "/t/houses.csv: a table of 60 rows") &&
+                      ContainsSubstring("\n  id: nr\n"));
+  CHECK_THAT(newcomer.spec_from(server.address() + "/t/{train,test}.csv"),
+             ContainsSubstring("\n  path: \"" + server.address() + "/t/{train,test}.csv\"\n"));
+  CHECK_THAT(newcomer.refused(server.address() + "/odd.csv"),
+             ContainsSubstring(server.address() + "/odd.csv: row 2 has 1 cell"));
+  CHECK_THAT(newcomer.run({"init", "--from", server.address() + "/none.csv"}).errors,
+             ContainsSubstring("/none.csv: the server answers 404"));
+  CHECK_THAT(newcomer.run({"init", "--from", "s3://"}).errors, ContainsSubstring("--from: "));
 }
 
 TEST_CASE("init --from a table predicts the columns that --target names") {

@@ -255,11 +255,11 @@ TEST_CASE("fewer examples can be asked for, but not more than there are") {
 
 TEST_CASE("an unknown dataset is a usage error that lists the known") {
   CHECK(dataset_names() == std::vector<std::string>{"mnist", "fashion_mnist", "cifar10", "cifar100", "idx",
-                                                    "image_folder", "tar", "arrays", "csv", "parquet",
-                                                    "synthetic"});
+                                                    "image_folder", "tar", "image_parquet", "arrays", "csv",
+                                                    "parquet", "synthetic"});
   const std::string message = error_of([] { find_dataset(spec_for("fashon_mnist")); }, ExitCode::kUsage);
   CHECK_THAT(message, ContainsSubstring("known: mnist, fashion_mnist, cifar10, cifar100, idx, image_folder, "
-                                        "tar, arrays, csv, parquet, synthetic"));
+                                        "tar, image_parquet, arrays, csv, parquet, synthetic"));
   CHECK_THAT(message, ContainsSubstring("did you mean 'fashion_mnist'?"));
 }
 

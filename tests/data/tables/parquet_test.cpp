@@ -1,8 +1,10 @@
 // Parquet files that pyarrow made (scripts/parquet/make_tables.py): what becomes of each type, and of files
-// that are damaged. Skipped where the module for Parquet is not built.
+// that are damaged. Left out where the module for Parquet is not built: ctest
+// then says so.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include <cmath>
 #include <limits>
@@ -13,6 +15,7 @@
 #include "parquet/parquet_file.h"
 #include "tables/csv_summary.h"
 #include "tables/csv_table.h"
+#include "tables/plain_column.h"
 
 namespace dtrain {
 namespace {
@@ -27,15 +30,19 @@ fs::path shipped(const std::string& name) {
   return fs::path(DTRAIN_SOURCE_DIR) / "tests/data/tables/parquet" / name;
 }
 
-bool has_module() {
-#ifdef DTRAIN_PARQUET_MODULE
-  ::setenv("DTRAIN_PARQUET_MODULE", DTRAIN_PARQUET_MODULE, 1);
-  return true;
-#else
-  WARN("skipped: this build has no module for Parquet (scripts/setup --parquet)");
-  return false;
-#endif
+TEST_CASE("without its module a Parquet file says what to do") {
+  ::setenv("DTRAIN_PARQUET_MODULE", "/nowhere/libdtrain_parquet.so", 1);  // first: it is loaded once
+  try {
+    const ParquetTable file({shipped("old.parquet")});
+    FAIL("accepted");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kUsage);
+    CHECK_THAT(error.what(), ContainsSubstring("pip install pyarrow=="));
+  }
 }
+
+#ifdef DTRAIN_PARQUET_MODULE
+void use_module() { ::setenv("DTRAIN_PARQUET_MODULE", DTRAIN_PARQUET_MODULE, 1); }
 
 template <class Call>
 std::string parquet_refusal(const Call& call) {
@@ -74,19 +81,8 @@ RawTable read_types(const std::map<std::string, std::string>& kinds = {}, const 
                                                             .missing_values = missing});
 }
 
-TEST_CASE("without its module a Parquet file says what to do") {
-  ::setenv("DTRAIN_PARQUET_MODULE", "/nowhere/libdtrain_parquet.so", 1);  // first: it is loaded once
-  try {
-    const ParquetTable file({shipped("old.parquet")});
-    FAIL("accepted");
-  } catch (const Error& error) {
-    CHECK(error.code() == ExitCode::kUsage);
-    CHECK_THAT(error.what(), ContainsSubstring("pip install pyarrow=="));
-  }
-}
-
 TEST_CASE("each type of a Parquet file becomes the numbers or words that were written") {
-  if (!has_module()) return;
+  use_module();
   const RawTable table = read_types();
   CHECK(table.rows == 5);
   const std::pair<const char*, Numbers> wanted[] = {{"flag", {1, 0, 1, kNone, 0}},
@@ -131,7 +127,7 @@ TEST_CASE("each type of a Parquet file becomes the numbers or words that were wr
 }
 
 TEST_CASE("data.columns and data.missing_values mean in Parquet files what they mean in text") {
-  if (!has_module()) return;
+  use_module();
   const RawTable table = read_types({{"flag", "words"},
                                      {"i64", "words"},
                                      {"u64", "words"},
@@ -177,7 +173,7 @@ TEST_CASE("data.columns and data.missing_values mean in Parquet files what they 
 }
 
 TEST_CASE("several Parquet files are one table, and a saved format reads them and text alike") {
-  if (!has_module()) return;
+  use_module();
   const TableWish wish{.targets = {"y"},
                        .ignored = {"nothing", "double"},  // whose deviation is no number
                        .classes = true,
@@ -223,7 +219,7 @@ TEST_CASE("several Parquet files are one table, and a saved format reads them an
 }
 
 TEST_CASE("what a Parquet file cannot be used for is named") {
-  if (!has_module()) return;
+  use_module();
   const auto nested = [](const Words& ignored, const Words& targets = {"y"}) {
     return parquet_refusal([&] {
       read_raw_table(shipped("nested.parquet"), TableWish{.targets = targets, .ignored = ignored});
@@ -243,7 +239,7 @@ TEST_CASE("what a Parquet file cannot be used for is named") {
 }
 
 TEST_CASE("a summary of a Parquet file counts what is there") {
-  if (!has_module()) return;
+  use_module();
   const CsvSummary summary = summarise_csv(shipped("types.parquet"));
   CHECK(summary.rows == 5);
   const auto column = [&](const char* name) {
@@ -276,7 +272,7 @@ bool survives(const fs::path& path) {
 }
 
 TEST_CASE("a damaged Parquet file is refused with its name, and never read beyond") {
-  if (!has_module()) return;
+  use_module();
   const TemporaryFolder folder;
   const std::string whole = content_of(shipped("types.parquet")), old = content_of(shipped("old.parquet"));
   CHECK(survives(shipped("types.parquet")));
@@ -299,6 +295,29 @@ TEST_CASE("a damaged Parquet file is refused with its name, and never read beyon
   CHECK_FALSE(is_parquet(folder.path()));
   CHECK_FALSE(is_parquet(folder / "none"));
 }
+
+TEST_CASE("single columns of Parquet files are words, by row, over all files, however many") {
+  use_module();
+  CHECK(read_cells(shipped("types.parquet"), "i16", {}) == Words{"-32768", "32767", "0", "", "1"});
+  CHECK(read_times(shipped("nested.parquet"), "x", {}, {}) == Numbers{0.5, 1.5, 2.5});
+  CHECK(read_groups(shipped("old.parquet"), "y", {}, {}) == std::vector<int64_t>{0, 1, 0, 1, 0});
+  CHECK_THAT(parquet_refusal([] { read_groups(shipped("types.parquet"), "text", {}, {}); }),
+             ContainsSubstring("column 'text', row 4: the value is missing"));
+  CHECK_THAT(parquet_refusal([] { read_cells(shipped("nested.parquet"), "list", {}); }),
+             ContainsSubstring("column 'list' holds lists"));
+  // More files than a process may have open here.
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const rlimit lower{120, limit.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &lower) == 0);
+  const TablePath many("many", std::vector<fs::path>(150, shipped("nested.parquet")));
+  Words cells;
+  CHECK(parquet_refusal([&] { cells = read_cells(many, "y", {}); }) == "accepted");
+  CHECK(cells.size() == 450);
+  CHECK(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+}
+
+#endif
 
 }  // namespace
 }  // namespace dtrain

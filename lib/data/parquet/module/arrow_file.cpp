@@ -4,6 +4,7 @@
 #include <arrow/memory_pool.h>
 #include <arrow/util/decimal.h>
 #include <arrow/util/float16.h>
+#include <arrow/util/key_value_metadata.h>
 #include <parquet/column_reader.h>
 #include <parquet/exception.h>
 #include <parquet/file_reader.h>
@@ -266,7 +267,8 @@ class ChunkReading {
       : meaning_(meaning),
         is_text_(is_text),
         length_(descriptor.type_length()),
-        levels_(descriptor.max_definition_level() > 0 ? kRowsOfBatch : 0),
+        present_(descriptor.max_definition_level()),
+        levels_(present_ > 0 ? kRowsOfBatch : 0),
         values_(new Value[kRowsOfBatch]) {}
 
   void read(parquet::ColumnReader& any_reader, int64_t rows, bool as_words, const OnParquetCells& on_cells) {
@@ -316,12 +318,13 @@ class ChunkReading {
     }
     const Value* const end = value + count;
     for (size_t row = 0; row < out.size(); ++row)
-      out[row] = levels_[row] > 0 && value != end ? convert(*value++) : missing;
+      out[row] = levels_[row] == present_ && value != end ? convert(*value++) : missing;
   }
 
   const Meaning& meaning_;
   const bool is_text_;
   const int length_;
+  const int16_t present_;  // the level of a value that is there, and whose structs are
   std::vector<int16_t> levels_;
   std::unique_ptr<Value[]> values_;
 };
@@ -350,9 +353,15 @@ class ArrowFile : public ParquetFile {
   const std::vector<ParquetColumn>& columns() const override { return columns_; }
   int64_t rows() const override { return rows_; }
 
+  std::string note(const std::string& key) const override {
+    const auto notes = metadata_->key_value_metadata();
+    const int at = notes ? notes->FindKey(key) : -1;
+    return at < 0 ? "" : notes->value(at);
+  }
+
   void read(size_t column, bool as_words, const OnParquetCells& on_cells) const override {
     const Leaf& leaf = leaves_.at(column);
-    const bool is_text = columns_[column].kind == ParquetKind::kWord;
+    const bool is_text = columns_[column].kind == ParquetKind::kWord || columns_[column].has_bytes;
     switch (metadata_->schema()->Column(leaf.index)->physical_type()) {
       case parquet::Type::BOOLEAN:
         return read_as<parquet::BooleanType>(leaf, is_text, as_words, on_cells);
@@ -387,11 +396,15 @@ class ArrowFile : public ParquetFile {
         column.holds = node.logical_type()->is_map()                          ? "maps"
                        : node.logical_type()->is_list() || node.is_repeated() ? "lists"
                                                                               : "structs";
+        if (column.holds == "structs") leaf.index = bytes_in(node);
+        column.has_bytes = leaf.index >= 0;
       } else {
         const int index = schema.ColumnIndex(node);
         const parquet::ColumnDescriptor& descriptor = *schema.Column(index);
         if (decide(descriptor, column.kind, leaf.meaning)) {
           leaf.index = index;
+          column.has_bytes =
+              descriptor.logical_type()->is_none() && descriptor.physical_type() == parquet::Type::BYTE_ARRAY;
         } else {
           column.kind = ParquetKind::kOther;
           column.holds = "values of the type " + (descriptor.logical_type()->is_none()
@@ -402,6 +415,18 @@ class ArrowFile : public ParquetFile {
       columns_.push_back(std::move(column));
       leaves_.push_back(leaf);
     }
+  }
+
+  // The column of bytes in a struct, as Hugging Face's datasets write pictures: {bytes, path}. -1: none.
+  int bytes_in(const parquet::schema::Node& node) const {
+    const auto& group = static_cast<const parquet::schema::GroupNode&>(node);
+    for (int i = 0; i < group.field_count(); ++i) {
+      const parquet::schema::Node& field = *group.field(i);
+      if (field.name() != "bytes" || field.is_group() || field.is_repeated()) continue;
+      const int index = metadata_->schema()->ColumnIndex(field);
+      return metadata_->schema()->Column(index)->physical_type() == parquet::Type::BYTE_ARRAY ? index : -1;
+    }
+    return -1;
   }
 
   template <class Type>
