@@ -45,19 +45,24 @@ const std::optional<cpu_set_t> kCoresAtStart = [] {
   return ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? std::optional<cpu_set_t>(cores) : std::nullopt;
 }();
 
-// Threads that this one starts while this exists may use all cores. Gloo has a thread that looks after
-// sockets again and again without a pause while another one, which works on them, holds its lock. Where both
-// have only one core, that one waits for it until the kernel's next tick: 4 ms in each collective.
-class WithAllCores {
+// Threads that this one starts while this exists may use other cores than it. Gloo has a thread that looks
+// after sockets again and again without a pause while another one, which works on them, holds its lock: one
+// that serves collectives, or the replica itself, which computes on its own cores. If the first one takes the
+// core of the other, both wait for the kernel's next tick, which may take 4 ms.
+class OnCores {
  public:
-  WithAllCores() : known_(kCoresAtStart && ::sched_getaffinity(0, sizeof own_, &own_) == 0) {
-    if (known_) ::sched_setaffinity(0, sizeof *kCoresAtStart, &*kCoresAtStart);  // if it fails, it is slower
+  enum Which { kAll, kAllButOwn };  // the second one where there are others
+  explicit OnCores(Which which) : known_(kCoresAtStart && ::sched_getaffinity(0, sizeof own_, &own_) == 0) {
+    if (!known_) return;
+    cpu_set_t cores = *kCoresAtStart;
+    if (which == kAllButOwn && !CPU_EQUAL(&own_, &cores)) CPU_XOR(&cores, &cores, &own_);
+    ::sched_setaffinity(0, sizeof cores, &cores);  // if it fails, it is slower
   }
-  ~WithAllCores() {
+  ~OnCores() {
     if (known_) ::sched_setaffinity(0, sizeof own_, &own_);
   }
-  WithAllCores(const WithAllCores&) = delete;
-  WithAllCores& operator=(const WithAllCores&) = delete;
+  OnCores(const OnCores&) = delete;
+  OnCores& operator=(const OnCores&) = delete;
 
  private:
   cpu_set_t own_;
@@ -159,8 +164,8 @@ GlooBackend make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int 
   options->threads = 1;
   // Of what keeps it from joining the replicas of one host, gloo speaks as of a bug.
   if (!network.spans_hosts()) require_own_address(network.address);
-  const WithAllCores cores;
   const auto open_device = [&] {
+    const OnCores cores(OnCores::kAllButOwn);
     options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(network.address));
   };
   // A gloo device listens, and believes any connection that names a peer's number. It checks nothing else.
@@ -170,6 +175,7 @@ GlooBackend make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int 
   GlooBackend result;
   try {
     result.sockets = sockets_opened_by([&] {
+      const OnCores cores(OnCores::kAll);
       result.backend = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, std::move(options));
     });
   } catch (const c10::DistError&) {
