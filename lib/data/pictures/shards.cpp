@@ -18,6 +18,8 @@
 #include "core/files.h"
 #include "core/signals.h"
 #include "core/text.h"
+#include "pictures/archives.h"
+#include "pictures/shard_index.h"
 
 namespace dtrain {
 namespace {
@@ -27,7 +29,6 @@ using nlohmann::json;
 
 constexpr int64_t kTarBlock = 512;
 constexpr const char* kOutOption = "--out";
-constexpr int64_t kMostNoteBytes = int64_t{16} << 20;
 
 struct Part {
   const char* name;
@@ -137,7 +138,7 @@ fs::path stranger_in(const fs::path& folder) {
     const bool is_part = std::any_of(std::begin(kParts), std::end(kParts), [&](const Part& part) {
       return name == part.name || (name.parent_path() == part.name && name.extension() == ".tar");
     });
-    if (!is_part && name != kShardsNote) return entry.path();
+    if (!is_part && name != kShardsNote && name != kShardsIndex) return entry.path();
   }
   return {};
 }
@@ -239,8 +240,11 @@ std::optional<std::vector<std::string>> classes_of_shards(const fs::path& folder
   const fs::path path = folder / kShardsNote;
   std::error_code none;
   if (!fs::exists(path, none)) return std::nullopt;
-  const json note =
-      json::parse(read_file(path, kMostNoteBytes, ExitCode::kData), nullptr, /*allow_exceptions=*/false);
+  return classes_of_note(path, read_file(path, kMostNoteBytes, ExitCode::kData));
+}
+
+std::vector<std::string> classes_of_note(const fs::path& path, const std::string& text) {
+  const json note = json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto classes = note.is_object() ? note.find("classes") : note.end();
   if (classes == note.end() || !classes->is_array() || classes->size() > kMostPictureClasses)
     refuse_file(path, "is no note of dtrain data pack: it has no list of \"classes\"");
@@ -287,6 +291,7 @@ std::vector<WrittenPart> write_shards(const PictureList& all, const ShardOptions
   }
   const json note = {{"classes", all.classes}, {"order", "mixed"}};
   write_file_atomically(folder.path() / kShardsNote, note.dump(2) + "\n", kOutOption);
+  index_archives(folder.path());
   folder.rename();
   return written;
 }
