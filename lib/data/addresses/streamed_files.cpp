@@ -16,7 +16,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int kReadsAtOnce = 16;
+constexpr int kReadsAtOnce = 32;
 constexpr int64_t kMostWaiting = int64_t{128} << 20;  // bytes that were fetched, and are not read yet
 
 // Reads parts of files, and fetches those that are expected meanwhile.

@@ -26,7 +26,7 @@ struct StreamedFile {
 };
 
 // The parts of these files, which nobody asks for before they are read or expected. What is expected is
-// fetched in the order of the calls, by 16 threads of this process for all files together, until 128 MiB of
+// fetched in the order of the calls, by 32 threads of this process for all files together, until 128 MiB of
 // it wait to be read; read() itself fetches the rest. It throws as RemoteFiles does, and Error(kData) for a
 // part that has other bytes, or is none of the parts.
 std::vector<std::shared_ptr<const ArchiveBytes>> stream_files(std::vector<StreamedFile> files,
