@@ -235,10 +235,7 @@ class ArchiveList {
       refuse_member(
           path, sample.picture->member,
           "has no class: a file " + printable(sample.key) + ".cls beside it, with a number or a word");
-    size_t at = 0;
-    const bool has_controls = std::any_of(sample.class_word->begin(), sample.class_word->end(),
-                                          [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-    if (has_controls || !is_clean_text(*sample.class_word, at))
+    if (!is_plain_text(*sample.class_word))
       refuse_member(path, sample.key + ".cls", "is neither a number nor a word of UTF-8 text");
     pictures_.push_back({*sample.picture, 0});
     words_.push_back(*sample.class_word);

@@ -1,7 +1,5 @@
 #include "pictures/shard_index.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -9,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "addresses/fetched_files.h"
 #include "addresses/streamed_files.h"
 #include "core/addresses.h"
 #include "core/checksum.h"
@@ -19,7 +18,6 @@
 #include "pictures/archives.h"
 #include "pictures/shards.h"
 #include "transport/file_names.h"
-#include "yaml/yaml_tree.h"
 
 namespace dtrain {
 namespace {
@@ -30,12 +28,6 @@ using nlohmann::json;
 constexpr int64_t kMostIndexBytes = int64_t{4} << 30;
 constexpr int kIndexFormat = 1;
 
-bool is_plain_text(const std::string& text) {
-  size_t at = 0;
-  return !text.empty() && is_clean_text(text, at) &&
-         std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-}
-
 void require_sound(bool holds) {
   if (!holds) throw Error(ExitCode::kData, "a value that cannot be");
 }
@@ -45,17 +37,6 @@ int64_t number_of(const json& value) {
   const int64_t number = value.is_number_integer() ? value.get<int64_t>() : -1;
   require_sound(number >= 0 && number < kMost);
   return number;
-}
-
-json as_json(const IndexedShard& shard) {
-  json pictures = json::array();
-  for (const IndexedPicture& one : shard.pictures)
-    pictures.push_back({one.member, one.offset, one.bytes, one.class_word, one.checksum});
-  return {{"name", shard.name},
-          {"bytes", shard.bytes},
-          {"checksum", shard.checksum},
-          {"pictures", std::move(pictures)},
-          {"left_out", shard.left_out}};
 }
 
 IndexedShard shard_of(const json& line) {
@@ -82,48 +63,6 @@ IndexedShard shard_of(const json& line) {
   return shard;
 }
 
-// The names of an archive that lies in a folder below the index have a hyphen for the slash.
-std::string name_of_copy(std::string name) {
-  std::replace(name.begin(), name.end(), '/', '-');
-  return name;
-}
-
-// In addresses of http, what would end the path or is decoded.
-std::string in_address(const std::string& folder, const std::string& name) {
-  if (is_in_store(folder)) return folder + name;
-  std::string encoded;
-  for (const char c : name)
-    encoded += std::string_view("%?#").find(c) == std::string_view::npos
-                   ? std::string(1, c)
-                   : fmt::format("%{:02X}", static_cast<unsigned>(c));
-  return folder + encoded;
-}
-
-// Where the index of an address is, and what the address names; nothing: all that is in the index.
-struct NamedFiles {
-  std::string folder;
-  std::vector<RemoteFile> files;
-};
-
-NamedFiles named_files(const std::string& address) {
-  const std::string fault = fault_of_address(address);
-  if (!fault.empty()) throw Error(ExitCode::kUsage, "{}", "the address " + fault);
-  NamedFiles named;
-  for (const std::string& one : expanded_address(address))
-    named.files.push_back({.address = one, .name = {}, .version = {}});
-  const std::string first = named.files.front().address, path = path_of_address(first);
-  const bool is_folder = named.files.size() == 1 && (path.empty() || path.ends_with('/'));
-  const size_t below = is_folder ? path.size() : common_folder(named.files);
-  const std::string plain = is_in_store(first) ? first : first.substr(0, first.find('?'));
-  named.folder = plain.substr(0, plain.size() - (path.size() - below));
-  if (!named.folder.ends_with('/')) named.folder += '/';
-  if (is_folder)
-    named.files.clear();
-  else
-    name_files(address, below, named.files);
-  return named;
-}
-
 ShardIndex read_index(const std::string& address) {
   RemoteFiles remote;
   std::string text;
@@ -146,49 +85,65 @@ ShardIndex read_index(const std::string& address) {
   return parse_shard_index(text, shown_address(address));
 }
 
-std::shared_ptr<const StreamedShards> open_streamed(const std::string& address) {
-  const NamedFiles named = named_files(address);
+RemoteFile file_at(const std::string& address) {
+  return {.address = address, .name = {}, .bytes = -1, .version = {}, .has_ranges = true};
+}
+
+// Those of the index that are among `files`, named.
+std::shared_ptr<const StreamedShards> streamed_of(const std::string& folder,
+                                                  const std::vector<RemoteFile>& files, ShardIndex& all) {
+  std::map<std::string, IndexedShard*> shards;
+  for (IndexedShard& shard : all.shards) shards[shard.name] = &shard;
   auto streamed = std::make_shared<StreamedShards>();
-  streamed->folder = named.folder;
-  ShardIndex all = read_index(named.folder + kShardsIndex);
-  std::map<std::string, size_t> at;  // by the name of a copy: in all.shards
-  for (size_t i = 0; i < all.shards.size(); ++i) {
-    if (!at.emplace(name_of_copy(all.shards[i].name), i).second)
-      refuse_file(streamed->folder / kShardsIndex, "two of its archives would have the name {}",
-                  printable(name_of_copy(all.shards[i].name)));
-  }
-  std::map<std::string, std::string> checksums, addresses;
-  for (const auto& [name, place] : at) {
-    if (named.files.empty()) addresses[name] = in_address(named.folder, all.shards[place].name);
-  }
-  for (const RemoteFile& file : named.files) addresses[file.name] = file.address;
-  if (all.note && (named.files.empty() || addresses.erase(kShardsNote) > 0)) {
-    streamed->index.note = all.note;
-    checksums[kShardsNote] = checksum_of(*all.note);
-  }
-  std::vector<StreamedFile> files;
-  for (const auto& [name, place] : addresses) {
-    if (!at.contains(name))
+  streamed->folder = folder;
+  std::map<std::string, std::string> checksums;
+  std::vector<StreamedFile> readable;
+  for (const RemoteFile& file : files) {
+    if (file.name == kShardsNote && all.note) {
+      streamed->index.note = all.note;
+      checksums[file.name] = checksum_of(*all.note);
+      continue;
+    }
+    if (!shards.contains(file.name))
       throw Error(ExitCode::kData,
                   "{}: is not in {}{}, the index of data.stream; make it again (`dtrain data pack`)",
-                  shown_address(place), shown_address(named.folder), kShardsIndex);
-    IndexedShard shard = std::move(all.shards[at[name]]);
-    shard.name = name;
-    checksums[name] = shard.checksum;
-    StreamedFile file{.address = place, .bytes = shard.bytes, .content = shard.checksum, .parts = {}};
+                  file.shown(), shown_address(folder), kShardsIndex);
+    IndexedShard& shard = *shards[file.name];
+    checksums[file.name] = shard.checksum;
+    readable.push_back(
+        {.address = file.address, .bytes = shard.bytes, .content = shard.checksum, .parts = {}});
     for (const IndexedPicture& one : shard.pictures)
-      file.parts.push_back({one.offset, one.bytes, one.checksum});
-    files.push_back(std::move(file));
+      readable.back().parts.push_back({one.offset, one.bytes, one.checksum});
     streamed->index.shards.push_back(std::move(shard));
   }
-  streamed->bytes = stream_files(std::move(files));
-  Checksum content;
-  for (const auto& [name, checksum] : checksums) {
-    const std::string line = name + "\n" + checksum + "\n";
-    content.add(line.data(), line.size());
-  }
-  streamed->content = content.text();
+  streamed->bytes = stream_files(std::move(readable));
+  streamed->content = content_of_files(checksums);
   return streamed;
+}
+
+std::shared_ptr<const StreamedShards> open_streamed(const std::string& address) {
+  const std::string fault = fault_of_address(address);
+  if (!fault.empty()) throw Error(ExitCode::kUsage, "{}", "the address " + fault);
+  std::vector<RemoteFile> files;
+  for (const std::string& one : expanded_address(address)) files.push_back(file_at(one));
+  const std::string first = files.front().address, path = path_of_address(first);
+  const bool is_folder = files.size() == 1 && (path.empty() || path.ends_with('/'));
+  const size_t below = is_folder ? path.size() : common_folder(files);
+  std::string folder = is_in_store(first) ? first : first.substr(0, first.find('?'));
+  folder.resize(folder.size() - (path.size() - below));
+  if (!folder.ends_with('/')) folder += '/';
+
+  ShardIndex all = read_index(folder + kShardsIndex);
+  for (IndexedShard& shard : all.shards) {
+    if (is_folder) files.push_back(file_at(folder + shard.name));
+    std::replace(shard.name.begin(), shard.name.end(), '/', '-');  // as copies are named
+  }
+  if (is_folder) files.erase(files.begin());
+  if (is_folder && all.note) files.push_back(file_at(folder + kShardsNote));
+  name_files(address, below, files);
+  std::sort(files.begin(), files.end(),
+            [](const RemoteFile& one, const RemoteFile& other) { return one.name < other.name; });
+  return streamed_of(folder, files, all);
 }
 
 }  // namespace
@@ -197,7 +152,17 @@ void write_shard_index(const fs::path& file, const ShardIndex& index) {
   json head = {{"dtrain_shards", kIndexFormat}, {"shards", index.shards.size()}};
   if (index.note) head["note"] = *index.note;
   std::string text = head.dump() + "\n";
-  for (const IndexedShard& shard : index.shards) text += as_json(shard).dump() + "\n";
+  for (const IndexedShard& shard : index.shards) {
+    json pictures = json::array();
+    for (const IndexedPicture& one : shard.pictures)
+      pictures.push_back({one.member, one.offset, one.bytes, one.class_word, one.checksum});
+    const json line = {{"name", shard.name},
+                       {"bytes", shard.bytes},
+                       {"checksum", shard.checksum},
+                       {"pictures", std::move(pictures)},
+                       {"left_out", shard.left_out}};
+    text += line.dump() + "\n";
+  }
   write_file_atomically(file, text);
 }
 

@@ -251,11 +251,7 @@ std::vector<std::string> classes_of_note(const fs::path& path, const std::string
   std::vector<std::string> names;
   for (const json& name : *classes) {
     const std::string text = name.is_string() ? name.get<std::string>() : "";
-    size_t at = 0;
-    const bool has_controls =
-        std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-    if (text.empty() || has_controls || !is_clean_text(text, at))
-      refuse_file(path, "the name of a class is no text without control characters");
+    if (!is_plain_text(text)) refuse_file(path, "the name of a class is no text without control characters");
     names.push_back(text);
   }
   return names;

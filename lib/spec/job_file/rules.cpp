@@ -354,9 +354,9 @@ class Rules : private RuleBase {
            "pictures have 1 channel (grey) or 3 (red, green, blue)");
     if (image.size.size() == 2 && !has_problem("data.image.channels"))
       refuse_large("data.image.size", "a picture", {image.size[0], image.size[1], image.channels});
-    refuse("cuda.data",
-           spec_.cuda.data == "resident" && usable("data.cache") &&
-               (data.cache == "none" || (data.stream && data.cache == "auto")),
+    const bool is_uncached =
+        (usable("data.cache") && data.cache == "none") || (data.stream && data.cache == "auto");
+    refuse("cuda.data", spec_.cuda.data == "resident" && is_uncached,
            "resident examples have to be decoded before; use data.cache: disk or memory");
     refuse("data.image.mean", data.mean != 0 && usable("data.mean"),
            "says what data.mean says; write one of them");
