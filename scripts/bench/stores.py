@@ -84,6 +84,7 @@ SPECS = {
     "csv": "data: {dataset: csv, target: y, target_kind: numbers}\nmodel: {kind: mlp, hidden: [32]}\n"
            "train: {loss: mean_squared_error}\n",
 }
+SPECS["streamed"] = SPECS["tar"].replace("dataset: tar", "dataset: tar, stream: true")
 TRAINING = """name: stores
 seed: 3
 strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}
@@ -162,6 +163,19 @@ def check_trainings(checks, local, places):
             resumed = checks.killed_and_resumed(f"{kind}-{name}-killed", kind, path, **more)
             checks.claim(resumed == wanted, f"{kind} from {name}: the same after a kill and a resume "
                                             f"{'' if resumed == wanted else resumed[:300]}")
+
+
+def check_streaming(checks, wanted, places):
+    for name, (path, more) in places.items():
+        checks.cold()
+        weights, seconds = checks.train(f"streamed-{name}", "streamed", path, **more)
+        left = pathlib.Path(checks.environment["XDG_CACHE_HOME"]).exists()
+        checks.claim(weights == wanted and not left,
+                     f"streamed from {name}: the same weights in {seconds:.1f} s, and nothing in the cache "
+                     f"{'' if weights == wanted else weights[:300]}")
+        resumed = checks.killed_and_resumed(f"streamed-{name}-killed", "streamed", path, **more)
+        checks.claim(resumed == wanted, f"streamed from {name}: the same after a kill and a resume "
+                                        f"{'' if resumed == wanted else resumed[:300]}")
 
 
 def check_network(checks, nginx, local):
@@ -340,6 +354,7 @@ def main():
     try:
         keys = moto.make_keys(POLICY)
         moto.s3.create_bucket(Bucket=BUCKET)
+        checks.run("data", "pack", checks.spec("tar", local / "shards"), "--index")
         for file in [*local.glob("shards/*"), *local.glob("table/*")]:
             moto.s3.put_object(Bucket=BUCKET, Key=str(file.relative_to(local)), Body=file.read_bytes())
         moto.s3.put_object(Bucket=BUCKET, Key="shards/readme.txt", Body=b"no shard")
@@ -352,6 +367,8 @@ def main():
             "tar": {"nginx": (archives, trust), "moto": (f"s3://{BUCKET}/shards/", store)},
             "csv": {"nginx": (tables, trust), "moto": (f"s3://{BUCKET}/table/", store)},
         })
+        check_streaming(checks, checks.weights(folder / "tar-local"),
+                        {"nginx": (archives, trust), "moto": (f"s3://{BUCKET}/shards/", store)})
         check_store(checks, moto, keys)
         check_network(checks, nginx, local)
         if len(sys.argv) > 4:

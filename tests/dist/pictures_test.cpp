@@ -11,6 +11,7 @@
 #include "codecs/image_file.h"
 #include "data/dataset.h"
 #include "hosts.h"
+#include "http_server.h"
 #include "job.h"
 #include "job_file/load.h"
 #include "resumable.h"
@@ -128,6 +129,49 @@ TEST_CASE("packed pictures train to the same bits as the folder") {
   INFO(ended.errors);
   REQUIRE(ended.exit_code == 0);
   CHECK(weights_of(job.folder() / "folder") == weights_of(job.folder() / "packed"));
+}
+
+TEST_CASE("streamed pictures train to the same bits as the folder, with any replicas, in one go or resumed") {
+  const PictureJob job;
+  const Finished packed =
+      job.start({"data", "pack", job.spec_file(), "--out", job.folder() / "shards", "--shard-size", "9KB"});
+  INFO(packed.errors);
+  REQUIRE(packed.exit_code == 0);
+  HttpServer server([&](const AskedFor& request) {
+    const fs::path file = job.folder() / request.path.substr(1);
+    return fs::is_regular_file(file) ? part_of(content_of(file), request, "\"1\"") : Answer{.status = 404};
+  });
+  const Arguments steps = {"data.augment=[flip, mixup]", "checkpoint.every_steps=4"};
+  const Arguments there = Arguments{"data.dataset=tar", "data.path=" + server.address() + "/shards/",
+                                    "data.stream=true", "data.split.test=none", "data.split.validation=none"};
+  job.trained("two", steps + Arguments{"data.cache=none"});
+  job.trained("one", steps + Arguments{"data.cache=none", "strategy.replicas=1"});
+  fs::remove_all(job.folder() / "cache");
+  job.trained("two streamed", steps + there);
+  job.trained("one streamed", steps + there + Arguments{"strategy.replicas=1", "data.prefetch=0"});
+  // Step 9 is within the second epoch.
+  job.trained("first part", steps + there + Arguments{"train.max_steps=9"});
+  const Finished resumed =
+      job.start({"run", "--resume", job.folder() / "first part", "--set", "train.max_steps=none"});
+  INFO(resumed.errors);
+  REQUIRE(resumed.exit_code == 0);
+  CHECK(weights_of(job.folder() / "two streamed") == weights_of(job.folder() / "two"));
+  CHECK(weights_of(job.folder() / "first part") == weights_of(job.folder() / "two"));
+  CHECK(weights_of(job.folder() / "one streamed") == weights_of(job.folder() / "one"));
+  const Finished evaluated = job.start({"eval", job.folder() / "two streamed"});
+  INFO(evaluated.errors);
+  CHECK(evaluated.exit_code == 0);
+  CHECK_FALSE(fs::exists(job.folder() / "cache"));
+
+  // A shard that changes ends the job, and its name is in the message.
+  const fs::path shard = job.folder() / "shards" / "train" / "shard-000002.tar";
+  std::string bytes = content_of(shard);
+  bytes[700] = static_cast<char>(bytes[700] ^ 1);
+  write_file(shard, bytes);
+  const Finished changed = job.start(
+      Arguments{"run", job.spec_file(), "--run-dir", job.folder() / "changed"} + Job::set(steps + there));
+  CHECK(changed.exit_code == static_cast<int>(ExitCode::kData));
+  CHECK_THAT(changed.errors, ContainsSubstring("/shards/train/shard-000002.tar: it has other bytes"));
 }
 
 TEST_CASE("predict sees pictures as training does, with the classes' names, without the folder too") {

@@ -17,6 +17,7 @@
 #include "parquet/parquet_file.h"
 #include "pictures/archives.h"
 #include "pictures/parquet_pictures.h"
+#include "pictures/shard_index.h"
 #include "safetensors/safetensors.h"
 #include "tables/csv_table.h"
 #include "yaml/problem.h"
@@ -145,6 +146,16 @@ FuzzedReader image_reader(const std::string& name) {
           }};
 }
 
+bool read_index(const std::string& bytes) {
+  try {
+    parse_shard_index(bytes, "shards.index");
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kData) throw;
+    return false;
+  }
+}
+
 bool read_spec(const std::string& bytes) { return parse_spec(bytes, "spec.yaml").ok(); }
 
 }  // namespace
@@ -155,6 +166,7 @@ const std::vector<FuzzedReader>& fuzzed_readers() {
       {"csv", [](const std::string& bytes) { return read_from_file("table.csv", bytes, read_table); }},
       image_reader("gif"),
       {"idx", [](const std::string& bytes) { return read_from_file("idx", bytes, read_images_and_labels); }},
+      {"index", read_index},
       image_reader("jpeg"),
       {"npy",
        [](const std::string& bytes) {

@@ -34,7 +34,7 @@ BEYOND_THE_SCHEMA = {
     # features that exclude each other, which are neither "only when" nor "required when" (lib/spec/job_file/rules.cpp)
     "central_storage_gloo", "checkpoint_both", "compress_shared_memory", "virtual_replicas", "virtual_replicas_on_gpus",
     "data_augment_resident", "data_augment_rules", "data_columns_rules",
-    "data_fallback_same", "data_id", "data_id_of_predictions",
+    "data_fallback_same", "data_id", "data_id_of_predictions", "data_stream_here", "data_stream_rules",
     "data_fallback_synthetic", "data_split_fold_alone", "data_split_folds", "data_split_rules", "data_split_seed_only", "data_tables_fallback",
     "devices_central_storage", "devices_mixed", "model_depth", "model_head", "model_wide_depth", "model_wide_stem", "model_widen_factor",
     "devices_shared_memory", "local_steps_missing", "local_steps_rules", "shard_optimizer_rules",

@@ -262,13 +262,19 @@ void CommandLine::add_data() {
   add_value(show, "--batches N", data.batches, "The number of batches, from the first (default: 1)")
       ->check(whole_numbers(1, 1'000'000));
   show->footer(exit_code_help());
-  add_value(pack, "--out FOLDER", data.out, "The new folder")->required();
+  CLI::Option* out = add_value(pack, "--out FOLDER", data.out, "The new folder");
   add_value(pack, "--shard-size SIZE", data.shard_size,
             "The most bytes of an archive, such as 100MB or 2GiB (default: 500MB)");
   pack->add_flag("--overwrite", data.overwrite, "Replace a folder that dtrain data pack has written");
   pack->add_flag("--json", data.json, "Print what was written as JSON");
+  CLI::Option* index = pack->add_flag("--index", data.index,
+                                      "Only write the index of the archives in data.path, for data.stream");
   pack->footer(exit_code_help());
-  pack->callback([this] { action = [this] { return data_pack_command(data); }; });
+  pack->callback([this, out, index] {
+    require_at_most_one({out, index});
+    if (!data.out && !data.index) throw CLI::RequiredError("--out");
+    action = [this] { return data_pack_command(data); };
+  });
   check->callback([this] { action = [this] { return data_check_command(data); }; });
   show->callback([this] { action = [this] { return data_show_command(data); }; });
 }

@@ -168,6 +168,7 @@ struct DataOptions {
   bool overwrite = false;
   bool json = false;                 // check, pack
   std::string shard_size = "500MB";  // pack
+  bool index = false;                // pack: only the index of archives that are there
   int64_t epoch = 0;                 // show
   int64_t batches = 1;               // show
 };

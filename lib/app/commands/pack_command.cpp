@@ -5,10 +5,13 @@
 
 #include "commands/commands.h"
 #include "commands/shared.h"
+#include "core/addresses.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "data/picture_dataset.h"
 #include "metrics/event.h"
+#include "pictures/archives.h"
+#include "pictures/shard_index.h"
 #include "pictures/shards.h"
 
 namespace dtrain {
@@ -34,6 +37,20 @@ std::string packed_text(const std::string& out, const PictureList& list,
          ", without data.split\n";
 }
 
+// Of archives that are there.
+ExitCode write_index(const DataSpec& data, bool json) {
+  const std::filesystem::path folder = data.path.value_or("");
+  if (data.dataset != "tar" || is_address(folder.string()) || !std::filesystem::is_directory(folder))
+    throw Error(ExitCode::kUsage,
+                "--index is for data.dataset: tar whose data.path is a folder on this host");
+  catch_stop_signals();
+  index_archives(folder);
+  const std::string file = (folder / kShardsIndex).string();
+  std::cout << (json ? event_text({{"index", file}}) + "\n"
+                     : printable(file, 1000) + ": for data.stream, beside copies of the archives\n");
+  return ExitCode::kDone;
+}
+
 }  // namespace
 
 ExitCode data_pack_command(const DataOptions& options) {
@@ -41,6 +58,7 @@ ExitCode data_pack_command(const DataOptions& options) {
   const LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   report_notes(loaded.notes);
   if (!loaded.ok()) return report_problems(loaded.problems);
+  if (options.index) return write_index(loaded.spec.data, options.json);
   const DatasetInfo info = find_dataset(loaded.spec.data);
   if (!is_picture_dataset(info.name))
     throw Error(ExitCode::kUsage, "data.dataset: {} has no pictures in files, which are what data pack packs",

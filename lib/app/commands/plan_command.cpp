@@ -267,7 +267,8 @@ void print_plan(const JobPlan& job) {
                                     job.spec.data.cache_in_use() == "memory" ? "in memory, of each host"
                                                                              : "on the disk"));
   else if (is_picture_dataset(data.name))
-    print_line("cache", "none: pictures are decoded whenever a batch needs them");
+    print_line("cache", fmt::format("none: pictures are {}decoded whenever a batch needs them",
+                                    job.spec.data.stream ? "fetched and " : ""));
   if (!data.reading.empty()) print_line("table", printable(data.reading, 2000));
   print_line("input",
              fmt::format("{} {}, {}", to_string(data.example_shape), data.has_pixels ? "uint8" : "numbers",

@@ -187,13 +187,8 @@ class Fetching {
       checksums[files[i].name] = copy->checksum;
     }
     link_set(set, key_by_name);
-    Checksum content;
-    for (const auto& [name, checksum] : checksums) {
-      const std::string line = name + "\n" + checksum + "\n";
-      content.add(line.data(), line.size());
-    }
     const bool is_one = files.size() == 1 && files.front().address == address_;
-    return {is_one ? path_of_set(set) / files.front().name : path_of_set(set), content.text()};
+    return {is_one ? path_of_set(set) / files.front().name : path_of_set(set), content_of_files(checksums)};
   }
 
   const std::string& address_;
@@ -228,6 +223,15 @@ void name_copies(const std::string& address, const fs::path& place) {
 }
 
 }  // namespace
+
+std::string content_of_files(const std::map<std::string, std::string>& checksums) {
+  Checksum content;
+  for (const auto& [name, checksum] : checksums) {
+    const std::string line = name + "\n" + checksum + "\n";
+    content.add(line.data(), line.size());
+  }
+  return content.text();
+}
 
 FetchedFiles fetch_files(const std::string& address, double most_gigabytes, const IsWanted& is_wanted,
                          const HttpTimes& times) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct FetchedFiles {
   std::filesystem::path place;  // the file, or for {..} and s3://bucket/prefix/ a folder with the files
   std::string content;          // a checksum of their names and bytes, the same wherever they are
 };
+
+// FetchedFiles::content of files with these checksums, by name.
+std::string content_of_files(const std::map<std::string, std::string>& checksums);
 
 // Asks for the files at an address, and fetches those that are not here. Later calls for it in this process
 // return the same without asking again. The files stay until the process ends; those that no process uses

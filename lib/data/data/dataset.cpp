@@ -19,6 +19,7 @@
 #include "data/table_dataset.h"
 #include "pictures/archives.h"
 #include "pictures/parquet_pictures.h"
+#include "pictures/shard_index.h"
 #include "pictures/shards.h"
 #include "yaml/problem.h"
 
@@ -219,7 +220,8 @@ bool has_wrong_path(const DataSpec& spec) {
   const Entry& entry = entry_named(spec.dataset);
   if (entry.divides_itself && spec.fallback)
     return false;  // it has no other folder: that is when to fall back
-  return spec.path && entry.find && fs::status(*spec.path, code).type() == fs::file_type::not_found;
+  return spec.path && !spec.stream && entry.find &&
+         fs::status(*spec.path, code).type() == fs::file_type::not_found;
 }
 
 // Nor is a folder that holds something else replaced.
@@ -295,7 +297,7 @@ DatasetInfo of_address(DatasetInfo info, const DataSpec& copies, const DataSpec&
   if (!has_address(spec)) return info;
   info.source = *spec.path;
   info.content = copies.resolved_content;
-  info.place = *copies.path;
+  info.place = spec.stream ? "" : *copies.path;
   if (!spec.saved_content.empty() && spec.saved_content != info.content)
     throw Error(ExitCode::kData,
                 "{}: its files are not those that the model was trained on; --set data.path=... uses them "
@@ -376,11 +378,18 @@ const std::vector<std::string>& dataset_names() {
 
 DataSpec with_files_here(const DataSpec& spec) {
   if (!has_address(spec)) return spec;
+  DataSpec here = spec;
+  if (spec.stream) {  // the plan's content is that of the index as the planner has read it
+    here.resolved_content = streamed_shards(*spec.path)->content;
+    if (!spec.resolved_content.empty() && spec.resolved_content != here.resolved_content)
+      throw Error(ExitCode::kData, "{}: its {} has changed since the job began; start again",
+                  shown_address(*spec.path), kShardsIndex);
+    return here;
+  }
   use_fetched(*spec.path, {spec.resolved_place, spec.resolved_content});
   const FetchedFiles files = fetch_files(*spec.path, spec.cache_gigabytes, [&](const std::string& name) {
     return is_file_of(spec.dataset, name);
   });
-  DataSpec here = spec;
   here.path = files.place.string();
   here.resolved_content = files.content;
   return here;
@@ -429,6 +438,7 @@ void prepare_dataset(const DatasetInfo& info, const DataSpec& spec, const OnPrep
 
 std::string resolve_cache(const DatasetInfo& info, const DataSpec& spec) {
   if (spec.cache != "auto" || !is_picture_dataset(info.name) || info.source.empty()) return spec.cache;
+  if (spec.stream) return "none";
   return can_cache_pictures(info_here(info, spec), spec) ? "disk" : "none";
 }
 

@@ -79,6 +79,7 @@ std::string class_name(const DatasetInfo& info, int64_t label);
 const std::vector<std::string>& dataset_names();
 
 // The spec with copies of its files in the place of an address; they are fetched now if they are not here.
+// With spec.stream the address stays.
 // Other specs stay as they are. Throws as fetch_files() (addresses/fetched_files.h). The functions that
 // follow do so, too.
 DataSpec with_files_here(const DataSpec& spec);

@@ -78,6 +78,7 @@ class ImageSource : public ExampleSource {
   at::Tensor classes() const override { return labels_; }
 
   void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
+    const std::shared_ptr<const void> expected = expect(indices);
     at::Tensor images = slot.inputs;
     if (values.defined()) images = at::empty(slot.inputs.sizes(), at::kByte);
     read_image_set(set_, indices, images.mutable_data_ptr<uint8_t>(), threads_);
@@ -87,6 +88,10 @@ class ImageSource : public ExampleSource {
     const int64_t pixels = set_.bytes_of_one();
     for (int64_t row = 0; values.defined() && row < images.size(0); ++row)
       map_pixels(images.const_data_ptr<uint8_t>() + row * pixels, pixels, values, slot.inputs, row);
+  }
+
+  std::shared_ptr<const void> expect(std::span<const int64_t> indices) const override {
+    return expect_images(set_, indices);
   }
 
   std::vector<ExampleName> names_of(std::span<const int64_t> indices) const override {
@@ -186,7 +191,7 @@ std::optional<DatasetInfo> find_image_folder(const fs::path& place, const DataSp
 
 std::optional<DatasetInfo> find_archives(const fs::path& place, const DataSpec& spec) {
   std::error_code none;
-  if (!fs::exists(place, none)) return std::nullopt;
+  if (!spec.stream && !fs::exists(place, none)) return std::nullopt;
   return info_of(listed(spec.dataset, place, spec, Reading::kBefore), place, spec);
 }
 

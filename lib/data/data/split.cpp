@@ -40,6 +40,9 @@ class Selection : public ExampleSource {
   void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
     source_->read(in_source(indices), values, slot);
   }
+  std::shared_ptr<const void> expect(std::span<const int64_t> indices) const override {
+    return source_->expect(in_source(indices));
+  }
   std::vector<ExampleName> names_of(std::span<const int64_t> indices) const override {
     return source_->names_of(in_source(indices));
   }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "images/archive_bytes.h"
 #include "images/cache_file.h"
 
 namespace dtrain {
@@ -32,7 +33,7 @@ class CheckedFileWriter {
 };
 
 // Any number of threads may read at once.
-class CheckedFile {
+class CheckedFile : public ArchiveBytes {
  public:
   // nullptr: there is no such file, or it was not written to its end, or how it ends is damaged. Throws as
   // OpenFile does.
@@ -41,7 +42,7 @@ class CheckedFile {
   const std::filesystem::path& path() const { return path_; }
   int64_t bytes() const { return bytes_; }
   // Throws Error(kDisk) if they are not those that were written; the file is then removed.
-  std::string read(int64_t offset, int64_t bytes) const;
+  std::string read(int64_t offset, int64_t bytes) const override;
 
  private:
   CheckedFile(std::filesystem::path path, int64_t bytes, std::vector<uint64_t> sums)

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "core/addresses.h"
 #include "core/checksum.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -105,7 +106,8 @@ std::string image_block_key(const ImageSet& set) {
   struct stat status {};
   int fault = 0;
   for (const ImageFile& file : set.files) {
-    if (file.path != looked_at) {
+    const std::string content = file.archive ? file.archive->content() : "";
+    if (content.empty() && file.path != looked_at) {
       const fs::path path = set.root / file.path;
       status = {};
       const bool readable =
@@ -117,6 +119,7 @@ std::string image_block_key(const ImageSet& set) {
     }
     sum.add(file.path.c_str(), file.path.size() + 1);
     if (fault != 0) add(fault);  // such as a link to nowhere
+    sum.add(content.data(), content.size());
     add(status.st_size);
     // The second one changes with the content too, and no program can set it back.
     for (const timespec& changed : {status.st_mtim, status.st_ctim}) {
@@ -131,7 +134,10 @@ std::string image_block_key(const ImageSet& set) {
   return sum.text();
 }
 
-std::string root_of(const ImageSet& set) { return fs::absolute(set.root).lexically_normal().string(); }
+std::string root_of(const ImageSet& set) {
+  return is_address(set.root.string()) ? set.root.string()
+                                       : fs::absolute(set.root).lexically_normal().string();
+}
 
 std::string need_of_images(const ImageSet& set) {
   const auto count = std::ssize(set.files);

@@ -71,10 +71,11 @@ std::string fault_of(const Error& error, const std::string& title) {
 std::string read_image_bytes(const std::filesystem::path& root, const ImageFile& file) {
   if (file.member.empty()) return read_file(root / file.path, kMaxImageFileBytes, ExitCode::kData);
   try {
-    if (!file.unpacked) return read_file_part(root / file.path, file.offset, file.bytes, ExitCode::kData);
-    return file.unpacked->read(file.offset, file.bytes);
+    if (!file.archive) return read_file_part(root / file.path, file.offset, file.bytes, ExitCode::kData);
+    return file.archive->read(file.offset, file.bytes);
   } catch (const Error& error) {
-    throw Error(error.code(), title_of(root, file) + ": " + error.what());
+    const std::string archive = printable((root / file.path).string(), 1000);
+    throw Error(error.code(), title_of(root, file) + ": " + fault_of(error, archive));
   }
 }
 
@@ -85,6 +86,17 @@ at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file, 
   } catch (const Error& error) {
     throw Error(error.code(), title_of(root, file) + ": " + error.what());
   }
+}
+
+std::shared_ptr<const void> expect_images(const ImageSet& set, std::span<const int64_t> indices) {
+  const ArchiveBytes* const first = set.files.empty() ? nullptr : set.files.front().archive.get();
+  if (first == nullptr || first->content().empty()) return nullptr;
+  auto all = std::make_shared<std::vector<std::shared_ptr<const void>>>();
+  for (const int64_t index : indices) {
+    const ImageFile& file = set.files[static_cast<size_t>(index)];
+    all->push_back(file.archive->expect(file.offset, file.bytes));
+  }
+  return all;
 }
 
 void for_each_image(int64_t count, int64_t threads, const std::function<void(int64_t at)>& work) {

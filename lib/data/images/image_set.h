@@ -13,7 +13,7 @@
 
 #include "codecs/image_file.h"
 #include "core/error.h"
-#include "images/checked_file.h"
+#include "images/archive_bytes.h"
 #include "images/fit.h"
 
 namespace dtrain {
@@ -24,7 +24,7 @@ struct ImageFile {
   std::string member = {};  // its name in the archive `path`; empty: the file is the image
   int64_t offset = 0;       // of its bytes in the archive
   int64_t bytes = 0;
-  std::shared_ptr<const CheckedFile> unpacked = {};  // the archive; null: it is not packed
+  std::shared_ptr<const ArchiveBytes> archive = {};  // packed, or elsewhere; null: it is a plain file
 
   bool operator==(const ImageFile&) const = default;
 };
@@ -61,6 +61,10 @@ std::string read_image_bytes(const std::filesystem::path& root, const ImageFile&
 
 // The image as read_image_file() returns it, which throws for it in the same way.
 at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file, SmallestSize smallest = {});
+
+// Has other threads fetch the bytes of images in archives elsewhere, for what reads them while the result
+// lives. Null, whatever the images: they are here.
+std::shared_ptr<const void> expect_images(const ImageSet& set, std::span<const int64_t> indices);
 
 // Calls `work` with 0 to count - 1, each once, on at most `threads` threads. Each computes alone: LibTorch
 // uses no other threads there. Throws what one of the calls has thrown; some others are then not made.

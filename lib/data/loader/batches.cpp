@@ -7,6 +7,7 @@
 #include <deque>
 #include <exception>
 #include <future>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -51,6 +52,7 @@ class ShareLoader::Implementation {
       if (options_.holds_numbers) stored_.inputs = MicroBatch(stored_, options_.format).assemble().inputs;
     }
     next_step_ = steps();
+    looks_ahead_ = source_->expect({}) != nullptr;
   }
 
   int64_t steps() const { return options_.plan.steps_per_epoch(source_->size()); }
@@ -59,6 +61,7 @@ class ShareLoader::Implementation {
     require(first_step >= 0, "first_step must not be negative");
     producer_ = {};  // asked to stop, and joined
     ready_.clear();
+    expected_.clear();
     failure_ = nullptr;
     epoch_ = epoch;
     PreparedOrder prepared = order_of(epoch);
@@ -159,7 +162,21 @@ class ShareLoader::Implementation {
     }
   }
 
-  Share assemble(int64_t step) const {
+  // Has the source fetch the examples of this step and of those that follow it.
+  void look_ahead(int64_t step) {
+    const BatchPlan& plan = options_.plan;
+    expected_.erase(expected_.begin(), expected_.lower_bound(step));
+    const int64_t last = std::min(steps() - 1, step + std::max<int64_t>(1, options_.prefetch));
+    for (int64_t next = expected_.empty() ? step : expected_.rbegin()->first + 1; next <= last; ++next) {
+      const Range whole = plan.step_range(next, source_->size());
+      const Range mine = {share_of(whole, options_.own.begin, plan.parts).begin,
+                          share_of(whole, options_.own.end - 1, plan.parts).end};
+      expected_[next] = source_->expect(part_of(order_.examples, mine));
+    }
+  }
+
+  Share assemble(int64_t step) {
+    if (looks_ahead_) look_ahead(step);
     const BatchPlan& plan = options_.plan;
     const Range whole = plan.step_range(step, source_->size());
     Share share;
@@ -212,6 +229,8 @@ class ShareLoader::Implementation {
   int64_t next_step_ = 0;   // the step that next() returns
   int64_t next_epoch_ = 0;  // its order is prepared in next_order_
   std::future<PreparedOrder> next_order_;
+  bool looks_ahead_ = false;                                 // the examples are elsewhere
+  std::map<int64_t, std::shared_ptr<const void>> expected_;  // by step; used by what assembles
 
   std::mutex mutex_;                     // guards ready_ and failure_
   std::condition_variable_any changed_;  // notified when ready_ or failure_ changes

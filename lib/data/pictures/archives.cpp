@@ -8,17 +8,21 @@
 #include <charconv>
 #include <map>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <system_error>
 #include <utility>
 
 #include "codecs/image_file.h"
+#include "core/checksum.h"
 #include "core/data_errors.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/signals.h"
 #include "core/text.h"
 #include "pictures/parquet_pictures.h"
+#include "pictures/shard_index.h"
 #include "pictures/shards.h"
 #include "yaml/yaml_tree.h"
 
@@ -29,6 +33,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMostClassBytes = 256;  // of a .cls file
 constexpr size_t kReadAtOnce = size_t{1} << 16;
+constexpr int64_t kSummedAtOnce = int64_t{16} << 20;
 
 // An example of an archive as far as it was read.
 struct Sample {
@@ -131,23 +136,49 @@ class ArchiveList {
         throw;
       }
     }
-    std::vector<int64_t> indices;
-    for (size_t index = before; index < pictures_.size(); ++index)
-      indices.push_back(static_cast<int64_t>(index));
-    return indices;
+    return indices_from(before);
   }
 
-  // Makes numbers of the words: those that they are, or their places in the alphabet.
-  PictureList labelled() {
+  // The same of an archive elsewhere.
+  std::vector<int64_t> add(const IndexedShard& shard, const std::shared_ptr<const ArchiveBytes>& bytes) {
+    const size_t before = pictures_.size();
+    for (const IndexedPicture& one : shard.pictures) {
+      pictures_.push_back({{shard.name, one.member, one.offset, one.bytes, bytes}, 0});
+      words_.push_back(one.class_word);
+    }
+    for (const auto& [ending, count] : shard.left_out) left_out_[ending] += count;
+    return indices_from(before);
+  }
+
+  // What the index of archives tells of the only one that was added, which is not packed.
+  IndexedShard indexed(const std::string& file) const {
+    const fs::path path = root_ / file;
+    IndexedShard shard{file, static_cast<int64_t>(fs::file_size(path)), {}, {}, left_out_};
+    Checksum sum;
+    for (int64_t at = 0; at < shard.bytes; at += kSummedAtOnce) {
+      const int64_t count = std::min(kSummedAtOnce, shard.bytes - at);
+      sum.add(read_file_part(path, at, count, ExitCode::kData).data(), static_cast<size_t>(count));
+    }
+    shard.checksum = sum.text();
+    for (size_t i = 0; i < pictures_.size(); ++i) {
+      const ImageFile& one = pictures_[i].file;
+      const std::string bytes = read_image_bytes(root_, one);
+      shard.pictures.push_back(
+          {one.member, one.offset, one.bytes, words_[i], checksum_number(bytes.data(), bytes.size())});
+    }
+    return shard;
+  }
+
+  // Makes numbers of the words: those that they are, or their places in the alphabet. `packed`: the classes
+  // of a note.
+  PictureList labelled(const std::optional<std::vector<std::string>>& packed) {
     PictureList list;
     DataSpec spec = spec_;
-    if (!of_parquet()) {
-      names_ = classes_of_shards(root_);
-      list.is_mixed = names_.has_value();
-    }
-    if (names_ && spec.class_names.empty()) {
-      spec.class_names = *names_;
-      spec.classes = std::max(spec.classes.value_or(0), std::ssize(*names_));
+    list.is_mixed = packed.has_value();
+    const std::optional<std::vector<std::string>>& known = packed ? packed : names_;
+    if (known && spec.class_names.empty()) {
+      spec.class_names = *known;
+      spec.classes = std::max(spec.classes.value_or(0), std::ssize(*known));
     }
     list.root = root_;
     const std::map<std::string, int64_t> labels = number_words(list, spec);
@@ -160,6 +191,12 @@ class ArchiveList {
  private:
   bool of_parquet() const { return spec_.dataset == kImageParquet; }
 
+  std::vector<int64_t> indices_from(size_t before) const {
+    std::vector<int64_t> indices(pictures_.size() - before);
+    std::iota(indices.begin(), indices.end(), static_cast<int64_t>(before));
+    return indices;
+  }
+
   // Adds the pictures of an archive of `size` bytes; `unpacked`: where it is, if it is packed.
   void read(const std::string& file, const std::shared_ptr<const CheckedFile>& unpacked, int64_t size) {
     const fs::path path = root_ / file;
@@ -169,7 +206,7 @@ class ArchiveList {
     std::optional<std::vector<std::string>> names;
     reader.read_all([&](ImageFile member) {
       if (of_parquet() && member.member == kShardsNote) {
-        names = classes_in_note(path, unpacked->read(member.offset, member.bytes));
+        names = classes_of_note(path, unpacked->read(member.offset, member.bytes));
         return;
       }
       auto [key, extension] = split_name(member.member);
@@ -190,7 +227,7 @@ class ArchiveList {
         refuse_member(path, member.member, "a second picture of the example " + printable(key));
       require_bytes(path, member, kMaxImageFileBytes);
       member.path = file;
-      member.unpacked = unpacked;
+      member.archive = unpacked;
       sample.picture = std::move(member);
     });
     finish(path, sample);
@@ -210,10 +247,7 @@ class ArchiveList {
       refuse_member(
           path, sample.picture->member,
           "has no class: a file " + printable(sample.key) + ".cls beside it, with a number or a word");
-    size_t at = 0;
-    const bool has_controls = std::any_of(sample.class_word->begin(), sample.class_word->end(),
-                                          [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-    if (has_controls || !is_clean_text(*sample.class_word, at))
+    if (!is_plain_text(*sample.class_word))
       refuse_member(path, sample.key + ".cls", "is neither a number nor a word of UTF-8 text");
     pictures_.push_back({*sample.picture, 0});
     words_.push_back(*sample.class_word);
@@ -313,36 +347,81 @@ void append(std::vector<int64_t>& to, const std::vector<int64_t>& from) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-}  // namespace
-
-bool is_archive_name(const std::string& name) { return unpacked_name(name).ends_with(".tar"); }
-
-PictureList list_archives(const fs::path& place, const DataSpec& spec) {
-  std::error_code none;
-  const bool folder = fs::is_directory(place, none);
-  const fs::path root = folder ? place : place.parent_path();
-  const std::vector<std::string> names = folder ? archives_at(place, spec.dataset == kImageParquet)
-                                                : std::vector<std::string>{place.filename().string()};
-  ArchiveList archives(root, spec);
+// The parts of the list of archives, of which add(i) adds the one of names[i].
+template <typename Add>
+PictureList divided_by_name(ArchiveList& archives, const fs::path& place, const fs::path& root,
+                            const std::vector<std::string>& names, const Add& add, const DataSpec& spec,
+                            const std::optional<std::vector<std::string>>& packed) {
   std::vector<int64_t> train, validation, test;
-  for (const std::string& name : names) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
     const bool is_validation = is_part(name, "val") || is_part(name, "validation");
     const bool is_test = is_part(name, "test");
     if (is_validation)
       refuse_both(root / name, spec.split.folds ? kFoldsField : kValidationField, spec.split.validates());
     if (is_test) refuse_both(root / name, kTestField, spec.split.test.has_value());
-    append(is_validation ? validation : is_test ? test : train, archives.add(name));
+    append(is_validation ? validation : is_test ? test : train, add(i));
   }
   if (train.empty())
     refuse_file(place,
                 "has no file to train on, which is called train-... or anything but test and validation");
-  PictureList all = archives.labelled();
+  PictureList all = archives.labelled(packed);
   all.train = std::move(train);
   all.validation = std::move(validation);
   all.test = std::move(test);
   check_picture_classes(all, spec);
   require_mostly_pictures(all);
   return all;
+}
+
+PictureList list_streamed(const std::string& address, const DataSpec& spec) {
+  const std::shared_ptr<const StreamedShards> streamed = streamed_shards(address);
+  const std::vector<IndexedShard>& shards = streamed->index.shards;
+  std::vector<std::string> names;
+  for (const IndexedShard& shard : shards) names.push_back(shard.name);
+  ArchiveList archives(streamed->folder, spec);
+  std::optional<std::vector<std::string>> packed;
+  if (streamed->index.note) packed = classes_of_note(streamed->folder / kShardsIndex, *streamed->index.note);
+  return divided_by_name(
+      archives, address, streamed->folder, names,
+      [&](size_t i) { return archives.add(shards[i], streamed->bytes[i]); }, spec, packed);
+}
+
+}  // namespace
+
+bool is_archive_name(const std::string& name) { return unpacked_name(name).ends_with(".tar"); }
+
+PictureList list_archives(const fs::path& place, const DataSpec& spec) {
+  if (spec.stream) return list_streamed(place.string(), spec);
+  std::error_code none;
+  const bool folder = fs::is_directory(place, none), of_parquet = spec.dataset == kImageParquet;
+  const fs::path root = folder ? place : place.parent_path();
+  const std::vector<std::string> names =
+      folder ? archives_at(place, of_parquet) : std::vector<std::string>{place.filename().string()};
+  ArchiveList archives(root, spec);
+  return divided_by_name(
+      archives, place, root, names, [&](size_t i) { return archives.add(names[i]); }, spec,
+      of_parquet ? std::nullopt : classes_of_shards(root));
+}
+
+void index_archives(const fs::path& folder) {
+  const int stops = stop_signals_received();
+  const DataSpec of_tar;
+  ShardIndex index;
+  if (classes_of_shards(folder))
+    index.note = read_file(folder / kShardsNote, kMostNoteBytes, ExitCode::kData);
+  for (const std::string& name : archives_at(folder, /*of_parquet=*/false)) {
+    if (is_packed(folder / name))
+      refuse_file(folder / name,
+                  "is packed, and data.stream reads parts of archives; unpack it to plain tar");
+    ArchiveList one(folder, of_tar);
+    one.add(name);
+    index.shards.push_back(one.indexed(name));
+    if (stop_signals_received() != stops)
+      throw Error(ExitCode::kStopped, "{}: stopped by {}", printable(folder.string(), 1000),
+                  signal_name(last_stop_signal()));
+  }
+  write_shard_index(folder / kShardsIndex, index);
 }
 
 }  // namespace dtrain

@@ -25,10 +25,16 @@ bool is_archive_name(const std::string& name);
 // files of an example tell about it; those of examples without a picture are counted as left out.
 //
 // A picture is read where it lies; names of members are names only. An archive that is packed is unpacked
-// once, to plain tar (packed_archive.cpp). Throws Error(kData) that names the archive and the member:
-// damaged, a picture without a class or a second one of the same key, links and sparse files, a number of
-// classes over the limits. Throws FieldError as list_image_folder() does.
+// once, to plain tar (packed_archive.cpp). With spec.stream `place` is an address, of which only the index is
+// read (shard_index.h): the list is that of copies. Throws Error(kData) that names the archive and the
+// member: damaged, a picture without a class or a second one of the same key, links and sparse files, a
+// number of classes over the limits. Throws FieldError as list_image_folder() does.
 PictureList list_archives(const std::filesystem::path& place, const DataSpec& spec);
+
+// Writes shards.index beside the archives of a folder, for list_archives() of their address with spec.stream.
+// Reads all of them twice. Throws as list_archives() does, Error(kData) for an archive that is packed, and
+// Error(kStopped) after a stop signal.
+void index_archives(const std::filesystem::path& folder);
 
 // The name of the archive when it is not packed: "a.tar" for "a.tar.gz" and "a.tgz"; other names stay.
 std::string unpacked_name(const std::string& name);

@@ -19,6 +19,7 @@
 #include "core/text.h"
 #include "pictures/archives.h"
 #include "yaml/problem.h"
+#include "yaml/yaml_tree.h"
 
 namespace dtrain {
 namespace {
@@ -190,6 +191,12 @@ std::string picture_endings() { return join(image_endings()); }
 
 bool is_picture_name(const std::string& name) {
   return std::find(image_endings().begin(), image_endings().end(), ending_of(name)) != image_endings().end();
+}
+
+bool is_plain_text(const std::string& text) {
+  size_t at = 0;
+  return !text.empty() && is_clean_text(text, at) &&
+         std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
 void count_ending(const std::string& name, EndingCounts& counts) { ++counts[ending_of(name)]; }

@@ -43,6 +43,9 @@ bool is_picture_name(const std::string& name);
 // In lower case, with its dot: ".jpg".
 std::string ending_of(const std::string& name);
 
+// Whether it is UTF-8 without control characters, and not empty.
+bool is_plain_text(const std::string& text);
+
 // Adds a file of that name.
 void count_ending(const std::string& name, EndingCounts& counts);
 

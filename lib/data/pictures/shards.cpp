@@ -18,6 +18,8 @@
 #include "core/files.h"
 #include "core/signals.h"
 #include "core/text.h"
+#include "pictures/archives.h"
+#include "pictures/shard_index.h"
 
 namespace dtrain {
 namespace {
@@ -27,7 +29,6 @@ using nlohmann::json;
 
 constexpr int64_t kTarBlock = 512;
 constexpr const char* kOutOption = "--out";
-constexpr int64_t kMostNoteBytes = int64_t{16} << 20;
 
 struct Part {
   const char* name;
@@ -115,7 +116,7 @@ fs::path stranger_in(const fs::path& folder) {
     const bool is_part = std::any_of(std::begin(kParts), std::end(kParts), [&](const Part& part) {
       return name == part.name || (name.parent_path() == part.name && name.extension() == ".tar");
     });
-    if (!is_part && name != kShardsNote) return entry.path();
+    if (!is_part && name != kShardsNote && name != kShardsIndex) return entry.path();
   }
   return {};
 }
@@ -234,20 +235,16 @@ std::string tar_member(const std::string& name, std::string_view content) {
   return header.append(content).append(gap, '\0');
 }
 
-std::vector<std::string> classes_in_note(const fs::path& path, const std::string& text) {
+std::vector<std::string> classes_of_note(const fs::path& path, const std::string& text) {
   const json note = json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto classes = note.is_object() ? note.find("classes") : note.end();
   if (classes == note.end() || !classes->is_array() || classes->size() > kMostPictureClasses)
     refuse_file(path, "is no note of dtrain data pack: it has no list of \"classes\"");
   std::vector<std::string> names;
   for (const json& name : *classes) {
-    const std::string word = name.is_string() ? name.get<std::string>() : "";
-    size_t at = 0;
-    const bool has_controls =
-        std::any_of(word.begin(), word.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-    if (word.empty() || has_controls || !is_clean_text(word, at))
-      refuse_file(path, "the name of a class is no text without control characters");
-    names.push_back(word);
+    const std::string text = name.is_string() ? name.get<std::string>() : "";
+    if (!is_plain_text(text)) refuse_file(path, "the name of a class is no text without control characters");
+    names.push_back(text);
   }
   return names;
 }
@@ -256,7 +253,7 @@ std::optional<std::vector<std::string>> classes_of_shards(const fs::path& folder
   const fs::path path = folder / kShardsNote;
   std::error_code none;
   if (!fs::exists(path, none)) return std::nullopt;
-  return classes_in_note(path, read_file(path, kMostNoteBytes, ExitCode::kData));
+  return classes_of_note(path, read_file(path, kMostNoteBytes, ExitCode::kData));
 }
 
 std::vector<WrittenPart> write_shards(const PictureList& all, const ShardOptions& options,
@@ -289,6 +286,7 @@ std::vector<WrittenPart> write_shards(const PictureList& all, const ShardOptions
   }
   const json note = {{"classes", all.classes}, {"order", "mixed"}};
   write_file_atomically(folder.path() / kShardsNote, note.dump(2) + "\n", kOutOption);
+  index_archives(folder.path());
   folder.rename();
   return written;
 }

@@ -341,6 +341,12 @@ class Rules : private RuleBase {
            "is an address, which data.dataset: {} cannot have; idx, tar, image_parquet, arrays, csv and "
            "parquet can",
            data.dataset);
+    refuse("data.stream", data.stream && data.dataset == "tar" && !elsewhere && usable("data.path"),
+           "is for archives at an address; leave it out: those on this host are read where they are");
+    refuse(
+        "data.on_bad_example", data.stream && data.dataset == "tar" && data.on_bad_example == "skip",
+        "reads all pictures before the job begins, and data.stream only those that a batch needs; skip them "
+        "when you pack: `dtrain data pack`");
     refuse("data.fallback", elsewhere && data.fallback,
            "data.path is an address, whose files are there or an error; leave this out");
     refuse("data.fallback", needs_path(data.fallback.value_or("")),
@@ -349,8 +355,10 @@ class Rules : private RuleBase {
            "pictures have 1 channel (grey) or 3 (red, green, blue)");
     if (image.size.size() == 2 && !has_problem("data.image.channels"))
       refuse_large("data.image.size", "a picture", {image.size[0], image.size[1], image.channels});
-    refuse("cuda.data", spec_.cuda.data == "resident" && usable("data.cache") && data.cache == "none",
-           "resident examples have to be decoded before; leave out data.cache: none");
+    const bool is_uncached =
+        (usable("data.cache") && data.cache == "none") || (data.stream && data.cache == "auto");
+    refuse("cuda.data", spec_.cuda.data == "resident" && is_uncached,
+           "resident examples have to be decoded before; use data.cache: disk or memory");
     refuse("data.image.mean", data.mean != 0 && usable("data.mean"),
            "says what data.mean says; write one of them");
     refuse("data.image.standard_deviation", data.standard_deviation != 1 && usable("data.standard_deviation"),

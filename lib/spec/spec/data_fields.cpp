@@ -8,6 +8,7 @@ const Condition kSynthetic{{"data.dataset", "data.fallback"}, {"synthetic"}};
 const Condition kDatasetOfFiles{{"data.dataset"},
                                 {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder",
                                  "tar", "image_parquet", "arrays", "csv", "parquet"}};
+const Condition kTar{{"data.dataset"}, {"tar"}};
 const Condition kPictures{{"data.dataset"}, {"image_folder", "tar", "image_parquet"}};
 const Condition kCaching{{"data.dataset"},
                          {"idx", "image_folder", "tar", "image_parquet", "arrays", "csv", "parquet"}};
@@ -39,9 +40,10 @@ Fields<JobSpec> data_fields() {
           "own numbers](tables.md); synthetic ones are for benchmarks", .choices = &dataset_kinds(), .common = true),
       JOB(data.path, .doc = "the folder with the dataset's files, or for arrays, csv and parquet a file; dtrain then "
           "searches no other folder; relative to the spec. For idx, tar, image_parquet, arrays, csv and parquet also an "
-          "[address](data.md#addresses): "
-          "https://host/{000..099}.tar, s3://bucket/key, s3://bucket/prefix/",
+          "[address](data.md#addresses): https://host/{000..099}.tar, s3://bucket/key, s3://bucket/prefix/",
           .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true, .may_be_address = true),
+      JOB(data.stream, .doc = "fetch each picture from the archives at the address when a batch needs it, without "
+          "copies on the disk ([streaming](data.md#streaming))", .when = kTar),
       JOB(data.fallback, .doc = "the dataset to use if the files of `dataset` are not found; the run prints a note",
           .choices = &dataset_kinds(), .word = "none"),
       JOB(data.shuffle, .doc = "train in a new random order every epoch"),
@@ -126,9 +128,9 @@ Fields<JobSpec> data_fields() {
           "share (`dtrain cache`); memory: once for each run of the program, into memory that the replicas of a "
           "host share; none: whenever a batch needs them; auto: disk, if the file fits there, else none",
           .choices = &kCaches, .when = kPictures),
-      JOB(data.cache_gigabytes, .doc = "the most that the decoded pictures may take, also the "
-          "[features](transfer.md#kept-features) of all runs together, and also the copies of all files at "
-          "[addresses](data.md#addresses)", .unit = "GB", .bounds = above_zero_to(1e6), .when = kCaching),
+      JOB(data.cache_gigabytes, .doc = "the most that the decoded pictures may take, also the [features]"
+          "(transfer.md#kept-features) of all runs together, and the copies of all files at [addresses]"
+          "(data.md#addresses)", .unit = "GB", .bounds = above_zero_to(1e6), .when = kCaching),
       JOB(data.on_bad_example, .doc = "how to handle a picture that dtrain cannot read: error: end the job; skip: "
           "leave it out, after reading all pictures once before the job begins ([bad pictures](data.md#bad-pictures))",
           .choices = &kBadExamples, .when = kPictures),

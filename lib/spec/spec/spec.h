@@ -106,6 +106,7 @@ struct DataSpec {
   std::string dataset = "mnist";
   std::optional<std::string> path;
   std::optional<std::string> fallback;
+  bool stream = false;  // tar at an address
   bool shuffle = true;
   std::string sampling = "natural";  // natural | balanced
   bool drop_remainder = false;

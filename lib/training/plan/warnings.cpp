@@ -31,7 +31,7 @@ std::string constant_norm(const JobPlan& job, const RunPlan& run) {
 // Of pictures that have no cache although nobody has asked for that.
 std::string uncached_warning(const JobPlan& job) {
   DataSpec cached = job.spec.data;
-  if (cached.cache != "auto" || cached.cache_in_use() != "none") return "";
+  if (cached.stream || cached.cache != "auto" || cached.cache_in_use() != "none") return "";
   cached.resolved_cache = "disk";
   return fmt::format(
       "the decoded pictures take {}, which data.cache_gigabytes ({:g}) or the disk of the cache has no "

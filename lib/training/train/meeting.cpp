@@ -31,6 +31,7 @@ std::string comparable(JobSpec spec, bool resumes) {
   spec.data.path = std::nullopt;
   spec.model.file = std::nullopt;  // model.sha256 is compared
   spec.plugins.clear();            // plugin_versions are
+  spec.data.stream = DataSpec().stream;
   spec.data.cache = DataSpec().cache;
   spec.data.cache_gigabytes = DataSpec().cache_gigabytes;
   spec.network.interface = std::nullopt;

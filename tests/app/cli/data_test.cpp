@@ -320,6 +320,15 @@ TEST_CASE("data pack writes archives that the other commands read") {
                                ContainsSubstring("data.dataset: tar, data.path: shards, without data.split"));
   CHECK_THAT(pictures.run({"data", "pack", "job.yaml", "--out", "s", "--shard-size", "big"}).errors,
              ContainsSubstring("--shard-size: 'big' is no size from 1B to 1000GB"));
+  // The index alone, of archives that are there.
+  const std::string index = content_of(pictures.folder / "shards/shards.index");
+  fs::remove(pictures.folder / "shards/shards.index");
+  std::vector<std::string> only = {"data", "pack", "job.yaml", "--index"};
+  CHECK_THAT(pictures.run(only).errors, ContainsSubstring("--index is for data.dataset: tar"));
+  only.insert(only.end(), read.begin(), read.end());
+  CHECK_THAT(pictures.run(only).output, ContainsSubstring("shards/shards.index: for data.stream"));
+  CHECK(content_of(pictures.folder / "shards/shards.index") == index);
+  CHECK_THAT(pictures.run({"data", "pack", "job.yaml"}).errors, ContainsSubstring("--out is missing"));
   pictures.folder.write("numbers.yaml", "data: {dataset: synthetic}\nbatch: {per_replica: 4}\n");
   CHECK_THAT(pictures.run({"data", "pack", "numbers.yaml", "--out", "s"}).errors,
              ContainsSubstring("synthetic has no pictures in files"));
