@@ -18,6 +18,7 @@ constexpr double kSegment = 1 << 20;
 constexpr double kAgreeSeconds = 0.25;  // between two agreements on what to do (train/trainer.h)
 constexpr double kFewBytes = 32;
 constexpr double kMostUncertain = 0.9;
+constexpr size_t kFewRounds = 20;
 
 double wire_seconds(double bytes, const NetworkLink& link) {
   return bytes * 8 / kPayload / link.bits_per_second;
@@ -66,6 +67,15 @@ double after_backward(const ForecastJob& job, double wire_share, double hosts, d
     limit = job.bucket;
   }
   return (job.updates_early ? updated : std::max(sent, backward) + update) - backward;
+}
+
+// Of `every` steps in a row; all there are of such rounds.
+std::vector<double> rounds_of(const std::vector<double>& steps, double every) {
+  std::vector<double> rounds;
+  const auto count = static_cast<size_t>(every);
+  for (size_t end = count; end <= steps.size(); end += count)
+    rounds.push_back(std::reduce(&steps[end - count], &steps[end - count] + count));
+  return rounds;
 }
 
 }  // namespace
@@ -157,10 +167,14 @@ Forecast forecast(const ForecastJob& job, Exchange exchange, const HostsPlan& pl
   result.other = update + (job.seconds[StepTime::kDataWait] * share + job.seconds[StepTime::kCommunicate] +
                            job.seconds[StepTime::kWaitForPeers]) *
                               measured;
-  double wait = view == View::kFast ? 0 : wait_for_slowest(job.durations, n);
+  // A host that is slow is so for a while: rounds are measured, unless there are too few of them.
+  const std::vector<double> rounds = rounds_of(job.durations, every);
+  const bool by_rounds = rounds.size() >= kFewRounds;
+  const std::vector<double>& waited_for = by_rounds ? rounds : job.durations;
+  double wait = view == View::kFast ? 0 : wait_for_slowest(waited_for, n);
   if (view == View::kSlow)
-    wait = std::max(wait, spread_of(job.durations).deviation * std::sqrt(2 * std::log(n)));
-  result.stragglers = wait * share / std::sqrt(every);  // over several steps, waits even out
+    wait = std::max(wait, spread_of(waited_for).deviation * std::sqrt(2 * std::log(n)));
+  result.stragglers = wait * share / (by_rounds ? every : std::sqrt(every));  // else waits even out
   result.bandwidth = std::min(network, wire_seconds(result.bytes_sent, link));
   result.latency = network - result.bandwidth;
   const double small =

@@ -138,6 +138,21 @@ TEST_CASE("the slowest of n hosts is the mean maximum of n measured steps") {
   CHECK(wait_for_slowest({}, 10) == 0);
 }
 
+TEST_CASE("over local steps hosts wait for the slowest round, and waits of single steps even out") {
+  ForecastJob job = even_job();
+  job.local_steps = 4;
+  const NetworkLink link = {kEndless, 0};
+  const auto waits = [&] { return forecast(job, Exchange::kLocalSteps, weak(2), link).stragglers; };
+  job.durations.clear();
+  for (int step = 0; step < 160; ++step) job.durations.push_back(step % 2 == 0 ? 9e-3 : 11e-3);
+  CHECK(waits() == Approx(0).margin(1e-12));  // each round takes 40 ms
+  job.durations.clear();
+  for (int step = 0; step < 160; ++step) job.durations.push_back(step / 8 % 2 == 0 ? 9e-3 : 11e-3);
+  CHECK(waits() == Approx(wait_for_slowest({36e-3, 44e-3}, 2) / 4));
+  job.durations.resize(76);  // 19 rounds tell too little of rounds
+  CHECK(waits() == Approx(wait_for_slowest(job.durations, 2) / std::sqrt(4)));
+}
+
 TEST_CASE("the uncertainty is that of a mean") {
   CHECK(relative_uncertainty(std::vector<double>(30, 2)) == 0);
   CHECK(relative_uncertainty({1, 3, 1, 3}) == Approx(1.96 * std::sqrt(4.0 / 3) / 2 / 2));
