@@ -55,7 +55,10 @@ class OnCores {
   explicit OnCores(Which which) : known_(kCoresAtStart && ::sched_getaffinity(0, sizeof own_, &own_) == 0) {
     if (!known_) return;
     cpu_set_t cores = *kCoresAtStart;
-    if (which == kAllButOwn && !CPU_EQUAL(&own_, &cores)) CPU_XOR(&cores, &cores, &own_);
+    for (int core = 0; which == kAllButOwn && core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &own_)) CPU_CLR(core, &cores);
+    }
+    if (CPU_COUNT(&cores) == 0) cores = *kCoresAtStart;
     ::sched_setaffinity(0, sizeof cores, &cores);  // if it fails, it is slower
   }
   ~OnCores() {

@@ -27,7 +27,6 @@ TEST_CASE("where a replica keeps to its own core, gloo's threads may use all, or
   REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
   cpu_set_t others;
   CPU_XOR(&others, &all, &one);
-  if (CPU_COUNT(&others) == 0) others = all;
   std::atomic<int> free = 0, kept = 0, beside = 0;
   with_ranks("gloo", 2, [&](ProcessGroup& group) {
     const cpu_set_t own = cores_of(0);
@@ -47,7 +46,7 @@ TEST_CASE("where a replica keeps to its own core, gloo's threads may use all, or
   ::sched_setaffinity(0, sizeof all, &all);
   CHECK(kept == 2);
   CHECK(free == 2);
-  CHECK(beside >= 2);  // those that look after sockets
+  if (CPU_COUNT(&others) > 0) CHECK(beside == 2);  // those that look after sockets
 }
 
 }  // namespace
