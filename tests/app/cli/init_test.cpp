@@ -92,11 +92,12 @@ TEST_CASE("the questions of init are asked until the answer is valid") {
                                                       {"strategy.kind", "parameter_server"},
                                                       {"strategy.replicas", "3"},
                                                       {"batch.per_replica", "16"}});
-  CHECK_THAT(out.str(), ContainsSubstring("dataset (mnist, fashion_mnist, cifar10, cifar100, idx, "
-                                          "image_folder, tar, arrays, csv, parquet, synthetic) [mnist]: ") &&
-                            ContainsSubstring("expected an integer, got 'many'") &&
-                            ContainsSubstring("must be 1 to 1000000, got 0") &&
-                            ContainsSubstring("epochs (1 to "));
+  CHECK_THAT(
+      out.str(),
+      ContainsSubstring("dataset (mnist, fashion_mnist, cifar10, cifar100, idx, "
+                        "image_folder, tar, image_parquet, arrays, csv, parquet, synthetic) [mnist]: ") &&
+          ContainsSubstring("expected an integer, got 'many'") &&
+          ContainsSubstring("must be 1 to 1000000, got 0") && ContainsSubstring("epochs (1 to "));
   CHECK(read_first_job({answers, {}}).ok());
 }
 
