@@ -225,7 +225,6 @@ TEST_CASE("a long status, and codes for a terminal in the events, harm no frame"
   const Event warning = {{"event", "warning"}, {"text", codes}};
   for (const Event& event : {start, line, step("distributed", 1, 20), test, warning, end})
     run.state.take(event);
-  run.state.metric = codes;
   run.state.during = codes;
   run.hint = codes;
   run.state.verdict = codes;
