@@ -156,9 +156,9 @@ void CommandLine::add_watch() {
       "watch", "Show runs while they train: curves, what each replica does, the machine, the time left");
   add_value(command, "RUN", watch.runs, "The folders of one run or more; finished ones too")->required();
   command->add_flag("--once", watch.once,
-                    "Print what there is and exit; so it is also where the output is no terminal");
+                    "Print one frame and exit. This is the default if the output is no terminal.");
   command->add_flag("--json", watch.json, "Print the same once, as JSON");
-  command->footer("It only reads, ends when all runs have ended, and q or Ctrl-C leave it.\n" +
+  command->footer("watch only reads. It ends when all runs have ended; q or Ctrl-C end it earlier.\n" +
                   exit_code_help({{ExitCode::kDone, "done, however the runs ended"},
                                   {ExitCode::kUsage, "no such run"},
                                   {ExitCode::kStopped, "stopped by a signal other than that of Ctrl-C"}}));

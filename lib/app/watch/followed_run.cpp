@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -28,6 +29,7 @@ constexpr size_t kMostPoints = 1024;       // of a curve
 constexpr size_t kLongestLine = 16 << 20;  // bytes
 constexpr size_t kBlock = 256 << 10;       // bytes that are read at once
 constexpr double kQuiet = 20;              // seconds: a run adds to its events every 5
+constexpr int64_t kMostSteps = 1LL << 53;  // whole numbers up to it are exact as double
 
 // The board of the supervisor that has the run's folder; nullptr: there is none on this host that this user
 // may look at. Costs some milliseconds: the kernel lists processes and their files as folders.
@@ -56,6 +58,40 @@ std::unique_ptr<StatusBoard> find_board(const fs::path& folder) {
     }
   }
   return nullptr;
+}
+
+// A count from a file: one that no run has would overflow what is computed with it.
+int64_t sane(int64_t count) { return std::clamp<int64_t>(count, 0, kMostSteps); }
+
+void make_sane(std::optional<int64_t>& count) {
+  if (count) count = sane(*count);
+}
+
+// The number of steps in so many epochs.
+int64_t steps_in(int64_t epochs, int64_t steps_per_epoch) {
+  const double steps = static_cast<double>(epochs) * static_cast<double>(steps_per_epoch);
+  return static_cast<int64_t>(std::min(steps, static_cast<double>(kMostSteps)));
+}
+
+// Whether there is a checkpoint to go on from. A complete one has its manifest (checkpoint/checkpoint.h,
+// which needs LibTorch); one that is being written has a name that begins with a dot.
+bool has_checkpoint(const fs::path& run) {
+  std::error_code none;
+  for (fs::directory_iterator entry(run / "checkpoints", none), end; !none && entry != end;
+       entry.increment(none)) {
+    std::error_code gone;
+    if (entry->path().filename().string().starts_with("step-") &&
+        fs::is_regular_file(entry->path() / "manifest.json", gone))
+      return true;
+  }
+  return false;
+}
+
+[[noreturn]] void cannot_read(const fs::path& path, int error) {
+  const bool denied = error == EACCES || error == EPERM;
+  throw Error(denied ? ExitCode::kUsage : ExitCode::kDisk, "cannot read {}: {}; {}", path.string(),
+              std::generic_category().message(error),
+              denied ? "ask its owner for the permission to read it" : "check the disk, and run it again");
 }
 
 void add_to(Curves& curves, const RunState& state, const MetricValues& metrics) {
@@ -117,12 +153,14 @@ void RunState::take(const Event& event) {
     // What a resumed run did before stays in its curves.
     if (begin->resumed_step && begin->run == start.run) fresh = *this;
     fresh.start = *begin;
+    for (auto* count : {&fresh.start.epochs, &fresh.start.steps_per_epoch, &fresh.start.total_steps})
+      make_sane(*count);
     fresh.end.reset();
     fresh.note = note;
     fresh.machine = machine;
     fresh.pace = Pace();
     if (const auto at = seconds_of(begin->time.value_or("")))
-      fresh.pace.see(begin->resumed_step.value_or(0), *at);
+      fresh.pace.see(sane(begin->resumed_step.value_or(0)), *at);
     *this = std::move(fresh);
     return;
   }
@@ -136,8 +174,8 @@ void RunState::take(const Event& event) {
   const auto test = decode<EvalEvent>(event);
   if (line || whole || test) {
     const int64_t per_epoch = start.steps_per_epoch.value_or(0);
-    epoch = place.epoch.value_or(epoch);
-    step = std::max(step, place.step.value_or(whole ? epoch * per_epoch : step));
+    epoch = sane(place.epoch.value_or(epoch));
+    step = std::max(step, sane(place.step.value_or(whole ? steps_in(epoch, per_epoch) : step)));
     is_evaluating = whole.has_value();
     if (const auto at = seconds_of(text_at(event, "time").value_or(""))) pace.see(step, *at);
   }
@@ -151,7 +189,8 @@ void RunState::take(const Event& event) {
   if (whole) {
     if (main_metric_of(whole->metrics) != "loss") metric = main_metric_of(whole->metrics);
     const auto& points = training_curves["loss"].points();
-    const auto began = static_cast<double>((epoch - 1) * start.steps_per_epoch.value_or(1));
+    const auto began =
+        static_cast<double>(steps_in(std::max<int64_t>(epoch - 1, 0), start.steps_per_epoch.value_or(1)));
     // A short epoch may have no events of steps.
     if (points.empty() || points.back().first <= began) {
       training = whole->metrics;
@@ -174,7 +213,7 @@ void RunState::take(const Event& event) {
       best = point;
   }
   if (auto over = decode<RunEndEvent>(event)) {
-    step = over->steps.value_or(step);
+    step = sane(over->steps.value_or(step));
     if (!over->metrics.empty()) evaluation = over->metrics;
     part = over->part.value_or(part);
     if (over->speed.examples_per_second) speed = over->speed;
@@ -202,15 +241,22 @@ FollowedRun::FollowedRun(fs::path folder) : folder_(std::move(folder)) {
               is_sweep ? "; for what is in it: dtrain report " + shell_word(folder_.string()) : "");
 }
 
-void FollowedRun::read(int64_t bytes) {
+bool FollowedRun::read(int64_t bytes) {
   const fs::path path = folder_ / "metrics.jsonl";
   struct stat there {};
-  struct stat ours {};
-  if (::stat(path.c_str(), &there) != 0) return;  // it is being replaced
-  const bool same = file_.get() >= 0 && ::fstat(file_.get(), &ours) == 0 && ours.st_ino == there.st_ino &&
-                    ours.st_dev == there.st_dev && there.st_size >= offset_;
-  if (!same) {
-    file_ = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (::stat(path.c_str(), &there) != 0) return false;  // it is being replaced
+  const bool same = there.st_ino == inode_ && there.st_dev == device_;
+  const bool is_open = file_.get() >= 0;
+  if (same && !is_open && there.st_size == size_ && there.st_mtime == modified_) return false;
+  modified_ = there.st_mtime;
+  if (!same || !is_open || there.st_size < offset_) {
+    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (file.get() < 0 && errno == ENOENT) return false;
+    struct stat ours {};
+    if (file.get() < 0 || ::fstat(file.get(), &ours) != 0) cannot_read(path, errno);
+    file_ = std::move(file);
+    inode_ = ours.st_ino;
+    device_ = ours.st_dev;
     offset_ = 0;
     rest_.clear();
     skips_ = false;
@@ -222,14 +268,18 @@ void FollowedRun::read(int64_t bytes) {
   }
   size_ = there.st_size;
   std::string block(kBlock, '\0');
+  const int64_t before = offset_;
   for (int64_t left = bytes; left > 0;) {
     const ssize_t got = ::pread(file_.get(), block.data(), block.size(), offset_);
+    // A file that was replaced on another host is stale here until it is opened again.
+    if (got < 0 && errno != EINTR && errno != EAGAIN && errno != ESTALE) cannot_read(path, errno);
     if (got <= 0) break;
     offset_ += got;
     left -= got;
     take_lines({block.data(), static_cast<size_t>(got)});
   }
   size_ = std::max(size_, offset_);
+  return offset_ > before;
 }
 
 void FollowedRun::take_lines(std::string_view text) {
@@ -252,27 +302,32 @@ void FollowedRun::take_lines(std::string_view text) {
 WatchedRun FollowedRun::look(int64_t bytes) {
   const bool locked =
       is_in_use(folder_);  // before the events are read: if it ends in between, its end is there
-  read(bytes);
+  const bool has_read = read(bytes);
   // Locks do not reach over hosts everywhere. There the events tell, to which a run adds all the time.
   const bool is_away = state_.start.host && state_.start.host != own_host_name();
   const bool in_use = locked || (is_away && steady_seconds() - changed_at_ < kQuiet);
   WatchedRun run{.path = folder_.string(), .state = state_};
   run.read = size_ > 0 ? static_cast<double>(offset_) / static_cast<double>(size_) : 1;
+  run.reads = has_read && run.read < 1;
   run.now = steady_seconds();
-  std::error_code none;
-  const std::string resume = "dtrain run --resume " + shell_word(folder_.string());
-  const std::string end = state_.end ? state_.end->status.value_or("completed") : "";
+  const auto how_to_go_on = [&] {
+    return has_checkpoint(folder_) ? "to go on: dtrain run --resume " + shell_word(folder_.string())
+                                   : "it has no checkpoint; start it again: dtrain run SPEC";
+  };
+  std::string end = state_.end ? state_.end->status.value_or("completed") : "";
+  if (!end.empty() && end != "completed" && end != "stopped") end = "failed";
   const bool is_last = state_.start.run == "distributed" || (!end.empty() && end != "completed");
   if (!end.empty() && is_last) {
     run.status = end;
-    if (end == "stopped") run.hint = "to go on: " + resume;
+    if (end == "stopped") run.hint = how_to_go_on();
+    if (run.read >= 1) file_.reset();
   } else if (in_use || run.read < 1) {
     run.status = state_.start.run ? "running" : "starting";
   } else {
     run.status = "interrupted";
-    run.hint = fs::exists(folder_ / "checkpoints", none) ? "it was killed; to go on: " + resume
-                                                         : "it was killed before its first checkpoint";
+    run.hint = "it was killed; " + how_to_go_on();
   }
+  std::error_code none;
   const fs::path whole = fs::canonical(folder_, none);
   const auto board = run.is_going_on() && !none ? find_board(whole) : nullptr;
   for (int rank = 0; board && rank < board->replicas(); ++rank) run.replicas.push_back(board->get(rank));

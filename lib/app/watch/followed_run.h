@@ -67,6 +67,7 @@ struct WatchedRun {
   std::string status = {};
   std::string hint = {};  // what to do about an end that is none
   double read = 1;        // the part of the events that was read
+  bool reads = false;     // and the last look has read some of it: the next will, too
   std::vector<ReplicaStatus> replicas =
       {};          // by rank; empty: they are not on this host, or there are none now
   double now = 0;  // steady_seconds(), for these
@@ -83,15 +84,17 @@ class FollowedRun {
   explicit FollowedRun(std::filesystem::path folder);
 
   // Reads at most `bytes` of what was added to the events since the last call. A file that was replaced, or
-  // cut back, is read from its beginning.
+  // cut back, is read from its beginning. Throws Error(kUsage, kDisk) if it cannot be read.
   WatchedRun look(int64_t bytes = INT64_MAX);
 
  private:
-  void read(int64_t bytes);
+  bool read(int64_t bytes);  // whether it has read something
   void take_lines(std::string_view text);
 
   std::filesystem::path folder_;
   Descriptor file_;
+  uint64_t device_ = 0, inode_ = 0;  // of the file, which is closed when the run has ended
+  int64_t modified_ = 0;
   int64_t size_ = 0, offset_ = 0;
   std::string rest_;    // the last line, of which the end is missing
   bool skips_ = false;  // the line is no event: it is too long

@@ -26,6 +26,9 @@ constexpr double kLong = 5;          // seconds, after which it is worth saying 
 constexpr size_t kMostReplicas = 8;  // that are told one by one
 constexpr double kManyTimes = 20;    // the highest loss: its axis is logarithmic
 
+// Bytes of a paragraph, and of a status or metric.
+constexpr size_t kLongestText = 4000, kLongestName = 24;
+
 struct Line {
   std::string text;
   const char* colour = "";
@@ -44,8 +47,9 @@ std::string end_of(const std::string& text, size_t width) {
   return "..." + text.substr(begin);
 }
 
+// One paragraph. Texts of events come from files, and may hold what a terminal would obey.
 void add(Lines& lines, const std::string& text, int width, const char* colour = "", int indent = kIndent) {
-  for (const std::string& line : split_lines(wrapped(text, width, indent)))
+  for (const std::string& line : split_lines(wrapped(printable(text, kLongestText), width, indent)))
     lines.push_back({fitted(line, width), colour});
 }
 
@@ -57,8 +61,10 @@ const char* colour_of(const WatchedRun& run) {
 
 std::string status_of(const WatchedRun& run) {
   if (run.read < 1) return fmt::format("{:.0f} % read", 100 * run.read);
-  if (run.is_going_on() && run.state.end) return run.state.start.run.value_or("") + " is done";
-  return run.is_going_on() && run.state.start.run == "baseline" ? "baseline" : run.status;
+  if (run.is_going_on() && run.state.end)
+    return printable(run.state.start.run.value_or(""), kLongestName) + " is done";
+  return run.is_going_on() && run.state.start.run == "baseline" ? "baseline"
+                                                                : printable(run.status, kLongestName);
 }
 
 std::string values(const MetricValues& metrics, const std::string& main) {
@@ -146,9 +152,10 @@ void add_course(Lines& lines, const WatchedRun& run, int width) {
 Lines texts_of(const WatchedRun& run, int width) {
   const RunState& state = run.state;
   const std::string status = status_of(run);
-  const size_t room = static_cast<size_t>(std::max(width, 20)) - status.size() - 2;
+  const auto room = static_cast<size_t>(std::max<std::ptrdiff_t>(width - std::ssize(status) - 2, 6));
   Lines lines = {
-      {fmt::format("{:<{}}  {}", end_of(printable(run.path, 1000), room), room, status), colour_of(run)}};
+      {fitted(fmt::format("{:<{}}  {}", end_of(printable(run.path, 1000), room), room, status), width),
+       colour_of(run)}};
   add_course(lines, run, width);
   const auto row = [&](const std::string& title, const std::string& text, const char* colour = "") {
     if (!text.empty()) add(lines, fmt::format("{:<{}}{}", title, kIndent, text), width, colour);
@@ -165,8 +172,8 @@ Lines texts_of(const WatchedRun& run, int width) {
   if (state.start.run) row("speed", speed_text(state));
   row(run.replicas.size() == 1 ? "replica" : "replicas", replicas_text(run));
   if (run.is_going_on()) row("machine", machine_text(run));
-  if (!state.verdict.empty()) row("comparison", printable(state.verdict, 500));
-  if (!state.note.empty()) row("note", printable(state.note, 300), kYellow);
+  row("comparison", printable(state.verdict, 500));
+  row("note", printable(state.note, 300), kYellow);
   return lines;
 }
 
@@ -198,6 +205,7 @@ Lines chart_of(TextPlot plot, const StepAxis& axis, int rows, bool falls) {
   }
   if (!(low <= high)) return {};
   plot.logarithmic = falls && low >= 0 && high > kManyTimes * low;
+  plot.title = fitted(printable(plot.title), static_cast<int>(plot.columns) + kBesideChart);
   plot.fitted = true;
   plot.rows = rows;
   plot.x_begin = "0";
@@ -277,7 +285,7 @@ Lines panel(const WatchedRun& run, int width, int height, bool colour) {
 
 // A row for each run, and in one chart their losses: of evaluations, where all have some.
 Lines table(const std::vector<WatchedRun>& runs, const FrameOptions& options) {
-  TableRows rows = {{"", "", "epoch", "loss", runs.front().state.metric}};
+  TableRows rows = {{"", "", "epoch", "loss", printable(runs.front().state.metric, kLongestName)}};
   std::vector<const WatchedRun*> all;
   for (const WatchedRun& run : runs) {
     const RunState& state = run.state;
@@ -375,7 +383,7 @@ Event watch_document(const std::vector<WatchedRun>& runs) {
     put("examples_per_second", state.speed.examples_per_second);
     put("step_ms", state.speed.step_ms);
     entry["training"] = all(state.training);
-    entry[state.part] = all(state.evaluation);
+    entry["evaluation"] = {{"part", state.part}, {"metrics", all(state.evaluation)}};
     Event replicas = Event::array();
     for (const ReplicaStatus& replica : run.replicas)
       replicas.push_back({{"activity", activity_name(replica.activity)},

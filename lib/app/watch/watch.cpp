@@ -81,7 +81,7 @@ void show_live(std::vector<FollowedRun>& runs) {
     while (!leaves && stop_signals_received() == 0 && std::cout) {
       seen = look_at(runs, kBytesAFrame);
       FullScreen::show(watch_frame(seen, options_of_terminal()));
-      const bool reads = std::ranges::any_of(seen, [](const WatchedRun& run) { return run.read < 1; });
+      const bool reads = std::ranges::any_of(seen, &WatchedRun::reads);
       const bool goes_on = reads || std::ranges::any_of(seen, &WatchedRun::is_going_on);
       leaves = !goes_on || screen.wants_to_leave(reads ? 0 : kBetweenFrames);
     }

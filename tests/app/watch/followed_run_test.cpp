@@ -123,8 +123,13 @@ TEST_CASE("who holds the folder's lock is running; without one, a run without an
   CHECK(followed.look().status == "running");
   owner.reset();
   CHECK(followed.look().status == "interrupted");
-  CHECK(followed.look().hint == "it was killed before its first checkpoint");
-  fs::create_directory(folder / "run/checkpoints");
+  const std::string again = "it was killed; it has no checkpoint; start it again: dtrain run SPEC";
+  CHECK(followed.look().hint == again);
+  fs::create_directories(folder / "run/checkpoints/.step-000000469.new.1");
+  folder.write("run/checkpoints/.step-000000469.new.1/manifest.json", "{}");  // half-written
+  fs::create_directory(folder / "run/checkpoints/step-000000469");
+  CHECK(followed.look().hint == again);
+  folder.write("run/checkpoints/step-000000469/manifest.json", "{}");
   CHECK_THAT(followed.look().hint, ContainsSubstring("to go on: dtrain run --resume "));
   std::ofstream(folder / "run/metrics.jsonl", std::ios::app) << line(run_end("distributed"));
   CHECK(followed.look().status == "completed");
@@ -172,6 +177,59 @@ TEST_CASE("a baseline that is done is not the end of its job") {
   const WatchedRun next = followed.look();
   CHECK(next.state.start.run == "distributed");
   CHECK(next.state.training_curves.empty());  // they were the baseline's
+}
+
+TEST_CASE("an end of an unknown kind is a failure") {
+  for (const auto& [status, shown] : std::vector<std::pair<std::string, std::string>>{
+           {"completed", "completed"}, {"stopped", "stopped"}, {std::string(300, 's'), "failed"}}) {
+    Event end = run_end("distributed");
+    end["status"] = status;
+    const WrittenRun run(line(start_on(own_host_name())) + line(end));
+    CHECK(FollowedRun(run.folder.path()).look().status == shown);
+  }
+}
+
+TEST_CASE("counts that no run has overflow nothing") {
+  Event start = start_on(own_host_name());
+  start["steps_per_epoch"] = INT64_MAX;
+  start["total_steps"] = INT64_MIN;
+  Event whole = epoch("distributed", 1);
+  for (const int64_t number : {INT64_MIN, INT64_MAX}) {
+    whole["epoch"] = number;
+    whole.erase("step");
+    RunState state;
+    for (const Event& event : {start, whole, eval("distributed", 1), whole}) state.take(event);
+    CHECK(state.step >= 0);
+    CHECK(state.step <= int64_t{1} << 53);
+    CHECK(state.epoch >= 0);
+  }
+}
+
+TEST_CASE("an ended run is read again only when its events change") {
+  const std::string start = line(start_on(own_host_name()));
+  const WrittenRun run(start + line(run_end("distributed")));
+  FollowedRun followed(run.folder.path());
+  CHECK(followed.look().status == "completed");
+  CHECK(followed.look().status == "completed");
+  Event again = start_on(own_host_name());
+  again["resumed_step"] = 938;
+  run.append(line(again) + line(step_at(940, 0.25)));
+  const WatchedRun on = followed.look();
+  CHECK(on.status == "interrupted");
+  CHECK(on.state.step == 940);
+}
+
+TEST_CASE("events that cannot be read are an error, and only progress counts as reading") {
+  const WrittenRun run(line(start_on(own_host_name())) + std::string(3 << 20, ' '));
+  FollowedRun followed(run.folder.path());
+  CHECK(followed.look(1 << 20).reads);
+  CHECK_FALSE(followed.look(0).reads);
+  CHECK_FALSE(followed.look().reads);  // there is no more
+  fs::remove(run.events);
+  fs::create_directory(run.events);  // root may read any file, but no one a folder
+  CHECK_THROWS_WITH(followed.look(), ContainsSubstring("cannot read ") &&
+                                         ContainsSubstring("metrics.jsonl") &&
+                                         ContainsSubstring("Is a directory"));
 }
 
 TEST_CASE("a folder without a run is refused with what to do") {

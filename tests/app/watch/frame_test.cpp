@@ -209,6 +209,47 @@ TEST_CASE("with a validation part, the curves stay those of it when the test com
   CHECK(run.state.evaluation_curves.at("accuracy").points().size() == 2);
 }
 
+TEST_CASE("a long status, and codes for a terminal in the events, harm no frame") {
+  const std::string codes =
+      "\x1b]0;x\x07\x1b[2J\xc2\x9b"
+      "2J";
+  WatchedRun run{.path = "run" + codes, .status = std::string(300, 's') + codes};
+  Event start = run_start("distributed", 2);
+  start["strategy"] = codes;
+  Event line = step("distributed", 1, 10);
+  line[codes] = 0.5;
+  Event end = run_end("distributed");
+  end["part"] = codes;
+  end["error"] = codes;
+  const Event test = eval_of(codes, "distributed", 1, 0.3, 0.9);
+  const Event warning = {{"event", "warning"}, {"text", codes}};
+  for (const Event& event : {start, line, step("distributed", 1, 20), test, warning, end})
+    run.state.take(event);
+  run.state.during = codes;
+  run.hint = codes;
+  run.state.verdict = codes;
+  WatchedRun between = run;  // a part of a job that is done, with a name from the file
+  between.status = "running";
+  between.state.start.run = codes + std::string(300, 'r');
+  for (const auto& runs :
+       {std::vector{run}, std::vector{between}, std::vector(6, run), std::vector(6, between)}) {
+    for (const int width : {40, 58, 80, 120}) {
+      const std::string text = shown(runs, {width, 24});
+      INFO(text);
+      CHECK(widest_line(text) <= static_cast<size_t>(width));
+      CHECK(std::ranges::none_of(text, [](char c) { return c != '\n' && (c < ' ' || c == '\x7f'); }));
+    }
+  }
+}
+
+TEST_CASE("a part of any name replaces nothing in the document for programs") {
+  WatchedRun run = half_way("runs/mine");
+  run.state.take(eval_of("path", "distributed", 1, 0.3, 0.9));
+  const Event document = watch_document({run}).at("runs").at(0);
+  CHECK(document.at("path") == "runs/mine");
+  CHECK(document.at("evaluation").at("part") == "path");
+}
+
 TEST_CASE("many replicas are counted by what they do") {
   WatchedRun run = half_way();
   run.replicas = std::vector<ReplicaStatus>(64, {Activity::kComputing, 701, 99});
@@ -222,7 +263,8 @@ TEST_CASE("the document for programs has what the frame shows") {
   CHECK(run.at("step") == 702);
   CHECK(run.at("total_steps") == 938);
   CHECK(run.at("seconds_left").get<double>() == Approx(236 * 0.1));
-  CHECK(run.at("test").at("accuracy") == 0.976);
+  CHECK(run.at("evaluation").at("part") == "test");
+  CHECK(run.at("evaluation").at("metrics").at("accuracy") == 0.976);
   CHECK(run.at("replicas").at(1).at("activity") == "waiting for data");
   CHECK(run.at("replicas").at(1).at("seconds") == 12);
 }
