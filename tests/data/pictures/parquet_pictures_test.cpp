@@ -2,13 +2,13 @@
 // write them. Left out where the module for Parquet is not built: ctest then says so.
 #ifdef DTRAIN_PARQUET_MODULE
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "catch.h"
 #include "codecs/image_file.h"
@@ -113,12 +113,13 @@ TEST_CASE("a Parquet file of pictures is read once, and not again when it is in 
   const int64_t before = find_dataset(pictures.spec).train_examples;
   // Inode and seconds and nanoseconds of the last change, by name.
   const auto unpacked = [&] {
-    std::map<std::string, std::tuple<ino_t, time_t, long>> all;
+    std::map<std::string, std::string> all;
     for (const auto& entry : fs::recursive_directory_iterator(pictures.temporary.path() / "cache")) {
       if (entry.path().string().find(".parquet.") == std::string::npos || !entry.is_regular_file()) continue;
       struct stat status {};
       REQUIRE(::stat(entry.path().c_str(), &status) == 0);
-      all[entry.path().string()] = {status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+      all[entry.path().string()] =
+          fmt::format("{} {} {}", status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
     }
     return all;
   };
