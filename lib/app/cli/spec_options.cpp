@@ -191,8 +191,8 @@ void CommandLine::add_init() {
   CLI::Option* from = add_value(
       command, "--from PATH", init.from,
       "Look at this data, and write a spec for it: a folder, .tar or Parquet files of pictures, a CSV "
-      "or Parquet file, arrays (.npy, .npz, .safetensors), IDX or CIFAR files; also at an address "
-      "(https://, s3://), of which all files are fetched");
+      "or Parquet file, arrays (.npy, .npz, .safetensors), IDX or CIFAR files; .tar, Parquet, CSV and array "
+      "files also at an address (https://, s3://), of which all are fetched");
   add_value(command, "--target COLUMN", init.targets,
             "With --from: the column of the table to predict, which also decides the loss; "
             "repeatable, for several columns of numbers (default: by name, or the last column)")

@@ -93,6 +93,10 @@ StarterNotes add_found(const InitOptions& options, FirstJob& job) {
   const bool elsewhere = is_address(*options.from);
   const std::string fault = elsewhere ? fault_of_address(*options.from) : "";
   if (!fault.empty()) throw Error(ExitCode::kUsage, "--from: {}", fault);
+  std::error_code none;
+  if (!elsewhere && options.from->find("://") != std::string::npos &&
+      !std::filesystem::exists(*options.from, none))
+    throw Error(ExitCode::kUsage, "--from: addresses of data begin with https:// or s3://");
   const std::filesystem::path here =
       elsewhere ? fetch_any(*options.from) : std::filesystem::path(*options.from);
   FoundData found = look_at_data(here, options.targets);

@@ -32,8 +32,10 @@ constexpr auto kProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 181);
 constexpr auto kRedirectProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 182);
 constexpr long kHttp = 1, kHttps = 2;  // CURLPROTO_HTTP, CURLPROTO_HTTPS
 
-void require_not_stopped() {
-  if (stop_signals_received() > 0) throw Error(ExitCode::kStopped, "stopped while fetching data");
+bool is_stopped(const HttpTimes& times) { return stop_signals_received() > 0 || times.stop.stop_requested(); }
+
+void require_not_stopped(const HttpTimes& times) {
+  if (is_stopped(times)) throw Error(ExitCode::kStopped, "stopped while fetching data");
 }
 
 // What a transfer in libcurl's hands knows; nothing may be thrown through its C.
@@ -75,8 +77,8 @@ size_t take_bytes(char* bytes, size_t, size_t count, void* user) {
   return transfer.has_enough || transfer.thrown ? count + 1 : count;  // another number ends the transfer
 }
 
-int look_for_stop(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  return stop_signals_received() > 0;
+int look_for_stop(void* times, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return is_stopped(*static_cast<const HttpTimes*>(times));
 }
 
 // Whether another attempt may do what this one could not.
@@ -127,6 +129,7 @@ void set_transfer(CURL* handle, const HttpRequest& request, const HttpTimes& tim
   set(handle, CURLOPT_USERAGENT, (std::string("dtrain/") + kVersion).c_str());
   set(handle, CURLOPT_NOPROGRESS, 0L);
   set(handle, CURLOPT_XFERINFOFUNCTION, &look_for_stop);
+  set(handle, CURLOPT_XFERINFODATA, &times);
   set(handle, CURLOPT_HEADERFUNCTION, &take_header);
   set(handle, CURLOPT_HEADERDATA, &transfer);
   set(handle, CURLOPT_WRITEFUNCTION, &take_bytes);
@@ -174,7 +177,7 @@ HttpClient::~HttpClient() {
 }
 
 HttpResponse HttpClient::get(const HttpRequest& request, const OnBytes& on_bytes) {
-  require_not_stopped();
+  require_not_stopped(times_);
   Transfer transfer;
   transfer.on_bytes = &on_bytes;
   const std::unique_ptr<CURL, std::function<void(CURL*)>> handle(
@@ -194,7 +197,7 @@ HttpResponse HttpClient::get(const HttpRequest& request, const OnBytes& on_bytes
 
   const CURLcode code = libcurl().easy_perform(handle.get());
   if (transfer.thrown) std::rethrow_exception(transfer.thrown);
-  require_not_stopped();
+  require_not_stopped(times_);
   HttpResponse& response = transfer.response;
   if (code != CURLE_OK && !transfer.has_enough) {
     response.fault = libcurl().easy_strerror(code);  // which has nothing of the address in it
@@ -215,7 +218,7 @@ void wait_before_attempt(const HttpTimes& times, int attempt, double asked_wait)
       asked_wait, std::min(times.longest_wait, part * times.first_wait * std::ldexp(1.0, attempt - 1)));
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (std::chrono::steady_clock::now() < until) {
-    require_not_stopped();
+    require_not_stopped(times);
     std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(
         std::chrono::milliseconds(100), until - std::chrono::steady_clock::now()));
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct HttpTimes {
   double first_wait = 0.5;      // before the second attempt, in seconds; then twice as long each
   double longest_wait = 60;     // that a server may ask for
   int attempts = 6;             // without a byte of progress
+  std::stop_token stop = {};    // ends transfers and waits as a stop signal does, within a second or so
 };
 
 struct HttpRequest {
@@ -48,7 +50,7 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // One attempt. What `on_bytes` throws is thrown here. Throws Error(kStopped) after a stop signal.
+  // One attempt. What `on_bytes` throws is thrown here. Throws Error(kStopped) when stopped.
   HttpResponse get(const HttpRequest& request, const OnBytes& on_bytes);
 
   const HttpTimes& times() const { return times_; }

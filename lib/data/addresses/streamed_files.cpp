@@ -22,7 +22,12 @@ constexpr int64_t kMostWaiting = int64_t{128} << 20;  // bytes that were fetched
 // Reads parts of files, and fetches those that are expected meanwhile.
 class PartReader : public std::enable_shared_from_this<PartReader> {
  public:
-  explicit PartReader(const HttpTimes& times) : remote_(times) {}
+  explicit PartReader(HttpTimes times) : remote_(with_stop(times)) {}
+  PartReader(const PartReader&) = delete;
+  PartReader& operator=(const PartReader&) = delete;
+  ~PartReader() {
+    stop_.request_stop();  // all of them at once, also those that wait for a server
+  }
 
   std::string read(const RemoteFile& file, const FilePart& part) {
     {
@@ -42,7 +47,7 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
   std::shared_ptr<const void> expect(const std::shared_ptr<const RemoteFile>& file, const FilePart& part) {
     const std::lock_guard lock(mutex_);
     while (std::ssize(threads_) < kReadsAtOnce)
-      threads_.emplace_back([this](const std::stop_token& stop) { fetch_expected(stop); });
+      threads_.emplace_back([this] { fetch_expected(stop_.get_token()); });
     std::shared_ptr<Expected>& known = expected_[{file.get(), part.offset}];
     if (!known) {
       known = std::make_shared<Expected>(Expected{file, part});
@@ -63,6 +68,11 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
     std::string bytes = {};
     std::exception_ptr failure = {};
   };
+
+  const HttpTimes& with_stop(HttpTimes& times) const {
+    times.stop = stop_.get_token();
+    return times;
+  }
 
   std::string fetch(const RemoteFile& file, const FilePart& part) {
     std::string bytes(static_cast<size_t>(part.bytes), '\0');
@@ -132,6 +142,7 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
     fetched_.notify_all();
   }
 
+  std::stop_source stop_;
   RemoteFiles remote_;
   std::mutex mutex_;                     // guards what follows
   std::condition_variable_any wanted_;   // there is something to fetch, or room for it

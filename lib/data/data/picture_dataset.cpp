@@ -78,7 +78,6 @@ class ImageSource : public ExampleSource {
   at::Tensor classes() const override { return labels_; }
 
   void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
-    const std::shared_ptr<const void> expected = expect(indices);
     at::Tensor images = slot.inputs;
     if (values.defined()) images = at::empty(slot.inputs.sizes(), at::kByte);
     read_image_set(set_, indices, images.mutable_data_ptr<uint8_t>(), threads_);

@@ -15,6 +15,8 @@ extern "C" void omp_set_num_threads(int threads);  // of the runtime that LibTor
 namespace dtrain {
 namespace {
 
+constexpr size_t kMostExpected = 4096;  // images that are streamed
+
 // LibTorch's loops in this thread use no other threads: images are read in parallel, not parts of one.
 // at::set_num_threads() would be for threads that start later, too.
 void compute_alone() {
@@ -109,7 +111,7 @@ void for_each_image(int64_t count, int64_t threads, const std::function<void(int
 void read_image_set(const ImageSet& set, std::span<const int64_t> indices, uint8_t* out, int64_t threads,
                     const ImageCalls& calls) {
   std::mutex mutex;  // for the calls
-  for_each_image(std::ssize(indices), threads, [&](int64_t at) {
+  const auto read_one = [&](int64_t at) {
     const ImageFile& file = set.files[static_cast<size_t>(indices[static_cast<size_t>(at)])];
     try {
       read_fitted(set, file, out == nullptr ? nullptr : out + at * set.bytes_of_one());
@@ -121,7 +123,20 @@ void read_image_set(const ImageSet& set, std::span<const int64_t> indices, uint8
     if (!calls.on_image) return;
     const std::lock_guard lock(mutex);
     calls.on_image(at);
-  });
+  };
+  // Those that are streamed are fetched meanwhile and before, but remembering all of a set takes memory.
+  const size_t most = expect_images(set, {}) ? kMostExpected : std::max<size_t>(indices.size(), 1);
+  const auto part_from = [&](size_t first) {
+    return indices.subspan(std::min(first, indices.size()),
+                           std::min(most, indices.size() - std::min(first, indices.size())));
+  };
+  std::shared_ptr<const void> expected = expect_images(set, part_from(0)), next;
+  for (size_t first = 0; first < indices.size(); first += most) {
+    next = expect_images(set, part_from(first + most));
+    for_each_image(std::ssize(part_from(first)), threads,
+                   [&](int64_t at) { read_one(static_cast<int64_t>(first) + at); });
+    expected = std::move(next);
+  }
 }
 
 }  // namespace dtrain

@@ -51,8 +51,8 @@ int64_t bytes_of_regular(const fs::path& path) {
 
 std::shared_ptr<const ParquetFile> open_file(const fs::path& path) {
   using OpenFunction = ParquetFile* (*)(const char*, int64_t);
+  const int64_t bytes = bytes_of_regular(path);  // first: without the module, too, a wrong path is the fault
   static const auto open = reinterpret_cast<OpenFunction>(kParquetModule.load(kVersion));
-  const int64_t bytes = bytes_of_regular(path);
   return for_file(path, [&] { return std::shared_ptr<const ParquetFile>(open(path.c_str(), bytes)); });
 }
 

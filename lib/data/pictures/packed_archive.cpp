@@ -30,7 +30,8 @@ constexpr size_t kUnpackedAtOnce = size_t{1} << 20;
 // it is the larger of these.
 constexpr int64_t kMostRatio = 100;
 constexpr int64_t kNeverTooMuch = int64_t{256} << 20;  // bytes
-constexpr size_t kMostOfName = 100;                    // bytes of the archive's, for `dtrain cache`
+constexpr int64_t kParquetFormat = 1;  // another number for another archive of the same Parquet file
+constexpr size_t kMostOfName = 100;    // bytes of the archive's, for `dtrain cache`
 
 // The bytes of a packed file, unpacked, from its begin to its end.
 class UnpackingReader {
@@ -118,6 +119,7 @@ std::string key_of_archive(const fs::path& archive, const struct stat& status, c
     for (const std::string& column : *names) sum.add(column.c_str(), column.size() + 1);
     if (spec.dataset == kImageParquet) sum.add("", 1);
   }
+  if (spec.dataset == kImageParquet) sum.add(&kParquetFormat, sizeof kParquetFormat);
   return sum.text();
 }
 

@@ -99,7 +99,7 @@ class PictureColumns {
 
   size_t find_pictures() const {
     const std::vector<size_t> all =
-        columns_where([](const ParquetColumn& column) { return column.has_bytes; });
+        columns_where([&](const ParquetColumn& column) { return column.has_bytes && !is_target(column); });
     if (all.empty())
       refuse_file(path_,
                   "has no column of pictures, which is binary or a struct with binary 'bytes'; it has {}",
@@ -111,8 +111,14 @@ class PictureColumns {
     return all.front();
   }
 
-  static bool may_be_class(const ParquetColumn& column) {
-    return !column.has_bytes && (column.kind == ParquetKind::kNumber || column.kind == ParquetKind::kWord);
+  bool is_target(const ParquetColumn& column) const {
+    return std::ranges::find(spec_.target, column.name) != spec_.target.end();
+  }
+
+  // Words without a type that says so, as old versions of Spark write them, look as pictures do.
+  bool may_be_class(const ParquetColumn& column) const {
+    return (!column.has_bytes || is_target(column)) &&
+           (column.kind == ParquetKind::kNumber || column.kind == ParquetKind::kWord);
   }
 
   size_t find_labels() const {
@@ -128,10 +134,10 @@ class PictureColumns {
          {columns_where([&](const ParquetColumn& column) {
             return may_be_class(column) && is_feature(feature_of(table_, column.name), "ClassLabel");
           }),
-          columns_where([](const ParquetColumn& column) {
+          columns_where([&](const ParquetColumn& column) {
             return may_be_class(column) && (column.name == "label" || column.name == "labels");
           }),
-          columns_where(may_be_class)}) {
+          columns_where([&](const ParquetColumn& column) { return may_be_class(column); })}) {
       if (found.size() == 1) return found.front();
       if (found.size() > 1) break;
     }

@@ -4,7 +4,7 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "addresses/fetched_files.h"
@@ -18,6 +18,7 @@
 #include "pictures/archives.h"
 #include "pictures/shards.h"
 #include "transport/file_names.h"
+#include "transport/signature.h"
 
 namespace dtrain {
 namespace {
@@ -25,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int64_t kMostIndexBytes = int64_t{4} << 30;
+constexpr int64_t kMostIndexBytes = int64_t{512} << 20;
 constexpr int kIndexFormat = 1;
 
 void require_sound(bool holds) {
@@ -70,7 +71,9 @@ ShardIndex read_index(const std::string& address) {
     const RemoteFile file = remote.find(address, {}).front();
     remote.read(file, 0, -1, [&](int64_t offset, const char* bytes, size_t count) {
       const size_t end = static_cast<size_t>(offset) + count;
-      if (static_cast<int64_t>(end) > kMostIndexBytes) refuse_file(address, "is too large for an index");
+      if (static_cast<int64_t>(end) > kMostIndexBytes)
+        refuse_file(shown_address(address), "is over {}, which is too large for an index",
+                    human_bytes(kMostIndexBytes));
       if (end > text.size()) text.resize(end);
       std::copy_n(bytes, count, text.begin() + static_cast<std::ptrdiff_t>(offset));
     });
@@ -135,7 +138,8 @@ std::shared_ptr<const StreamedShards> open_streamed(const std::string& address) 
 
   ShardIndex all = read_index(folder + kShardsIndex);
   for (IndexedShard& shard : all.shards) {
-    if (is_folder) files.push_back(file_at(folder + shard.name));
+    if (is_folder)
+      files.push_back(file_at(folder + (is_in_store(first) ? shard.name : uri_encoded(shard.name, true))));
     std::replace(shard.name.begin(), shard.name.end(), '/', '-');  // as copies are named
   }
   if (is_folder) files.erase(files.begin());
@@ -168,13 +172,14 @@ void write_shard_index(const fs::path& file, const ShardIndex& index) {
 
 ShardIndex parse_shard_index(const std::string& text, const std::string& title) {
   ShardIndex index;
-  std::istringstream lines(text);
-  std::string line;
+  std::string_view rest = text;
   size_t number = 0, shards = 0;
   try {
-    while (std::getline(lines, line)) {
+    while (!rest.empty()) {
       ++number;
-      const json one = json::parse(line);
+      const size_t end = rest.find('\n');
+      const json one = json::parse(rest.substr(0, end));
+      rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
       if (number > 1) {
         index.shards.push_back(shard_of(one));
         continue;
@@ -193,10 +198,15 @@ ShardIndex parse_shard_index(const std::string& text, const std::string& title) 
 
 std::shared_ptr<const StreamedShards> streamed_shards(const std::string& address) {
   static std::mutex mutex;
-  // Never destroyed: its threads use libraries that are gone when objects like this one are.
-  static auto* const known = new std::map<std::string, std::shared_ptr<const StreamedShards>>;
+  using Known = std::map<std::string, std::shared_ptr<const StreamedShards>>;
+  // What it destroys ends threads that use libcurl and OpenSSL. These begin before it does, so that they end
+  // after it.
+  static Known known = [] {
+    const RemoteFiles begun;
+    return Known();
+  }();
   const std::lock_guard lock(mutex);
-  auto& streamed = (*known)[address];
+  auto& streamed = known[address];
   if (!streamed) streamed = open_streamed(address);
   return streamed;
 }

@@ -344,6 +344,9 @@ TEST_CASE("init --from archives of pictures, which data check reads too") {
 TEST_CASE("init --from says what it looked for where there is nothing it knows") {
   const Newcomer newcomer;
   CHECK_THAT(newcomer.refused("nowhere"), ContainsSubstring("nowhere: there is no such file or folder"));
+  const Outcome odd = newcomer.run({"init", "--from", "ftp://host/a.csv"});
+  CHECK(odd.exit_code == 2);
+  CHECK_THAT(odd.errors, ContainsSubstring("--from: addresses of data begin with https:// or s3://"));
   fs::create_directories(newcomer.folder / "empty");
   CHECK_THAT(newcomer.refused("empty"),
              ContainsSubstring("an empty folder; looked for:\n  a folder of pictures"));

@@ -2,9 +2,12 @@
 #include <ATen/ATen.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <set>
+#include <thread>
 
+#include "addresses/streamed_files.h"
 #include "catch.h"
 #include "codecs/image_file.h"
 #include "data/dataset.h"
@@ -132,6 +135,46 @@ TEST_CASE("streaming archives that others have written is the same as copying th
   CHECK_THAT(
       error_of([&] { find_dataset(more); }),
       ContainsSubstring("/flat/test-1.tar: is not in " + shards.server->address() + "/flat/shards.index"));
+}
+
+TEST_CASE("streamed archives may have names with spaces and percent signs") {
+  ServedShards shards(1 << 30);
+  fs::create_directory(shards.temporary.path() / "odd");
+  fs::copy_file(shards.first_shard(), shards.temporary.path() / "odd" / "a b%20.tar");
+  index_archives(shards.temporary.path() / "odd");
+  shards.spoil = [&](const AskedFor& request) -> std::optional<Answer> {
+    if (request.path != "/odd/a%20b%2520.tar") return std::nullopt;
+    return part_of(content_of(shards.temporary.path() / "odd" / "a b%20.tar"), request, "\"1\"");
+  };
+  DataSpec here = shards.spec_at(shards.temporary.path() / "odd", false);
+  DataSpec there = shards.spec_at(shards.server->address() + "/odd/");
+  here.split.test = there.split.test = 0.5;
+  check_same(load_dataset(there, 1), load_dataset(here, 1));
+}
+
+TEST_CASE("what is still being fetched does not hold up the end, however long the server takes") {
+  using Clock = std::chrono::steady_clock;
+  std::atomic<int> asked = 0;
+  std::atomic<bool> ends = false;
+  HttpServer server([&](const AskedFor&) {
+    ++asked;
+    while (!ends) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return Answer{.status = 404};
+  });
+  std::vector<StreamedFile> files = {
+      {.address = server.address() + "/a.tar",
+       .bytes = 100,
+       .content = "x",
+       .parts = {{.offset = 0, .bytes = 10, .checksum = 0}, {.offset = 10, .bytes = 10, .checksum = 0}}}};
+  auto streamed = stream_files(std::move(files));
+  std::vector<std::shared_ptr<const void>> expected = {streamed[0]->expect(0, 10),
+                                                       streamed[0]->expect(10, 10)};
+  while (asked < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const auto begin = Clock::now();
+  expected.clear();
+  streamed.clear();
+  CHECK(Clock::now() - begin < std::chrono::seconds(10));  // and not 30, after which silence is a fault
+  ends = true;
 }
 
 // The pixels and classes of the shares that are left of an epoch.

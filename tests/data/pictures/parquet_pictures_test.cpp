@@ -2,9 +2,12 @@
 // write them. Left out where the module for Parquet is not built: ctest then says so.
 #ifdef DTRAIN_PARQUET_MODULE
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "catch.h"
@@ -108,13 +111,22 @@ TEST_CASE("pictures in Parquet have the pixels and classes that were written, as
 TEST_CASE("a Parquet file of pictures is read once, and not again when it is in the cache") {
   ParquetPictures pictures;
   const int64_t before = find_dataset(pictures.spec).train_examples;
-  ::setenv("DTRAIN_PARQUET_MODULE", "/nowhere", 1);  // of no use: it is loaded already
-  int unpacked = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(pictures.temporary.path() / "cache"))
-    unpacked +=
-        entry.path().string().find(".parquet.") != std::string::npos && entry.is_regular_file() ? 1 : 0;
-  CHECK(unpacked == 3);
+  // Inode and seconds and nanoseconds of the last change, by name.
+  const auto unpacked = [&] {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : fs::recursive_directory_iterator(pictures.temporary.path() / "cache")) {
+      if (entry.path().string().find(".parquet.") == std::string::npos || !entry.is_regular_file()) continue;
+      struct stat status {};
+      REQUIRE(::stat(entry.path().c_str(), &status) == 0);
+      all[entry.path().string()] =
+          fmt::format("{} {} {}", status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+    }
+    return all;
+  };
+  const auto first = unpacked();
+  CHECK(first.size() == 3);
   CHECK(find_dataset(pictures.spec).train_examples == before);
+  CHECK(unpacked() == first);
 }
 
 TEST_CASE("the columns of pictures and classes are those that are named, or that can be told") {
@@ -133,6 +145,10 @@ TEST_CASE("the columns of pictures and classes are those that are named, or that
       pictures.odd({"plain", "no_bytes"}, {"word"}),
       ContainsSubstring("data.ignore: missing; ") && ContainsSubstring("in 'plain' and in 'no_bytes'"));
   CHECK_THAT(pictures.odd({}, {"word"}), ContainsSubstring("has no column of pictures, which is binary or"));
+  // Bytes that are named are words, and no second column of pictures; these are no names of classes.
+  const std::string named = pictures.odd({"plain", "no_picture"}, {"no_picture"});
+  CHECK(named.find("data.ignore") == std::string::npos);
+  CHECK(named.find("holds neither") == std::string::npos);
   for (const char* column : {"day", "boxes"})
     CHECK_THAT(pictures.odd({"plain"}, {column}), ContainsSubstring("holds neither numbers nor words"));
 }
