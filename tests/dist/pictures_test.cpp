@@ -1,10 +1,12 @@
 // Jobs on folders of pictures.
 #include <ATen/ATen.h>
 
+#include <chrono>
 #include <csignal>
 #include <map>
 #include <memory>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include "catch.h"
@@ -172,6 +174,29 @@ TEST_CASE("streamed pictures train to the same bits as the folder, with any repl
       Arguments{"run", job.spec_file(), "--run-dir", job.folder() / "changed"} + Job::set(steps + there));
   CHECK(changed.exit_code == static_cast<int>(ExitCode::kData));
   CHECK_THAT(changed.errors, ContainsSubstring("/shards/train/shard-000002.tar: it has other bytes"));
+}
+
+TEST_CASE("a stop signal saves a streamed training, whose server is slow") {
+  const PictureJob job;
+  const Finished packed = job.start({"data", "pack", job.spec_file(), "--out", job.folder() / "shards"});
+  INFO(packed.errors);
+  REQUIRE(packed.exit_code == 0);
+  HttpServer server([&](const AskedFor& request) {
+    const fs::path file = job.folder() / request.path.substr(1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(file.extension() == ".tar" ? 20 : 0));
+    return fs::is_regular_file(file) ? part_of(content_of(file), request, "\"1\"") : Answer{.status = 404};
+  });
+  Program program(job.run(Job::set({"data.dataset=tar", "data.path=" + server.address() + "/shards/",
+                                    "data.stream=true", "data.split.test=none", "data.split.validation=none",
+                                    "train.epochs=100000", "checkpoint.every_steps=1000000"})),
+                  job.options);
+  job.wait_for_step();
+  program.send(SIGINT);
+  const Finished stopped = program.wait();
+  INFO(stopped.output << stopped.errors);
+  CHECK(stopped.exit_code == 75);
+  CHECK(last_line(stopped.errors) == "to resume: dtrain run --resume " + job.run_folder().string());
+  CHECK_FALSE(weights_of(job.run_folder()).empty());
 }
 
 TEST_CASE("predict sees pictures as training does, with the classes' names, without the folder too") {

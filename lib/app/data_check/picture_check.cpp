@@ -46,7 +46,7 @@ class PictureChecker {
       if (facts.other_colours) check_.other_colours.push_back(at);
       if (is_nearly_black(facts, image)) check_.nearly_black.push_back(at);
     } catch (const Error& error) {
-      if (error.code() == ExitCode::kDisk) throw;
+      if (error.code() != ExitCode::kData) throw;
       const std::lock_guard lock(mutex_);
       check_.broken.push_back({at, fault_of(error, title_of(list_.root, file))});
     }

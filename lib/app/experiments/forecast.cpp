@@ -72,7 +72,7 @@ double after_backward(const ForecastJob& job, double wire_share, double hosts, d
 // Of `every` steps in a row; all there are of such rounds.
 std::vector<double> rounds_of(const std::vector<double>& steps, double every) {
   std::vector<double> rounds;
-  const auto count = static_cast<size_t>(every);
+  const auto count = std::max<size_t>(1, static_cast<size_t>(every));
   for (size_t end = count; end <= steps.size(); end += count)
     rounds.push_back(std::reduce(&steps[end - count], &steps[end - count] + count));
   return rounds;

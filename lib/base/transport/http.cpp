@@ -32,7 +32,9 @@ constexpr auto kProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 181);
 constexpr auto kRedirectProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 182);
 constexpr long kHttp = 1, kHttps = 2;  // CURLPROTO_HTTP, CURLPROTO_HTTPS
 
-bool is_stopped(const HttpTimes& times) { return stop_signals_received() > 0 || times.stop.stop_requested(); }
+bool is_stopped(const HttpTimes& times) {
+  return (times.heeds_signals && stop_signals_received() > 0) || times.stop.stop_requested();
+}
 
 void require_not_stopped(const HttpTimes& times) {
   if (is_stopped(times)) throw Error(ExitCode::kStopped, "stopped while fetching data");
@@ -168,7 +170,7 @@ std::string HttpResponse::header(const std::string& name) const {
   return found == headers.end() ? "" : found->second;
 }
 
-HttpClient::HttpClient(HttpTimes times) : times_(times), handles_(std::make_unique<Handles>()) {
+HttpClient::HttpClient(const HttpTimes& times) : times_(times), handles_(std::make_unique<Handles>()) {
   libcurl();  // fails here if it is missing
 }
 

@@ -18,6 +18,7 @@ struct HttpTimes {
   double longest_wait = 60;     // that a server may ask for
   int attempts = 6;             // without a byte of progress
   std::stop_token stop = {};    // ends transfers and waits as a stop signal does, within a second or so
+  bool heeds_signals = true;    // false: whoever waits for the bytes ends in good order, with them
 };
 
 struct HttpRequest {
@@ -45,7 +46,7 @@ class HttpClient {
  public:
   // Proxies are those of the environment (https_proxy, no_proxy). Servers are verified with the certificates
   // of CURL_CA_BUNDLE, SSL_CERT_FILE or SSL_CERT_DIR, else of the system.
-  explicit HttpClient(HttpTimes times);
+  explicit HttpClient(const HttpTimes& times);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;

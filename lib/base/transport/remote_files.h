@@ -32,7 +32,7 @@ using IsWanted = std::function<bool(const std::string& name)>;
 // may, Error(kStopped) after a stop signal.
 class RemoteFiles {
  public:
-  explicit RemoteFiles(HttpTimes times = {}) : client_(times) {}
+  explicit RemoteFiles(const HttpTimes& times = {}) : client_(times) {}
 
   // The files at an address, with what braces in it stand for; s3://bucket/prefix/ names all objects that
   // begin so and are wanted. None is read. Throws also if there is none, or if two would have the same name.

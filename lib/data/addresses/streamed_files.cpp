@@ -71,6 +71,7 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
 
   const HttpTimes& with_stop(HttpTimes& times) const {
     times.stop = stop_.get_token();
+    times.heeds_signals = false;  // a training that is stopped makes its step, and saves
     return times;
   }
 

@@ -226,7 +226,7 @@ void prepare_pictures(const DatasetInfo& info, const DataSpec& spec, const OnPre
   try {
     decode(image_set_of(all, spec), spec, on_progress);
   } catch (const Error& error) {
-    if (error.code() != ExitCode::kData) throw;
+    if (error.code() != ExitCode::kData || spec.stream) throw;
     throw Error(error.code(),
                 std::string(error.what()) +
                     "; dtrain data check names all such pictures, and data.on_bad_example: skip "

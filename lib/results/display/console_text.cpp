@@ -229,7 +229,7 @@ void Pace::see(int64_t step, double seconds) {
 std::optional<double> Pace::seconds_left(int64_t step, int64_t total) const {
   if (last_step_ <= first_step_) return std::nullopt;
   const double seconds_per_step = (last_at_ - first_at_) / static_cast<double>(last_step_ - first_step_);
-  return static_cast<double>(std::max<int64_t>(0, total - step)) * seconds_per_step;
+  return static_cast<double>(std::max<int64_t>(0, total - step)) * std::max(0.0, seconds_per_step);
 }
 
 std::string progress_line(const Progress& progress, int width) {
