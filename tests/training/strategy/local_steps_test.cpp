@@ -196,7 +196,7 @@ TEST_CASE("compressed changes train nearly the same weights, and the same on eve
   const Dataset dataset = load_dataset(spec.data, 1);
   const auto exact = train_with_threads(spec, dataset, 3, 40);
   spec.strategy.compress = GENERATE("bf16", "fp16", "int8");
-  const INFO(spec.strategy.compress);
+  INFO(spec.strategy.compress);
   const auto compressed = train_with_threads(spec, dataset, 3, 40);
   const double difference = relative_difference(exact.variables, compressed.variables);
   CHECK(difference < (spec.strategy.compress == "int8" ? 0.1 : 2e-2));

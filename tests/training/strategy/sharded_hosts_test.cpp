@@ -44,7 +44,7 @@ void require_same(const JobSpec& spec, int replicas, double tolerance = 1e-12) {
   CHECK(saved.size() == whole.collected.training.size());
   for (const auto& [name, tensor] : whole.collected.training) {
     if (!name.starts_with("optimizer.")) continue;
-    const INFO(name);
+    INFO(name);
     CHECK(at::allclose(saved.at(name).to(at::kDouble), tensor.to(at::kDouble), 1e-10, 1e-12));
   }
 }
@@ -54,7 +54,7 @@ TEST_CASE("hosts that divide the optimizer train the weights of hosts that do no
   JobSpec spec = with_batch(sharded_spec(hosts), 24 / replicas);
   set_kind(spec.train.optimizer, GENERATE(from_range(names_of_rows(all_optimizers()))));
   spec.train.step = GENERATE("auto", "eager");
-  const INFO(spec.train.optimizer.kind << ", " << hosts << " hosts, " << spec.train.step);
+  INFO(spec.train.optimizer.kind << ", " << hosts << " hosts, " << spec.train.step);
   require_same(spec, replicas);
 }
 
