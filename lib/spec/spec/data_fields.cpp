@@ -39,8 +39,8 @@ Fields<JobSpec> data_fields() {
       JOB(data.dataset, .doc = "the examples to train and evaluate on; arrays, csv and parquet are [your "
           "own numbers](tables.md); synthetic ones are for benchmarks", .choices = &dataset_kinds(), .common = true),
       JOB(data.path, .doc = "the folder with the dataset's files, or for arrays, csv and parquet a file; dtrain then "
-          "searches no other folder; relative to the spec. For idx, tar, image_parquet, arrays, csv and parquet also an "
-          "[address](data.md#addresses): https://host/{000..099}.tar, s3://bucket/key, s3://bucket/prefix/",
+          "searches no other folder; relative to the spec. For idx, tar, image_parquet, arrays, csv and parquet also "
+          "an [address](data.md#addresses): https://host/{000..099}.tar, s3://bucket/key, s3://bucket/prefix/",
           .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true, .may_be_address = true),
       JOB(data.stream, .doc = "fetch each picture from the archives at the address when a batch needs it, without "
           "copies on the disk ([streaming](data.md#streaming))", .when = kTar),
@@ -110,8 +110,8 @@ Fields<JobSpec> data_fields() {
           "validation parts; for pictures, together with their names", .bounds = {.minimum = 0}),
       JOB(data.split.stratify, .doc = "whether each class has the same share of all parts, within one example "
           "([parts](data.md#parts))"),
-      JOB(data.split.group, .doc = "keep the examples of a group, such as a patient, in one part: the column of a table "
-          "that names the group and is not trained on; for pictures a pattern in the file's name, such as "
+      JOB(data.split.group, .doc = "keep the examples of a group, such as a patient, in one part: the column of a "
+          "table that names the group and is not trained on; for pictures a pattern in the file's name, such as "
           "`^([^_]+)_`: what its parentheses match, or else all that it matches", .word = "none", .when = kGrouping),
       JOB(data.split.time, .doc = "the column of dates or numbers by which the last rows become the test, and the last "
           "ones of the others the validation part", .word = "none", .when = kColumns),
