@@ -138,10 +138,12 @@ void add_course(Lines& lines, const WatchedRun& run, int width) {
     const std::string code =
         run.status == "failed" ? fmt::format(" (exit code {})", show_count(state.end->exit_code)) : "";
     add(lines,
-        fmt::format("{}{} after {} of {} in {}", run.status, code, with_separators(state.step),
-                    counted(total, "step"), show_duration(state.end->seconds)),
+        fmt::format("{}{} after {} of {}{}", run.status, code, with_separators(state.step),
+                    counted(total, "step"),
+                    state.end->seconds ? " in " + show_duration(state.end->seconds) : ""),
         width, "", 2);
-    if (state.end->error) add(lines, printable(*state.end->error, 500), width, kRed, 2);
+    if (const auto& error = state.end->error)  // its second line is the hint
+      add(lines, printable(error->substr(0, error->find('\n')), 500), width, kRed, 2);
   } else if (state.start.run && !run.is_going_on()) {
     add(lines, fmt::format("{} of {} were made", with_separators(state.step), counted(total, "step")), width,
         "", 2);
