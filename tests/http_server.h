@@ -2,9 +2,13 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -33,10 +37,9 @@ struct Answer {
 
 class HttpServer {
  public:
-  explicit HttpServer(std::function<Answer(const AskedFor&)> answer)
-      : answer_(std::move(answer)),
-        listening_(listen_at("127.0.0.1", 0)),
-        thread_([this] { accept_all(); }) {}
+  explicit HttpServer(std::function<Answer(const AskedFor&)> answer,
+                      Listening listening = listen_at("127.0.0.1", 0))
+      : answer_(std::move(answer)), listening_(std::move(listening)), thread_([this] { accept_all(); }) {}
   ~HttpServer() {
     stops_ = true;
     thread_.join();
@@ -109,6 +112,36 @@ class HttpServer {
   std::mutex mutex_;  // guards asked_
   std::vector<AskedFor> asked_;
   std::thread thread_;
+};
+
+// The same in a process of its own, for tests that fork: a lock that another thread holds at that moment
+// stays locked in the child (those of AddressSanitizer's allocator do).
+class HttpServerProcess {
+ public:
+  explicit HttpServerProcess(const std::function<Answer(const AskedFor&)>& answer) {
+    Listening listening = listen_at("127.0.0.1", 0);
+    port_ = listening.port;
+    const pid_t parent = ::getpid();
+    process_ = ::fork();
+    if (process_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const HttpServer server(answer, std::move(listening));
+    while (::getppid() == parent) ::pause();
+    ::_exit(0);
+  }
+  ~HttpServerProcess() {
+    if (process_ < 0) return;
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  HttpServerProcess(const HttpServerProcess&) = delete;
+  HttpServerProcess& operator=(const HttpServerProcess&) = delete;
+
+  std::string address() const { return "http://127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  uint16_t port_ = 0;
+  pid_t process_ = -1;  // without one nobody answers
 };
 
 // The part of `content` that is asked for, as servers do it.

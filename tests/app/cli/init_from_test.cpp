@@ -222,7 +222,7 @@ TEST_CASE("init --from an address looks at copies of its files, and the spec nam
                                                     {"/t/train.csv", houses},
                                                     {"/t/test.csv", "nr,area,price\n1,2,3\n"},
                                                     {"/odd.csv", "a,b\n1,2\n3\n"}};
-  HttpServer server([&](const AskedFor& request) {
+  const HttpServerProcess server([&](const AskedFor& request) {
     const auto file = files.find(request.path.substr(0, request.path.find('?')));
     return file == files.end() ? Answer{.status = 404} : part_of(file->second, request, "\"1\"");
   });
