@@ -136,7 +136,7 @@ class Session:
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
-def wait_for(what, get, process=None, limit=90):
+def wait_for(what, get, process=None, limit=180):
     """The first result of `get` that is something; while the process runs, if there is one."""
     end = time.monotonic() + limit
     while time.monotonic() < end:
@@ -406,6 +406,27 @@ def check_mlflow(session):
         check("and the parameters, the name and the end of the run",
               newest().data.params["global_batch"] == str(start["global_batch"]) and newest().info.run_name == "clothes"
               and newest().info.status == "FINISHED")
+        session.run(f"set +o pipefail; {relay}")  # tail ends when nobody reads
+        own = wanted(session, run, "eval/accuracy")
+        check("it has the same of a job that has ended", same_points(history("eval/accuracy"), own))
+        relay_a_restart(session, relay, history)
+
+
+def relay_a_restart(session, relay, history):
+    """A job that goes on from a checkpoint, because one of its replicas is killed."""
+    run = "runs/restarted"
+    options = "--set train.epochs=40 --set checkpoint.every_epochs=2 --set restarts.max=1"
+    with session.started(relay.replace("runs/clothes", run), "relay.log") as relaying, \
+            session.started(f"exec dtrain run clothes.yaml --run-dir {run} {options}", "training.log") as training:
+        wait_for("a job has trained for some epochs", lambda: len(wanted(session, run, "eval/accuracy")) > 4, training)
+        replicas = pathlib.Path(f"/proc/{training.pid}/task/{training.pid}/children").read_text().split()
+        os.kill(int(replicas[-1]), signal.SIGKILL)
+        check("it restarts and ends well", training.wait(300) == 0)
+        check("and the relay with it", relaying.wait(60) == 0)
+    own, found = wanted(session, run, "eval/accuracy"), history("eval/accuracy")
+    restarts = sum(event["event"] == "restart" for event in session.events(run))
+    check(f"MLflow has each of its {len(own)} evaluations, {len(found) - len(own)} of them twice",
+          restarts == 1 and sorted(set(found)) == own)
 
 
 def check_prometheus(session):
