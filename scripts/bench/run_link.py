@@ -138,7 +138,8 @@ def table(options, results):
     exact = 2 * (hosts - 1) / hosts * 4 * parameters / 1e6
     lines = [
         f"{parameters:,} parameters, {hosts} hosts x 1 replica on {os.cpu_count()} cores, batch {BATCH} each, which send "
-        f"{options.rate} each; {options.rounds} rounds in turn, medians (lowest to highest). A ring all-reduce sends "
+        f"{options.rate} each, {options.round_trip} ms there and back; {options.rounds} rounds in turn, medians (lowest to "
+        f"highest). A ring all-reduce sends "
         f"{exact:.2f} MB a step from each host in float32, {exact / 2:.2f} MB in bf16.",
         "",
         "| | examples/s | of DDP | MB sent a step by a host |",
@@ -158,6 +159,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, required=True)
     parser.add_argument("--rate", required=True)
+    parser.add_argument("--round-trip", required=True, help="in milliseconds, that the network adds")
     parser.add_argument("--hosts", nargs="+", required=True)
     parser.add_argument("--model", choices=MODELS, required=True)
     parser.add_argument("--steps", type=int, required=True, help="0: as many as the model's")
