@@ -163,8 +163,8 @@ void GlooGroup::run(const char* what, const std::function<void()>& body) {
 GlooBackend make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                               std::chrono::milliseconds timeout, const GroupNetwork& network) {
   auto options = c10d::ProcessGroupGloo::Options::create(timeout);
-  // One bucket at a time: two at once would share the link, and both would arrive only when the second could.
-  options->threads = 1;
+  // Two buckets at a time: one sends while the other waits for its peer.
+  options->threads = 2;
   // Of what keeps it from joining the replicas of one host, gloo speaks as of a bug.
   if (!network.spans_hosts()) require_own_address(network.address);
   const auto open_device = [&] {
