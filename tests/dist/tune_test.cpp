@@ -250,6 +250,56 @@ TEST_CASE("a tune that was killed leaves nothing running, and repeats no trial t
   CHECK(Event::parse(nothing_left.output)["trials"] == tuned.document()["trials"]);
 }
 
+TEST_CASE("a tune by TPE that was killed proposes what it would have, from its folder alone") {
+  const Arguments options = {"--tpe",  "14",
+                             "--seed", "3",
+                             "--try",  "train.optimizer.learning_rate=log(1e-4,1)",
+                             "--try",  "model.hidden=[8],[16,8]"};
+  const auto trials_of = [](const TuneJob& tuned) {
+    std::vector<std::pair<Event, Event>> trials;
+    for (const Event& trial : tuned.document()["trials"])
+      trials.emplace_back(trial["values"], trial["scores"]);
+    return trials;
+  };
+  const TuneJob whole, killed;
+  const Finished run = run_program(whole.tune(options));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  CHECK_THAT(run.output, ContainsSubstring("search by TPE of 14 trials"));
+  CHECK(trials_of(whole).size() == 14);
+
+  Program program(killed.tune(options));
+  REQUIRE(eventually(60, [&] { return fs::exists(killed.trial("012") / "metrics.jsonl"); }));
+  program.send(SIGKILL);
+  program.wait();
+  CHECK(killed.job().is_gone());
+  CHECK(trials_of(killed).size() < 14);
+  fs::remove(killed.job().spec_file());
+  const Finished resumed = run_program(killed.resume());
+  INFO(resumed.errors);
+  CHECK(resumed.exit_code == 0);
+  CHECK(trials_of(killed) == trials_of(whole));
+}
+
+TEST_CASE("each combination that TPE proposes is trained on every fold") {
+  const TuneJob tuned;
+  const Finished run = run_program(tuned.tune(
+      Arguments{"--tpe", "14", "--folds", "2", "--trials-at-once", "2", "--try", "batch.global=int(8,40)",
+                "--unset", "batch.per_replica"} +
+      Job::set({"train.epochs=1"})));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  const Event document = tuned.document();
+  CHECK(document["combinations"].size() == 14);
+  REQUIRE(document["trials"].size() == 28);
+  for (size_t i = 0; i < 28; i += 2) {
+    const Event &one = document["trials"][i]["values"], &other = document["trials"][i + 1]["values"];
+    CHECK(one["batch.global"] == other["batch.global"]);
+    CHECK(one["data.split.fold"] == "1");
+    CHECK(other["data.split.fold"] == "2");
+  }
+}
+
 TEST_CASE("two tunes do not work in one folder") {
   const TuneJob tuned;
   Program program(tuned.tune(Arguments{"--try", "train.optimizer.learning_rate=0.1"} + kEndless));

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <deque>
+#include <limits>
 #include <list>
 #include <thread>
 
@@ -21,6 +24,7 @@
 #include "job/restarts.h"
 #include "metrics/show.h"
 #include "runs/finished_run.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {
@@ -45,6 +49,17 @@ class TuneRunner {
   TuneRunner(const fs::path& folder, std::ostream& progress)
       : lock_(locked(folder)), folder_(folder), tune_(read_tune(folder / "tune.json")), progress_(progress) {
     tune_.directory = folder.string();  // it may have moved
+    if (tune_.search == "tpe") {
+      std::vector<Problem> problems;
+      options_.fields = read_tries(tune_.tries, problems);
+      options_.folds = tune_.folds;
+      options_.seeds = tune_.seeds;
+      options_.at_once = tune_.at_once;
+      const auto fields = std::ssize(options_.fields) + (tune_.folds > 0 ? 1 : 0) + (tune_.seeds > 1 ? 1 : 0);
+      if (!problems.empty() || fields != std::ssize(tune_.fields))
+        throw Error(ExitCode::kUsage, "{} is damaged; start the tune again", (folder / "tune.json").string());
+      planner_.emplace(folder / "specs" / "base.yaml", Overrides(), options_);
+    }
     fs::create_directory(folder_ / "logs");
     for (TuneTrial& trial : tune_.trials) {
       if (trial.exit_code != ExitCode::kStopped && !may_end_otherwise(trial.exit_code)) continue;
@@ -72,27 +87,84 @@ class TuneRunner {
     for (const size_t i : trials_of_rung(tune_, rung_)) {
       if (tune_.trials[i].error.empty() && tune_.trials[i].scores.size() == rung_) waiting.push_back(i);
     }
-    announce(waiting.size());
+    announce(waiting.size() + to_propose());
     std::list<RunningTrial> running;
     bool stops = false;
-    while (!waiting.empty() || !running.empty()) {
+    do {
       if (stop_signals_received() > signals_passed_on_) {
         signals_passed_on_ = stop_signals_received();
         stops = true;
         waiting.clear();
         for (const RunningTrial& each : running) each.run.tell(last_stop_signal());
       }
-      for (; !waiting.empty() && std::ssize(running) < tune_.at_once; waiting.pop_front())
-        start(waiting.front(), running);
       for (auto each = running.begin(); each != running.end();) {
         const std::optional<ChildRunEnd> end = each->run.ended();
         if (end) take(each->trial, *end, stops);
         each = end ? running.erase(each) : std::next(each);
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
+      while (std::ssize(running) < tune_.at_once) {
+        if (!stops && waiting.empty() && to_propose() > 0) waiting = proposed();
+        if (waiting.empty()) break;
+        start(waiting.front(), running);
+        waiting.pop_front();
+      }
+      if (!running.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    } while (!running.empty());
     return !stops;
   }
+
+  // How many trials of --tpe are still to be proposed.
+  size_t to_propose() const {
+    if (tune_.search != "tpe") return 0;
+    return static_cast<size_t>(
+        std::max<int64_t>(0, tune_.combinations * tune_.trials_each() - std::ssize(tune_.trials)));
+  }
+
+  // The trials of one more combination, which are then in tune.json; none if all have been tried.
+  std::deque<size_t> proposed() {
+    std::vector<TriedValues> tried;
+    const Tune whole = combined(tune_);
+    for (const TuneTrial& trial : whole.trials) tried.push_back({trial.values, loss_of(trial)});
+    const auto combination = propose_trial(options_.fields, tried, static_cast<uint64_t>(tune_.seed));
+    std::deque<size_t> added;
+    if (!combination) tune_.combinations = std::ssize(tried);
+    for (int64_t i = 0; combination && i < tune_.trials_each(); ++i) {
+      TuneTrial trial{.values = tune_.trials[static_cast<size_t>(i)].values, .scores = {}};
+      std::ranges::copy(*combination, trial.values.begin());  // before its fold and seed
+      added.push_back(tune_.trials.size());
+      tune_.trials.push_back(std::move(trial));
+    }
+    write_files();
+    return added;
+  }
+
+  // The lower the better, infinite for one that failed, nullopt for one that has not ended.
+  std::optional<double> loss_of(const TuneTrial& trial) const {
+    if (!trial.error.empty()) return std::numeric_limits<double>::infinity();
+    if (!trial.has_result()) return std::nullopt;
+    const double loss = trial.scores.back() * (metric_info(tune_.metric).higher_is_better ? -1 : 1);
+    return std::isfinite(loss) ? loss : std::numeric_limits<double>::infinity();
+  }
+
+  // Plans a proposed trial. Returns false if it does not fit the job: then it has failed.
+  bool add_spec(size_t index) {
+    ChildRunEnd end{ExitCode::kUsage, ""};
+    try {
+      std::vector<Problem> problems;
+      if (const auto planned = planner_->plan(tune_.trials[index].values, problems)) {
+        write_file_atomically(spec_file(index), planned->spec);
+        return true;
+      }
+      end.reason = problems.front().to_string();
+    } catch (const Error& error) {
+      if (error.code() == ExitCode::kDisk) throw;
+      end = {error.code(), error.what()};
+    }
+    take(index, end, false);
+    return false;
+  }
+
+  fs::path spec_file(size_t trial) const { return folder_ / "specs" / (trial_folder(trial) + ".yaml"); }
 
   void announce(size_t left) {
     done_ = 0;
@@ -106,8 +178,9 @@ class TuneRunner {
   }
 
   void start(size_t index, std::list<RunningTrial>& running) {
+    if (planner_ && !fs::exists(spec_file(index)) && !add_spec(index)) return;
     const fs::path run = folder_ / trial_folder(index);
-    std::vector<std::string> arguments = {(folder_ / "specs" / (trial_folder(index) + ".yaml")).string()};
+    std::vector<std::string> arguments = {spec_file(index).string()};
     if (!list_checkpoints(checkpoint_folder(run)).empty()) {
       arguments.insert(arguments.end(), {"--resume", run.string()});
     } else {
@@ -169,6 +242,8 @@ class TuneRunner {
   const Descriptor lock_;
   const fs::path folder_;
   Tune tune_;
+  TuneOptions options_;                  // of tpe
+  std::optional<TrialPlanner> planner_;  // of tpe
   std::ostream& progress_;
   const ReapingScope reaping_;
   size_t rung_ = 0;

@@ -76,7 +76,9 @@ std::vector<std::string> tune_sentences(const Tune& tune) {
   const std::string part = tune.of_validation ? "validation part" : "test examples";
   std::vector<std::string> sentences = {fmt::format(
       "{} of {}, {} at once; {} of the {} after training, {} is better",
-      tune.random ? "random search" : "grid",
+      tune.search == "grid"  ? "grid"
+      : tune.search == "tpe" ? "search by TPE"
+                             : "random search",
       show_counted(std::ssize(tune.trials), tune.is_combined ? "combination" : "trial"), tune.at_once,
       tune.metric, part, metric_info(tune.metric).higher_is_better ? "higher" : "lower")};
   if (tune.is_combined) {

@@ -103,7 +103,11 @@ Tune tune_from(const Event& document) {
   document.at("metric").get_to(tune.metric);
   metric_info(tune.metric);  // throws if there is none
   tune.of_validation = document.at("part") == "validation";
-  tune.random = document.at("search") == "random";
+  document.at("search").get_to(tune.search);
+  if (tune.search == "tpe") {
+    document.at("combinations_to_try").get_to(tune.combinations);
+    document.at("tries").get_to(tune.tries);
+  }
   document.at("seed").get_to(tune.seed);
   document.at("halving").get_to(tune.halving);
   document.at("rung_epochs").get_to(tune.epochs);
@@ -113,7 +117,8 @@ Tune tune_from(const Event& document) {
   for (const Event& trial : document.at("trials")) tune.trials.push_back(trial_from(trial, tune.fields));
   if (tune.epochs.empty() || (tune.epochs.size() > 1 && tune.halving < 2) || tune.at_once < 1 ||
       tune.folds < 0 || tune.folds > kMostRepeats || tune.seeds < 1 || tune.seeds > kMostRepeats ||
-      std::ssize(tune.trials) % tune.trials_each() != 0 || tune.fields.size() < fields_of_repetition(tune))
+      std::ssize(tune.trials) % tune.trials_each() != 0 || tune.fields.size() < fields_of_repetition(tune) ||
+      (tune.search == "tpe" && tune.trials.empty()))
     throw Error(ExitCode::kUsage, "no rungs");
   return tune;
 }
@@ -216,7 +221,7 @@ Event tune_document(const Tune& tune) {
                     {"command", tune.command},
                     {"metric", tune.metric},
                     {"part", tune.of_validation ? "validation" : "test"},
-                    {"search", tune.random ? "random" : "grid"},
+                    {"search", tune.search},
                     {"seed", tune.seed},
                     {"halving", tune.halving},
                     {"rung_epochs", tune.epochs},
@@ -225,6 +230,10 @@ Event tune_document(const Tune& tune) {
                     {"seeds", tune.seeds},
                     {"dtrain", kVersion},
                     {"fields", tune.fields}};
+  if (tune.search == "tpe") {
+    document["combinations_to_try"] = tune.combinations;
+    document["tries"] = tune.tries;
+  }
   const Tune whole = combined(tune);
   if (const auto best = best_trial(whole)) {
     document["best"] = trial_title(whole, *best);

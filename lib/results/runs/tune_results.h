@@ -36,8 +36,12 @@ struct Tune {
   std::vector<std::string> fields;
   std::string metric;
   bool of_validation = false;   // whether the validation part judges; else the test examples do
-  bool random = false;          // drawn at random and not a grid
+  std::string search = "grid";  // or random, or tpe
   int64_t seed = 0;             // of what is drawn
+  // With tpe, how many combinations there will be, and what --try says: those that are not yet among the
+  // trials depend on what the others come to.
+  int64_t combinations = 0;
+  std::vector<std::string> tries;
   int64_t halving = 0;          // keep one in so many trials after each rung; 0: there is one rung
   std::vector<int64_t> epochs;  // of each rung; 0: those of the trial's own spec
   int64_t at_once = 1;

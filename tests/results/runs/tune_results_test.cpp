@@ -73,7 +73,9 @@ TEST_CASE("a tune without results has no best trial") {
 TEST_CASE("a tune is read as it was written") {
   const TemporaryFolder folder;
   Tune tune = halved_tune();
-  tune.random = true;
+  tune.search = "tpe";
+  tune.combinations = 8;
+  tune.tries = {"model.hidden=[8],[16]"};
   tune.seed = 9;
   tune.of_validation = true;
   tune.at_once = 3;
