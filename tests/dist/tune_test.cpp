@@ -175,6 +175,31 @@ TEST_CASE("the best of a halved tune is what the whole training would have been,
         events_of(winner, "epoch").back()["learning_rate"]);
 }
 
+TEST_CASE("asynchronous halving trains the best so far further before all others have begun") {
+  const TuneJob tuned;
+  const Finished run = run_program(
+      tuned.tune(Arguments{"--try", "train.optimizer.learning_rate=1e-6,0.2,1e-5,0.1,1e-4,0.3,1e-7,1e-8",
+                           "--halving", "2", "--asynchronous", "--trials-at-once", "2"} +
+                 Job::set({"train.epochs=4"})));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  const Event document = tuned.document();
+  CHECK(document["rung_epochs"] == Event({1, 2, 4}));
+  size_t begun = 0, longer = 0;
+  for (const Event& trial : document["trials"]) {
+    CHECK(trial["status"] != "unfinished");
+    begun += trial["scores"].empty() ? 0 : 1;
+    longer += trial["scores"].size() > 1 ? 1 : 0;
+  }
+  CHECK(begun == 8);
+  CHECK(longer >= 4);
+  CHECK(tuned.document()["trials"][0]["scores"].size() < 3);
+  const fs::path winner = tuned.folder() / document["best"].get<std::string>();
+  CHECK(events_of(winner, "epoch").size() == 4);  // none twice
+  // Someone went on before the last one had begun.
+  CHECK(run.errors.find("after 2 epochs") < run.errors.find("trial-008, "));
+}
+
 TEST_CASE("a trial that diverges is a row with its reason, and a tune of such trials fails") {
   const TuneJob tuned;
   const Arguments fragile =
@@ -283,10 +308,10 @@ TEST_CASE("a tune by TPE that was killed proposes what it would have, from its f
 
 TEST_CASE("each combination that TPE proposes is trained on every fold") {
   const TuneJob tuned;
-  const Finished run = run_program(tuned.tune(
-      Arguments{"--tpe", "14", "--folds", "2", "--trials-at-once", "2", "--try", "batch.global=int(8,40)",
-                "--unset", "batch.per_replica"} +
-      Job::set({"train.epochs=1"})));
+  const Finished run =
+      run_program(tuned.tune(Arguments{"--tpe", "14", "--folds", "2", "--trials-at-once", "2", "--try",
+                                       "batch.global=int(8,40)", "--unset", "batch.per_replica"} +
+                             Job::set({"train.epochs=1"})));
   INFO(run.errors);
   REQUIRE(run.exit_code == 0);
   const Event document = tuned.document();

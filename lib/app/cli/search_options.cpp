@@ -29,10 +29,15 @@ void CommandLine::add_tune() {
           ->check(whole_numbers(0, int64_t{1} << 53));
   add_value(command, "--metric METRIC", tune.plan.metric,
             "The metric that ranks the trials (default: the spec's, or accuracy)");
-  add_value(command, "--halving FACTOR", tune.plan.halving,
-            "Successive halving: train all trials for a part of the epochs, then the best one in "
-            "FACTOR for FACTOR times as many, and so on")
-      ->check(whole_numbers(2, 100));
+  CLI::Option* halving =
+      add_value(command, "--halving FACTOR", tune.plan.halving,
+                "Successive halving: train all trials for a part of the epochs, then the best one in "
+                "FACTOR for FACTOR times as many, and so on")
+          ->check(whole_numbers(2, 100));
+  command
+      ->add_flag("--asynchronous", tune.plan.asynchronous,
+                 "Halving that waits for no other trial: one goes on once it is among the best so far")
+      ->needs(halving);
   add_value(command, "--folds N", tune.plan.folds,
             "Cross-validation: train each combination N times, each time with another N-th of the training "
             "examples to validate on, and rank by the mean")

@@ -221,6 +221,7 @@ PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overri
   tune.search = options.random ? "random" : options.tpe ? "tpe" : "grid";
   tune.seed = options.seed;
   tune.halving = options.halving;
+  tune.asynchronous = options.asynchronous;
   tune.folds = options.folds;
   tune.seeds = options.seeds;
   tune.at_once = options.at_once;

@@ -36,6 +36,7 @@ struct TuneOptions {
   int64_t seed = 1;                   // of random and tpe
   std::optional<std::string> metric;  // nullopt: the job's own, see docs/tune.md
   int64_t halving = 0;                // 0: no successive halving
+  bool asynchronous = false;          // halving without waiting for a rung to be complete
   int64_t folds = 0;                  // each combination is trained once for each fold and seed; 0: no folds
   int64_t seeds = 1;                  // the job's, and those that follow it
   int64_t at_once = 1;

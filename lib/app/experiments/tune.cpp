@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <deque>
 #include <limits>
 #include <list>
 #include <thread>
@@ -72,7 +71,7 @@ class TuneRunner {
     catch_stop_signals();
     signals_passed_on_ = stop_signals_received();
     write_files();
-    for (rung_ = 0; rung_ < tune_.epochs.size(); ++rung_) {
+    for (rung_ = 0; rung_ < (tune_.asynchronous ? 1 : tune_.epochs.size()); ++rung_) {
       if (!run_rung()) return ExitCode::kStopped;
     }
     const Tune whole = combined(tune_);
@@ -81,20 +80,31 @@ class TuneRunner {
   }
 
  private:
+  // What may be trained now and does not run yet, in the order in which it starts: of this rung, or of all,
+  // the last one first, where they wait for nothing.
+  std::vector<size_t> ready(const std::list<RunningTrial>& running) const {
+    std::vector<size_t> trials;
+    for (size_t rung = tune_.asynchronous ? tune_.epochs.size() : rung_ + 1; rung-- > 0;) {
+      for (const size_t i : trials_of_rung(tune_, rung)) {
+        const auto is_this = [&](const RunningTrial& each) { return each.trial == i; };
+        const TuneTrial& trial = tune_.trials[i];
+        if (trial.error.empty() && trial.scores.size() == rung && std::ranges::none_of(running, is_this))
+          trials.push_back(i);
+      }
+      if (!tune_.asynchronous) break;
+    }
+    return trials;
+  }
+
   // Returns false if a signal stopped it.
   bool run_rung() {
-    std::deque<size_t> waiting;
-    for (const size_t i : trials_of_rung(tune_, rung_)) {
-      if (tune_.trials[i].error.empty() && tune_.trials[i].scores.size() == rung_) waiting.push_back(i);
-    }
-    announce(waiting.size() + to_propose());
     std::list<RunningTrial> running;
+    announce(ready(running).size() + to_propose());
     bool stops = false;
     do {
       if (stop_signals_received() > signals_passed_on_) {
         signals_passed_on_ = stop_signals_received();
         stops = true;
-        waiting.clear();
         for (const RunningTrial& each : running) each.run.tell(last_stop_signal());
       }
       for (auto each = running.begin(); each != running.end();) {
@@ -102,11 +112,11 @@ class TuneRunner {
         if (end) take(each->trial, *end, stops);
         each = end ? running.erase(each) : std::next(each);
       }
-      while (std::ssize(running) < tune_.at_once) {
-        if (!stops && waiting.empty() && to_propose() > 0) waiting = proposed();
-        if (waiting.empty()) break;
-        start(waiting.front(), running);
-        waiting.pop_front();
+      while (!stops && std::ssize(running) < tune_.at_once) {
+        std::vector<size_t> next = ready(running);
+        if (next.empty() && to_propose() > 0) next = proposed();
+        if (next.empty()) break;
+        start(next.front(), running);
       }
       if (!running.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     } while (!running.empty());
@@ -121,12 +131,12 @@ class TuneRunner {
   }
 
   // The trials of one more combination, which are then in tune.json; none if all have been tried.
-  std::deque<size_t> proposed() {
+  std::vector<size_t> proposed() {
     std::vector<TriedValues> tried;
     const Tune whole = combined(tune_);
     for (const TuneTrial& trial : whole.trials) tried.push_back({trial.values, loss_of(trial)});
     const auto combination = propose_trial(options_.fields, tried, static_cast<uint64_t>(tune_.seed));
-    std::deque<size_t> added;
+    std::vector<size_t> added;
     if (!combination) tune_.combinations = std::ssize(tried);
     for (int64_t i = 0; combination && i < tune_.trials_each(); ++i) {
       TuneTrial trial{.values = tune_.trials[static_cast<size_t>(i)].values, .scores = {}};
@@ -171,7 +181,7 @@ class TuneRunner {
     of_ = left;
     if (left == 0) return;
     std::string text = fmt::format("tune of {}", show_counted(static_cast<int64_t>(left), "trial"));
-    if (tune_.epochs.size() > 1)
+    if (tune_.epochs.size() > 1 && !tune_.asynchronous)
       text +=
           fmt::format(", rung {} of {}: to epoch {}", rung_ + 1, tune_.epochs.size(), tune_.epochs[rung_]);
     progress_ << text << ", in " << printable(folder_.string(), 1000) << std::endl;
@@ -187,8 +197,8 @@ class TuneRunner {
       arguments.insert(arguments.end(), {"--run-dir", run.string()});
       if (fs::exists(run / "metrics.jsonl")) arguments.emplace_back("--overwrite");
     }
-    if (tune_.epochs[rung_] > 0)
-      arguments.insert(arguments.end(), {"--set", fmt::format("train.epochs={}", tune_.epochs[rung_])});
+    const int64_t epochs = tune_.epochs[tune_.trials[index].scores.size()];
+    if (epochs > 0) arguments.insert(arguments.end(), {"--set", fmt::format("train.epochs={}", epochs)});
     const fs::path log = folder_ / "logs" / (trial_folder(index) + ".log");
     running.push_back({index, ChildRun(arguments, run, log)});
   }
@@ -208,7 +218,8 @@ class TuneRunner {
     std::vector<std::string> values;
     for (size_t i = 0; i < tune_.fields.size(); ++i)
       values.push_back(tune_.fields[i] + "=" + trial.values[i]);
-    progress_ << fmt::format("[{}/{}] {}, {}: {}", ++done_, of_, trial_folder(index), printable(join(values)),
+    const std::string of = tune_.asynchronous ? "" : fmt::format("/{}", of_);  // that depends on the results
+    progress_ << fmt::format("[{}{}] {}, {}: {}", ++done_, of, trial_folder(index), printable(join(values)),
                              printable(text))
               << std::endl;
     write_files();

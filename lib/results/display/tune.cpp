@@ -90,11 +90,14 @@ std::vector<std::string> tune_sentences(const Tune& tune) {
   if (tune.epochs.size() > 1) {
     std::vector<std::string> rungs;
     for (size_t i = 0; i < tune.epochs.size(); ++i) {
-      const size_t trials = trials_of_rung(tune, i).size();
+      const auto came = [&](const TuneTrial& trial) { return trial.scores.size() > i; };
+      const auto trials =
+          tune.asynchronous ? std::ranges::count_if(tune.trials, came) : std::ssize(trials_of_rung(tune, i));
       if (trials > 0) rungs.push_back(fmt::format("{} to epoch {}", trials, tune.epochs[i]));
     }
-    sentences.push_back(
-        fmt::format("halving, one in {} continues: {}", tune.halving, join(rungs, ", then ")));
+    sentences.push_back(fmt::format("{}halving, one in {} continues: {}",
+                                    tune.asynchronous ? "asynchronous " : "", tune.halving,
+                                    join(rungs, ", then ")));
   }
   if (!tune.of_validation)
     sentences.push_back(

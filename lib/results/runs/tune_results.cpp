@@ -18,8 +18,9 @@ namespace {
 
 constexpr int64_t kMostRepeats = 1000;  // folds, and seeds, of a file that is to be believed
 
-// How many trials a rung trains.
-size_t size_of_rung(const Tune& tune, size_t rung) {
+// How many trials a rung trains, of `completed` that have completed the one before.
+size_t size_of_rung(const Tune& tune, size_t rung, size_t completed) {
+  if (tune.asynchronous) return completed / static_cast<size_t>(tune.halving);
   size_t count = tune.trials.size();
   for (size_t i = 0; i < rung; ++i) count /= static_cast<size_t>(tune.halving);
   return std::max<size_t>(1, count);
@@ -110,6 +111,7 @@ Tune tune_from(const Event& document) {
   }
   document.at("seed").get_to(tune.seed);
   document.at("halving").get_to(tune.halving);
+  tune.asynchronous = document.value("asynchronous", false);  // missing: of an earlier version
   document.at("rung_epochs").get_to(tune.epochs);
   document.at("trials_at_once").get_to(tune.at_once);
   tune.folds = document.value("folds", int64_t{0});  // missing: of an earlier version
@@ -166,7 +168,7 @@ std::vector<size_t> trials_of_rung(const Tune& tune, size_t rung) {
   std::ranges::stable_sort(trials, [&](size_t a, size_t b) {
     return is_better(tune.metric, "auto", tune.trials[a].scores[rung - 1], tune.trials[b].scores[rung - 1]);
   });
-  trials.resize(std::min(trials.size(), size_of_rung(tune, rung)));
+  trials.resize(std::min(trials.size(), size_of_rung(tune, rung, trials.size())));
   std::ranges::sort(trials);
   return trials;
 }
@@ -215,21 +217,14 @@ std::string command_of(const Tune& tune, size_t trial) {
 }
 
 Event tune_document(const Tune& tune) {
-  Event document = {{"name", tune.name},
-                    {"time", utc_time()},
-                    {"directory", tune.directory},
-                    {"command", tune.command},
-                    {"metric", tune.metric},
-                    {"part", tune.of_validation ? "validation" : "test"},
-                    {"search", tune.search},
-                    {"seed", tune.seed},
-                    {"halving", tune.halving},
-                    {"rung_epochs", tune.epochs},
-                    {"trials_at_once", tune.at_once},
-                    {"folds", tune.folds},
-                    {"seeds", tune.seeds},
-                    {"dtrain", kVersion},
-                    {"fields", tune.fields}};
+  Event document = {{"name", tune.name},           {"time", utc_time()},
+                    {"directory", tune.directory}, {"command", tune.command},
+                    {"metric", tune.metric},       {"part", tune.of_validation ? "validation" : "test"},
+                    {"search", tune.search},       {"seed", tune.seed},
+                    {"halving", tune.halving},     {"asynchronous", tune.asynchronous},
+                    {"rung_epochs", tune.epochs},  {"trials_at_once", tune.at_once},
+                    {"folds", tune.folds},         {"seeds", tune.seeds},
+                    {"dtrain", kVersion},          {"fields", tune.fields}};
   if (tune.search == "tpe") {
     document["combinations_to_try"] = tune.combinations;
     document["tries"] = tune.tries;

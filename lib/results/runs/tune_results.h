@@ -43,6 +43,7 @@ struct Tune {
   int64_t combinations = 0;
   std::vector<std::string> tries;
   int64_t halving = 0;          // keep one in so many trials after each rung; 0: there is one rung
+  bool asynchronous = false;    // of those that have ended so far, and not of all
   std::vector<int64_t> epochs;  // of each rung; 0: those of the trial's own spec
   int64_t at_once = 1;
   int64_t folds = 0;         // the training examples are divided into; 0: they are not
@@ -70,7 +71,7 @@ double sample_deviation(const std::vector<double>& values);
 std::string trial_title(const Tune& tune, size_t trial);
 
 // The trials that rung `rung` trains, in their order: all of the first one, and of each later one the best of
-// the rung before.
+// the rung before; of an asynchronous tune, the best of those that have completed it so far.
 std::vector<size_t> trials_of_rung(const Tune& tune, size_t rung);
 
 // The trials, the best first: those that came furthest, and of these by the metric. Those without a result

@@ -80,6 +80,7 @@ TEST_CASE("what a tune does not take") {
   CHECK_THAT(job.refused_tune({"--try", rates, "--metric", "auc"}),
              ContainsSubstring("--metric: cross_entropy has no auc"));
   CHECK_THAT(job.refused_tune({"--try", rates, "--halving", "1"}), ContainsSubstring("--halving"));
+  CHECK_THAT(job.refused_tune({"--try", rates, "--asynchronous"}), ContainsSubstring("--halving"));
   CHECK_THAT(job.refused_tune({"--try", rates, "--halving", "5"}), ContainsSubstring("too few epochs"));
   CHECK_THAT(job.refused_tune({"--try", "train.epochs=4,8", "--halving", "2"}),
              ContainsSubstring("--halving divides train.epochs"));

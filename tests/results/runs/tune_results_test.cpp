@@ -56,6 +56,32 @@ TEST_CASE("the best of a rung go on to the next one") {
   CHECK(best_trial(tune) == size_t{3});
 }
 
+TEST_CASE("an asynchronous tune waits for no trial of a rung") {
+  Tune tune = halved_tune();
+  tune.asynchronous = true;
+  for (const size_t running : {3, 4, 5, 6}) tune.trials[running].scores.clear();
+  CHECK(trials_of_rung(tune, 1) == Indices{2});  // one in two of 0 and 2; the second has failed
+  tune.trials[3].scores = {0.7};
+  CHECK(trials_of_rung(tune, 1) == Indices{2});
+  tune.trials[4].scores = {0.8};
+  CHECK(trials_of_rung(tune, 1) == Indices{2, 4});
+  CHECK(trials_of_rung(tune, 2).empty());
+  tune.trials[2].scores.push_back(0.91);
+  CHECK(trials_of_rung(tune, 2).empty());
+  tune.trials[4].scores.push_back(0.95);
+  CHECK(trials_of_rung(tune, 2) == Indices{4});
+  // Two that come later are better than one that has gone on.
+  tune.trials[5].scores = {0.99};
+  tune.trials[6].scores = {0.98};
+  CHECK(trials_of_rung(tune, 1) == Indices{2, 5, 6});
+  CHECK(trials_of_rung(tune, 2) == Indices{4});
+  CHECK(status_of(tune, 0) == "unfinished");  // until all of its rung have ended
+  CHECK_THAT(tune_table(tune),
+             ContainsSubstring("asynchronous halving, one in 2 continues: 6 to epoch 1, then 2 to"));
+  const TemporaryFolder folder;
+  CHECK(read_tune(folder.write("tune.json", event_text(tune_document(tune)))).asynchronous);
+}
+
 TEST_CASE("where less is better, the lowest value is the best") {
   Tune tune = halved_tune();
   tune.metric = "loss";
