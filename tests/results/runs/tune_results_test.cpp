@@ -75,7 +75,8 @@ TEST_CASE("an asynchronous tune waits for no trial of a rung") {
   tune.trials[6].scores = {0.98};
   CHECK(trials_of_rung(tune, 1) == Indices{2, 5, 6});
   CHECK(trials_of_rung(tune, 2) == Indices{4});
-  CHECK(status_of(tune, 0) == "unfinished");  // until all of its rung have ended
+  CHECK(status_of(tune, 0) == "dropped");
+  CHECK(status_of(tune, 5) == "unfinished");
   CHECK_THAT(tune_table(tune),
              ContainsSubstring("asynchronous halving, one in 2 continues: 6 to epoch 1, then 2 to"));
   const TemporaryFolder folder;
