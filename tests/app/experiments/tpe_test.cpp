@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <limits>
@@ -11,6 +12,7 @@
 #include <set>
 
 #include "catch.h"
+#include "core/text.h"
 #include "experiments/search_space.h"
 
 namespace dtrain {
@@ -69,6 +71,20 @@ double hartmann(const TrialValues& values) {
   return sum;
 }
 
+// What a grid of 300 trials of a small job came to, by the numbers of their values.
+Loss recorded_grid() {
+  std::ifstream lines(DTRAIN_SOURCE_DIR "/tests/golden/tune/grid.csv");
+  std::map<TrialValues, double> losses;
+  for (std::string line; std::getline(lines, line);) {
+    TrialValues cells = split(line, ',');
+    const double loss = std::stod(cells.back());
+    cells.pop_back();
+    losses[cells] = loss;
+  }
+  REQUIRE(losses.size() == 300);
+  return [losses](const TrialValues& values) { return losses.at(values); };
+}
+
 double median_of_bests(const std::vector<TriedField>& fields, const Loss& loss, bool tpe) {
   std::vector<double> bests;
   for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -98,6 +114,10 @@ TEST_CASE("the median of what 40 proposals find is lower than what chance finds"
         "f=uniform(0,1)"},
        hartmann,
        -2.2},
+      {"grid",
+       {"rate=int(0,9)", "units=int(0,4)", "batch=int(0,2)", "optimizer=sgd,adam"},
+       recorded_grid(),
+       0},
   };
   for (const Task& task : tasks) {
     const std::vector<TriedField> fields = tpe_fields(task.tries);
