@@ -84,8 +84,8 @@ std::string value_problem(const std::vector<std::string>& values) {
 
 // A number of the range, as it is written in a spec.
 std::string written(const ValueRange& range, double value) {
-  return range.kind == "int" ? fmt::format("{:.0f}", value)
-                             : fmt::format("{:.4g}", std::clamp(value, range.from, range.to));
+  value = std::clamp(value, range.from, range.to) + 0.0;  // never -0
+  return range.kind == "int" ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
 std::string drawn_from(const TriedField& field, RandomGenerator& random) {

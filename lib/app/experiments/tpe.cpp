@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kCandidates = 24;
 constexpr int64_t kMostGood = 25;
+constexpr double kLeastWidths = 100;  // the narrowest kernel, so many to the range
 
 // A whole number stands for the interval of length one around it.
 double lowest(const TpeDimension& dimension) { return dimension.from - (dimension.whole ? 0.5 : 0); }
@@ -74,26 +75,31 @@ double Kernel::draw(const TpeDimension& dimension, RandomGenerator& random) cons
   return std::clamp(value, dimension.from, dimension.to);
 }
 
-// An even mixture of a product of kernels for each trial, and one for the prior: the whole space. Kernels
-// narrow as trials become more, but not below a hundredth of the range.
+// How far the further of the two neighbours is from a place among `places`, which ascend; of a single place,
+// the further end of the range.
+double distance_to_neighbour(const std::vector<double>& places, double place, double low, double high) {
+  if (places.size() == 1) return std::max(place - low, high - place);
+  const auto first = std::ranges::lower_bound(places, place), last = std::ranges::upper_bound(places, place);
+  const double before = first == places.begin() ? 0 : place - *std::prev(first);
+  const double after = last == places.end() ? 0 : *last - place;
+  return std::max(before, after);
+}
+
+// An even mixture of a product of kernels for each trial, and one for the prior: the whole space. Kernels of
+// numbers are as wide as the neighbours are far, so they narrow where trials become dense, but not below a
+// part of the range.
 class Mixture {
  public:
   Mixture(const std::vector<TpeDimension>& space, std::span<const TpeTrial> trials) : space_(space) {
-    const auto count = static_cast<double>(trials.size());
-    const double part = std::pow(std::max(count, 1.0), -1 / (static_cast<double>(space.size()) + 4)) / 5;
-    const double least = 1 / std::min(100.0, count + 2);
     products_.resize(trials.size() + 1);
     for (size_t d = 0; d < space.size(); ++d) {
-      const double low = scaled(space[d], lowest(space[d])),
-                   range = scaled(space[d], highest(space[d])) - low;
-      for (size_t i = 0; i < trials.size(); ++i) {
-        const double value = trials[i].values[d];
-        products_[i].push_back(space[d].choices > 0 ? Kernel{value, 1 / (count + 1)}
-                                                    : number_kernel(space[d], scaled(space[d], value),
-                                                                    range * std::max(part, least)));
+      if (space[d].choices > 0) {
+        const double each = 1 / (static_cast<double>(trials.size()) + 1);
+        for (size_t i = 0; i < trials.size(); ++i) products_[i].push_back({trials[i].values[d], each});
+        products_.back().push_back({-1, 1});
+      } else {
+        add_numbers(space[d], d, trials);
       }
-      products_.back().push_back(space[d].choices > 0 ? Kernel{-1, 1}
-                                                      : number_kernel(space[d], low + range / 2, range));
     }
   }
 
@@ -117,9 +123,24 @@ class Mixture {
   }
 
  private:
+  void add_numbers(const TpeDimension& dimension, size_t d, std::span<const TpeTrial> trials) {
+    const double low = scaled(dimension, lowest(dimension)), high = scaled(dimension, highest(dimension));
+    const double range = high - low;
+    const double least = range / std::min(kLeastWidths, static_cast<double>(trials.size()) + 2);
+    std::vector<double> places;
+    for (const TpeTrial& trial : trials) places.push_back(scaled(dimension, trial.values[d]));
+    std::vector<double> sorted = places;
+    std::ranges::sort(sorted);
+    for (size_t i = 0; i < places.size(); ++i) {
+      const double distance = distance_to_neighbour(sorted, places[i], low, high);
+      products_[i].push_back(number_kernel(dimension, places[i], std::clamp(distance, least, range)));
+    }
+    products_.back().push_back(number_kernel(dimension, low + range / 2, range));
+  }
+
   const std::vector<TpeDimension>& space_;
-  std::vector<std::vector<Kernel>>
-      products_;  // of each trial, and last the prior: a kernel for each dimension
+  // Of each trial, and last of the prior: a kernel for each dimension.
+  std::vector<std::vector<Kernel>> products_;
 };
 
 }  // namespace
@@ -129,7 +150,7 @@ std::vector<double> propose_by_tpe(const std::vector<TpeDimension>& space, std::
   std::ranges::stable_sort(trials, {}, &TpeTrial::loss);
   const int64_t finite =
       std::ranges::count_if(trials, [](const TpeTrial& trial) { return std::isfinite(trial.loss); });
-  const auto best = static_cast<size_t>(std::min({(ended + 9) / 10, kMostGood, finite}));
+  const auto best = static_cast<size_t>(std::min({(3 * ended + 19) / 20, kMostGood, finite}));
   const std::span<const TpeTrial> all(trials);
   const Mixture good(space, all.first(best)), others(space, all.subspan(best));
   std::vector<double> proposal;

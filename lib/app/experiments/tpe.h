@@ -27,9 +27,9 @@ struct TpeTrial {
   double loss = 0;
 };
 
-// The values to try next. The best of the trials, one in ten but at most 25, and the others each make a
-// density of kernels. Of some draws from that of the best it is the one that is most likely there compared
-// with the other density. `ended` trials, not those that run, count for the tenth.
+// The values to try next. The best of the trials, three in twenty but at most 25, and the others each
+// make a density of kernels. Of some draws from that of the best it is the one that is most likely there
+// compared with the other density. `ended` trials, not those that run, count for the part.
 std::vector<double> propose_by_tpe(const std::vector<TpeDimension>& space, std::vector<TpeTrial> trials,
                                    int64_t ended, RandomGenerator& random);
 

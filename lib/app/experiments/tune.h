@@ -59,8 +59,7 @@ void save_tune(const PlannedTune& planned);
 
 // Trains what is left of the tune in `folder`, each trial by `dtrain run` in a process of its own, and
 // updates tune.json, tune.csv and tune.svg there after each. A trial with a checkpoint is resumed from it.
-// With
-// --tpe, a trial is proposed when its turn comes, and those that still run count as bad ones.
+// With --tpe, a trial is proposed when its turn comes, and those that still run count as bad ones.
 // Prints progress. Returns kDone if a trial has a result, kStopped after a stop signal, which the trials get
 // too, else how the first one failed. Throws Error(kUsage) if another process works in the folder.
 ExitCode run_tune(const std::filesystem::path& folder, std::ostream& progress);

@@ -1,5 +1,7 @@
 // What `dtrain tune --tpe` proposes: on functions whose lowest values are known, and on a recorded grid.
 // scripts/check_tune compares the medians with Optuna's.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -108,23 +110,23 @@ TEST_CASE("the median of what 40 proposals find is lower than what chance finds"
     double limit;
   };
   const std::vector<Task> tasks = {
-      {"branin", {"x=uniform(-5,10)", "y=uniform(0,15)"}, branin, 0.75},
+      {"branin", {"x=uniform(-5,10)", "y=uniform(0,15)"}, branin, 1.0},
       {"hartmann6",
        {"a=uniform(0,1)", "b=uniform(0,1)", "c=uniform(0,1)", "d=uniform(0,1)", "e=uniform(0,1)",
         "f=uniform(0,1)"},
        hartmann,
-       -2.2},
+       -2.25},
       {"grid",
        {"rate=int(0,9)", "units=int(0,4)", "batch=int(0,2)", "optimizer=sgd,adam"},
        recorded_grid(),
-       0},
+       0.12},
   };
   for (const Task& task : tasks) {
     const std::vector<TriedField> fields = tpe_fields(task.tries);
     const double found = median_of_bests(fields, task.loss, true);
     const double by_chance = median_of_bests(fields, task.loss, false);
     if (std::getenv("DTRAIN_PRINT_MEDIANS") != nullptr)
-      std::cout << task.name << " " << found << " " << by_chance << std::endl;
+      std::cout << fmt::format("{} {} {}", task.name, found, by_chance) << std::endl;
     INFO(task.name);
     CHECK(found < task.limit);
     CHECK(by_chance > task.limit);
@@ -150,7 +152,7 @@ TEST_CASE("proposals depend on the results and the seed alone, and are within th
     CHECK((l >= 1e-4 && l <= 1e-1 && i >= 2 && i <= 9 && i == std::floor(i) && u >= -1 && u <= 1));
     near += n >= 40 && std::abs(std::log10(l) + 3) < 0.75 && std::abs(i - 4) < 2 && all[n][3] == "b" ? 1 : 0;
   }
-  CHECK(near >= 8);  // of the last 20; by chance, one in sixteen would be
+  CHECK(near >= 8);  // of the last 20; by chance, about one in sixteen would be
 }
 
 TEST_CASE("nothing is proposed twice, and all that there is at last") {
@@ -189,7 +191,7 @@ TEST_CASE("trials that still run keep others away") {
       sum += std::abs(std::stod(propose_trial(fields, given, seed)->front()) - 0.5);
     return sum / 40;
   };
-  CHECK(distance(with_running) > 1.2 * distance(tried));
+  CHECK(distance(with_running) > 2 * distance(tried));
 }
 
 }  // namespace
