@@ -62,8 +62,8 @@ def main():
         optunas = median_of_bests(function, lambda seed: optuna.samplers.TPESampler(seed=seed))
         is_worse = float(words[1]) > optunas
         worse |= is_worse
-        print(f"{'FAILED ' if is_worse else 'ok     '} {words[0]}: dtrain {words[1]}, Optuna {optunas:.6g}, "
-              f"at random {words[2]}")
+        print(f"{'FAILED ' if is_worse else 'ok     '} {words[0]}: dtrain {float(words[1]):.6g}, "
+              f"Optuna {optunas:.6g}, at random {float(words[2]):.6g}")
     if functions:
         sys.exit(f"the tests printed nothing of {', '.join(functions)}")
     sys.exit(worse)
