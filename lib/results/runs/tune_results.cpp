@@ -238,6 +238,10 @@ Event tune_document(const Tune& tune) {
     document["combinations"] = Event::array();
     for (const size_t i : ranking(whole)) document["combinations"].push_back(trial_event(whole, i));
   }
+  const std::vector<std::optional<double>> importance = importance_of_fields(whole);
+  for (size_t i = 0; i < importance.size(); ++i) {
+    if (importance[i]) document["importance"][whole.fields[i]] = *importance[i];
+  }
   document["trials"] = Event::array();
   for (size_t i = 0; i < tune.trials.size(); ++i) document["trials"].push_back(trial_event(tune, i));
   return document;

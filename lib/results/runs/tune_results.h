@@ -81,6 +81,16 @@ std::vector<size_t> ranking(const Tune& tune);
 // The best of the trials that have a result.
 std::optional<size_t> best_trial(const Tune& tune);
 
+// The different values: numbers in ascending order if all are, else as they come.
+std::vector<std::string> values_in_order(const std::vector<std::string>& values);
+
+// How much each field of combined() explains by itself, 0 to 1: the part of the variance of the trials' ranks
+// that is between the trials with different values (of many numbers: between six parts of them), corrected
+// for the number of values. It is the effect size of the test by Kruskal and Wallis (Tomczak and Tomczak
+// 2014, "The need to report effect size estimates revisited"). Failed trials share the last rank. nullopt if
+// there are too few trials.
+std::vector<std::optional<double>> importance_of_fields(const Tune& given);
+
 // "trained", "dropped" after an earlier rung than the last, "failed", or "unfinished".
 std::string status_of(const Tune& tune, size_t trial);
 

@@ -206,5 +206,61 @@ TEST_CASE("what is shown of a tune") {
   CHECK_THAT(tune_table(judged), !ContainsSubstring("NOTE"));
 }
 
+Tune importance_tune(const std::vector<std::string>& fields,
+                     const std::vector<std::vector<std::string>>& values) {
+  Tune tune;
+  tune.name = "mine";
+  tune.fields = fields;
+  tune.metric = "loss";
+  tune.epochs = {0};
+  for (const auto& each : values)
+    tune.trials.push_back({.values = each, .scores = {static_cast<double>(tune.trials.size())}});
+  return tune;
+}
+
+TEST_CASE("the importance of a field is how much of the ranks it explains, and failed trials are the last") {
+  const Tune tune = importance_tune(
+      {"a", "b", "c"},
+      {{"x", "u", "0"}, {"x", "v", "1"}, {"x", "v", "2"}, {"y", "u", "3"}, {"y", "u", "4"}, {"y", "v", "5"}});
+  const auto importance = importance_of_fields(tune);
+  REQUIRE(importance.size() == 3);
+  // H is 12 / (6 * 7) * (36 / 3 + 225 / 3) - 3 * 7, of two groups.
+  CHECK(importance[0].value() == Approx((12.0 / 42 * (36.0 / 3 + 225.0 / 3) - 21 - 1) / 4));
+  CHECK(importance[1] == 0.0);
+  CHECK_FALSE(importance[2]);  // each value has one trial
+  CHECK(tune_document(tune)["importance"].size() == 2);
+
+  Tune failing = importance_tune({"a"}, {{"x"}, {"y"}, {"x"}, {"y"}});
+  for (const size_t failed : {1, 3}) {
+    failing.trials[failed].scores.clear();
+    failing.trials[failed].error = "it fails";
+  }
+  CHECK(importance_of_fields(failing)[0].value() == Approx((3 * 4 / 4.5 - 1) / 2));
+
+  std::vector<std::vector<std::string>> numbers;
+  for (const char* const number :
+       {"1e-6", "3e-6", "1e-5", "3e-5", "1e-4", "3e-4", "1e-3", "3e-3", "0.01", "0.03", "0.1", "3"})
+    numbers.push_back({number});
+  CHECK(importance_of_fields(importance_tune({"a"}, numbers))[0].value() ==
+        Approx((11 * 140.0 / 143 - 5) / 6));
+}
+
+TEST_CASE("the page of a tune draws each trial with a result across the axes") {
+  const Tune tune = halved_tune();
+  const std::string picture = tune_coordinates(tune);
+  size_t lines = 0;
+  for (size_t at = 0; (at = picture.find("class=\"line", at)) != std::string::npos; ++at) ++lines;
+  CHECK(lines == 6);
+  CHECK_THAT(picture, ContainsSubstring(">learning_rate</text>") && ContainsSubstring(">[8, 8]</text>") &&
+                          ContainsSubstring("trial-003: learning_rate 0.900000, hidden [8, 8]</title>"));
+  // The best is at the top of the last axis, and of the first one, where it has the highest value.
+  CHECK_THAT(picture, ContainsSubstring("d=\"M70.0 44.0L450.0 214.0L830.0 44.0\"><title>trial-003"));
+  const std::string page = tune_page(tune);
+  CHECK_THAT(page, ContainsSubstring("Importance of the fields") && ContainsSubstring(picture));
+  Tune without = tune;
+  for (TuneTrial& trial : without.trials) trial.scores.clear();
+  CHECK(tune_coordinates(without).empty());
+}
+
 }  // namespace
 }  // namespace dtrain
