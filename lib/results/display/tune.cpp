@@ -240,7 +240,7 @@ std::string tune_coordinates(const Tune& tune) {
         "text-anchor=\"middle\">{3}</text>\n",
         x(axis), kTop, kHeight, markup_text(name, 24));
     const auto each = static_cast<size_t>(std::ceil(static_cast<double>(labels.size()) / kMostLabels));
-    for (size_t i = 0; i < labels.size(); i += each)
+    for (size_t i = (labels.size() - 1) % each; i < labels.size(); i += each)  // with the topmost
       svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", x(axis) + 5, y(axis, i) + 4,
                          markup_text(labels[i], 16));
   }
