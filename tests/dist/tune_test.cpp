@@ -175,6 +175,31 @@ TEST_CASE("the best of a halved tune is what the whole training would have been,
         events_of(winner, "epoch").back()["learning_rate"]);
 }
 
+TEST_CASE("asynchronous halving trains the best so far further before all others have begun") {
+  const TuneJob tuned;
+  const Finished run = run_program(
+      tuned.tune(Arguments{"--try", "train.optimizer.learning_rate=1e-6,0.2,1e-5,0.1,1e-4,0.3,1e-7,1e-8",
+                           "--halving", "2", "--asynchronous", "--trials-at-once", "2"} +
+                 Job::set({"train.epochs=4"})));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  const Event document = tuned.document();
+  CHECK(document["rung_epochs"] == Event({1, 2, 4}));
+  size_t begun = 0, longer = 0;
+  for (const Event& trial : document["trials"]) {
+    CHECK(trial["status"] != "unfinished");
+    begun += trial["scores"].empty() ? 0 : 1;
+    longer += trial["scores"].size() > 1 ? 1 : 0;
+  }
+  CHECK(begun == 8);
+  CHECK(longer >= 4);
+  CHECK(tuned.document()["trials"][0]["scores"].size() < 3);
+  const fs::path winner = tuned.folder() / document["best"].get<std::string>();
+  CHECK(events_of(winner, "epoch").size() == 4);  // none twice
+  // Someone went on before the last one had begun.
+  CHECK(run.errors.find("after 2 epochs") < run.errors.find("trial-008, "));
+}
+
 TEST_CASE("a trial that diverges is a row with its reason, and a tune of such trials fails") {
   const TuneJob tuned;
   const Arguments fragile =
@@ -228,7 +253,9 @@ TEST_CASE("a tune that was stopped goes on where its trials were") {
   INFO(resumed.errors);
   CHECK(resumed.exit_code == 0);
   require_one_training_each(tuned);
-  for (const Event& trial : tuned.document()["trials"]) CHECK(trial["status"] == "trained");
+  const Event document = tuned.document();
+  CHECK(document["trials"].size() > 1);
+  for (const Event& trial : document["trials"]) CHECK(trial["status"] == "trained");
 }
 
 TEST_CASE("a tune that was killed leaves nothing running, and repeats no trial that has ended") {
@@ -248,6 +275,56 @@ TEST_CASE("a tune that was killed leaves nothing running, and repeats no trial t
   CHECK(nothing_left.exit_code == 0);
   CHECK(nothing_left.errors.empty());
   CHECK(Event::parse(nothing_left.output)["trials"] == tuned.document()["trials"]);
+}
+
+TEST_CASE("a tune by TPE that was killed proposes what it would have, from its folder alone") {
+  const Arguments options = {"--tpe",  "14",
+                             "--seed", "3",
+                             "--try",  "train.optimizer.learning_rate=log(1e-4,1)",
+                             "--try",  "model.hidden=[8],[16,8]"};
+  const auto trials_of = [](const TuneJob& tuned) {
+    std::vector<std::pair<Event, Event>> trials;
+    const Event document = tuned.document();
+    for (const Event& trial : document["trials"]) trials.emplace_back(trial["values"], trial["scores"]);
+    return trials;
+  };
+  const TuneJob whole, killed;
+  const Finished run = run_program(whole.tune(options));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  CHECK_THAT(run.output, ContainsSubstring("search by TPE of 14 trials"));
+  CHECK(trials_of(whole).size() == 14);
+
+  Program program(killed.tune(options));
+  REQUIRE(eventually(60, [&] { return fs::exists(killed.trial("012") / "metrics.jsonl"); }));
+  program.send(SIGKILL);
+  program.wait();
+  CHECK(killed.job().is_gone());
+  CHECK(trials_of(killed).size() < 14);
+  fs::remove(killed.job().spec_file());
+  const Finished resumed = run_program(killed.resume());
+  INFO(resumed.errors);
+  CHECK(resumed.exit_code == 0);
+  CHECK(trials_of(killed) == trials_of(whole));
+}
+
+TEST_CASE("each combination that TPE proposes is trained on every fold") {
+  const TuneJob tuned;
+  const Finished run =
+      run_program(tuned.tune(Arguments{"--tpe", "14", "--folds", "2", "--trials-at-once", "2", "--try",
+                                       "batch.global=int(8,40)", "--unset", "batch.per_replica"} +
+                             Job::set({"train.epochs=1"})));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  const Event document = tuned.document();
+  CHECK(document["combinations"].size() == 14);
+  REQUIRE(document["trials"].size() == 28);
+  for (size_t i = 0; i < 28; i += 2) {
+    const Event &one = document["trials"][i]["values"], &other = document["trials"][i + 1]["values"];
+    CHECK(one["batch.global"] == other["batch.global"]);
+    CHECK(one["data.split.fold"] == "1");
+    CHECK(other["data.split.fold"] == "2");
+  }
 }
 
 TEST_CASE("two tunes do not work in one folder") {

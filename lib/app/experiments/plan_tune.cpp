@@ -7,6 +7,7 @@
 
 #include "core/files.h"
 #include "core/text.h"
+#include "experiments/tpe.h"
 #include "experiments/tune.h"
 #include "host/cores.h"
 #include "job_file/print.h"
@@ -39,15 +40,18 @@ bool repeats(const TuneOptions& options) { return options.folds > 0 || options.s
 
 // Each combination of values with each fold and seed, as Tune::trials_each() has them.
 std::vector<TrialValues> trials_of(const TuneOptions& options, int64_t first_seed) {
-  const std::vector<TrialValues> combinations =
-      options.random ? random_trials(options.fields, *options.random, static_cast<uint64_t>(options.seed))
-                     : grid_trials(options.fields);
+  std::vector<TrialValues> combinations =
+      options.random || options.tpe
+          ? random_trials(options.fields, options.random.value_or(options.tpe.value_or(0)),
+                          static_cast<uint64_t>(options.seed))
+          : grid_trials(options.fields);
   const int64_t each = std::max<int64_t>(1, options.folds) * options.seeds;
   const int64_t count = std::ssize(combinations) * each;
   if (count > kMostTrials)
     throw Error(ExitCode::kUsage, "{} with its folds and seeds are {} trials, and a tune has at most {}",
                 counted(std::ssize(combinations), "combination"), with_separators(count),
                 with_separators(kMostTrials));
+  if (options.tpe) combinations.resize(std::min(combinations.size(), size_t{kTpeRandomTrials}));
   std::vector<TrialValues> trials;
   for (const TrialValues& combination : combinations) {
     for (int64_t i = 0; i < each; ++i) {
@@ -60,6 +64,14 @@ std::vector<TrialValues> trials_of(const TuneOptions& options, int64_t first_see
   return trials;
 }
 
+std::vector<std::string> fields_of_trials(const TuneOptions& options) {
+  std::vector<std::string> fields;
+  for (const TriedField& field : options.fields) fields.push_back(field.path);
+  if (options.folds > 0) fields.emplace_back("data.split.fold");
+  if (options.seeds > 1) fields.emplace_back("seed");
+  return fields;
+}
+
 bool tries(const TuneOptions& options, const std::string& section) {
   return std::ranges::any_of(options.fields,
                              [&](const TriedField& field) { return field.path.rfind(section, 0) == 0; });
@@ -70,6 +82,11 @@ void require_repeatable(const TuneOptions& options) {
     throw Error(ExitCode::kUsage,
                 "--halving drops trials before all folds and seeds are trained, whose mean ranks the "
                 "combinations; leave out --halving, or --folds and --seeds");
+  if (options.tpe && options.halving > 0)
+    throw Error(
+        ExitCode::kUsage,
+        "--halving begins when all its combinations are known, and --tpe proposes them one by one; use "
+        "--random with --halving");
   if (options.folds > 0 && (tries(options, "data.split.fold") || tries(options, "data.split.validation")))
     throw Error(ExitCode::kUsage, "--folds chooses the validation part of each trial; leave it out of --try");
   if (options.seeds > 1 && tries(options, "seed"))
@@ -141,6 +158,34 @@ std::string command_with(const std::filesystem::path& spec, const Overrides& ove
 
 }  // namespace
 
+TrialPlanner::TrialPlanner(std::filesystem::path spec, Overrides overrides, const TuneOptions& options)
+    : spec_(std::move(spec)), overrides_(std::move(overrides)), options_(options) {}
+
+std::optional<TrialPlanner::Trial> TrialPlanner::plan(const TrialValues& values,
+                                                      std::vector<Problem>& problems) {
+  Overrides with = overrides_;
+  if (options_.folds > 0)
+    with.set.insert(with.set.end(),
+                    {"data.split.validation=none", fmt::format("data.split.folds={}", options_.folds)});
+  const std::vector<std::string> fields = fields_of_trials(options_);
+  for (size_t i = 0; i < values.size(); ++i) with.set.push_back(fields[i] + "=" + values[i]);
+  const bool one_dataset = !tries(options_, "data") && !tries(options_, "seed");
+  DatasetInfo& data = datasets_[options_.folds > 0 ? values[options_.fields.size()] : ""];
+  LoadedSpec loaded = load_spec(spec_, with);
+  PlannedJob trial =
+      one_dataset && !data.name.empty() ? plan_job(loaded, data) : plan_job(loaded, find_dataset);
+  problems.insert(problems.end(), trial.problems.begin(), trial.problems.end());
+  if (!trial.ok()) return std::nullopt;
+  if (!loaded.spec.hosts.empty())
+    throw Error(ExitCode::kUsage, "a tune runs its trials on this host; leave out hosts (--unset hosts)");
+  if (!trial.job.distributed_run().evaluates)
+    throw Error(ExitCode::kUsage, "the job has no examples to judge its trials by; see data.test_examples");
+  data = trial.job.data;
+  std::string spec =
+      print_spec(spec_of_trial(trial.job, loaded.spec, options_.at_once, options_.halving > 0));
+  return Trial{std::move(loaded), std::move(trial.job), std::move(spec)};
+}
+
 PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overrides,
                       const TuneOptions& options, std::vector<Problem>& problems) {
   PlannedTune planned;
@@ -148,29 +193,15 @@ PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overri
   ProblemsOnce found(problems, options.fields);
   std::set<std::string> notes;
   require_repeatable(options);
-  const bool one_dataset = !tries(options, "data") && !tries(options, "seed");
-  for (const TriedField& field : options.fields) tune.fields.push_back(field.path);
-  if (options.folds > 0) tune.fields.emplace_back("data.split.fold");
-  if (options.seeds > 1) tune.fields.emplace_back("seed");
-  std::map<std::string, DatasetInfo> datasets;  // by fold
-  for (TrialValues& values : trials_of(options, load_spec(spec, overrides).spec.seed)) {
-    Overrides with = overrides;
-    if (options.folds > 0)
-      with.set.insert(with.set.end(),
-                      {"data.split.validation=none", fmt::format("data.split.folds={}", options.folds)});
-    for (size_t i = 0; i < values.size(); ++i) with.set.push_back(tune.fields[i] + "=" + values[i]);
-    DatasetInfo& data = datasets[options.folds > 0 ? values[options.fields.size()] : ""];
-    const LoadedSpec loaded = load_spec(spec, with);
-    const PlannedJob trial =
-        one_dataset && !data.name.empty() ? plan_job(loaded, data) : plan_job(loaded, find_dataset);
-    for (const Problem& problem : trial.problems) found.add(problem);
-    if (!trial.ok()) continue;
-    const JobPlan& job = trial.job;
-    if (!loaded.spec.hosts.empty())
-      throw Error(ExitCode::kUsage, "a tune runs its trials on this host; leave out hosts (--unset hosts)");
-    if (!job.distributed_run().evaluates)
-      throw Error(ExitCode::kUsage, "the job has no examples to judge its trials by; see data.test_examples");
-    data = job.data;
+  tune.fields = fields_of_trials(options);
+  const LoadedSpec given = load_spec(spec, overrides);
+  TrialPlanner planner(spec, overrides, options);
+  for (TrialValues& values : trials_of(options, given.spec.seed)) {
+    std::vector<Problem> wrong;
+    const std::optional<TrialPlanner::Trial> trial = planner.plan(values, wrong);
+    for (const Problem& problem : wrong) found.add(problem);
+    if (!trial) continue;
+    const auto& [loaded, job, text] = *trial;
     for (const std::string& note : loaded.notes) {
       if (notes.insert(note).second) planned.notes.push_back(note);
     }
@@ -183,19 +214,26 @@ PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overri
     }
     require_metric(tune.metric, loaded.spec);
     if (options.halving > 0) require_divisible(loaded.spec, options);
-    planned.specs.push_back(
-        print_spec(spec_of_trial(job, loaded.spec, options.at_once, options.halving > 0)));
+    planned.specs.push_back(text);
     tune.trials.push_back({.values = std::move(values), .scores = {}});
   }
   tune.command = command_with(spec, overrides);
-  tune.random = options.random.has_value();
+  tune.search = options.random ? "random" : options.tpe ? "tpe" : "grid";
   tune.seed = options.seed;
   tune.halving = options.halving;
+  tune.asynchronous = options.asynchronous;
   tune.folds = options.folds;
   tune.seeds = options.seeds;
   tune.at_once = options.at_once;
   if (options.halving > 0 && !tune.trials.empty())
     tune.epochs = epochs_of_rungs(std::ssize(tune.trials), tune.epochs.front(), options.halving);
+  if (options.tpe) {
+    tune.combinations = *options.tpe;
+    tune.tries = options.tries;
+    planned.base = print_spec(given.spec, [&](const FieldInfo& field) {
+      return given.positions.contains(field.path) ? std::optional(std::vector<std::string>()) : std::nullopt;
+    });
+  }
   return planned;
 }
 
@@ -204,6 +242,7 @@ void save_tune(const PlannedTune& planned) {
   std::filesystem::create_directory(folder / "specs");
   for (size_t i = 0; i < planned.specs.size(); ++i)
     write_file_atomically(folder / "specs" / (trial_folder(i) + ".yaml"), planned.specs[i]);
+  if (!planned.base.empty()) write_file_atomically(folder / "specs" / "base.yaml", planned.base);
   write_file_atomically(folder / "tune.json", event_text(tune_document(planned.tune), 2) + "\n");
 }
 

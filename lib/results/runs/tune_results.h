@@ -36,9 +36,14 @@ struct Tune {
   std::vector<std::string> fields;
   std::string metric;
   bool of_validation = false;   // whether the validation part judges; else the test examples do
-  bool random = false;          // drawn at random and not a grid
+  std::string search = "grid";  // or random, or tpe
   int64_t seed = 0;             // of what is drawn
+  // With tpe, how many combinations there will be, and what --try says: those that are not yet among the
+  // trials depend on what the others come to.
+  int64_t combinations = 0;
+  std::vector<std::string> tries;
   int64_t halving = 0;          // keep one in so many trials after each rung; 0: there is one rung
+  bool asynchronous = false;    // of those that have ended so far, and not of all
   std::vector<int64_t> epochs;  // of each rung; 0: those of the trial's own spec
   int64_t at_once = 1;
   int64_t folds = 0;         // the training examples are divided into; 0: they are not
@@ -66,7 +71,7 @@ double sample_deviation(const std::vector<double>& values);
 std::string trial_title(const Tune& tune, size_t trial);
 
 // The trials that rung `rung` trains, in their order: all of the first one, and of each later one the best of
-// the rung before.
+// the rung before; of an asynchronous tune, the best of those that have completed it so far.
 std::vector<size_t> trials_of_rung(const Tune& tune, size_t rung);
 
 // The trials, the best first: those that came furthest, and of these by the metric. Those without a result
@@ -75,6 +80,16 @@ std::vector<size_t> ranking(const Tune& tune);
 
 // The best of the trials that have a result.
 std::optional<size_t> best_trial(const Tune& tune);
+
+// The different values: numbers in ascending order if all are, else as they come.
+std::vector<std::string> values_in_order(const std::vector<std::string>& values);
+
+// How much each field of combined() explains by itself, 0 to 1: the part of the variance of the trials' ranks
+// that is between the trials with different values (of many numbers: between six parts of them), corrected
+// for the number of values. It is the effect size of the test by Kruskal and Wallis (Tomczak and Tomczak
+// 2014, "The need to report effect size estimates revisited"). Failed trials share the last rank. nullopt if
+// there are too few trials.
+std::vector<std::optional<double>> importance_of_fields(const Tune& given);
 
 // "trained", "dropped" after an earlier rung than the last, "failed", or "unfinished".
 std::string status_of(const Tune& tune, size_t trial);
