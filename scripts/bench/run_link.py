@@ -126,7 +126,7 @@ def run(options, local, make_command):
     # DDP with a hook sometimes aborts while it ends, after all steps.
     failed = any(codes) and command[0] == str(options.program)
     if failed or len(marks) != steps // window:
-        sys.exit(f"bench_link: {' '.join(command)} ended with {codes} after {len(marks)} steps")
+        sys.exit(f"bench_link: {' '.join(command)} ended with {codes} after {len(marks)} of {steps // window} windows")
     (first, begin, before), (last, end, after) = marks[0], marks[-1]
     timed = last - first
     return len(options.hosts) * BATCH * timed / (end - begin), (after - before) / timed / 1e6

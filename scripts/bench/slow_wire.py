@@ -35,7 +35,7 @@ def carry(interfaces, delay):
         poll.register(interface, select.EPOLLIN)
     while True:
         wait = under_way[0][0] - time.monotonic() if under_way else -1
-        ready = poll.poll(max(wait, 0) if under_way else -1)
+        ready = poll.poll(max(wait, 0) if under_way else -1)  # late by up to a millisecond
         now = time.monotonic()
         for interface, _ in ready:
             if interface == sys.stdin.fileno():

@@ -77,23 +77,25 @@ class Decisions {
   bool are_due(int64_t step) const { return step >= next_; }
   // Calls Strategy::agree(): when it is due, or at another moment that all replicas know.
   Decision agree(Decision own, int64_t step) {
-    const double began = steady_seconds();
-    own.steps_until = interval(began);
+    own.steps_until = interval(steady_seconds(), are_due(step));
     const Decision decision = strategy_.agree(own);
-    cost_ = std::min(cost_, steady_seconds() - began);  // the least has no waiting for others in it
+    cost_ = std::min(cost_, decision.cost);  // the least has no waiting for others in it
     next_ = step + decision.steps_until;
     return decision;
   }
 
  private:
-  // Doubles or halves: a single slow step must not move it far.
-  int64_t interval(double now) {
+  // Doubles or halves: a single slow step must not move it far. Between two that were `due` an epoch may have
+  // ended.
+  int64_t interval(double now, bool due) {
     const double wanted = seconds_between_decisions(cost_);
     const double passed = now - std::exchange(shared_, now);
-    if (passed < wanted / 2) interval_ *= 2;
+    if (passed < wanted / 2 && due) interval_ = std::min<int64_t>(2 * interval_, kMostSteps);
     if (passed > wanted) interval_ = std::max<int64_t>(1, interval_ / 2);
     return interval_;
   }
+
+  static constexpr int64_t kMostSteps = 1 << 20;
 
   Strategy& strategy_;
   int64_t next_ = 1;                                       // step
