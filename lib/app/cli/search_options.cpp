@@ -29,15 +29,13 @@ void CommandLine::add_tune() {
           ->check(whole_numbers(0, int64_t{1} << 53));
   add_value(command, "--metric METRIC", tune.plan.metric,
             "The metric that ranks the trials (default: the spec's, or accuracy)");
-  CLI::Option* halving =
-      add_value(command, "--halving FACTOR", tune.plan.halving,
-                "Successive halving: train all trials for a part of the epochs, then the best one in "
-                "FACTOR for FACTOR times as many, and so on")
-          ->check(whole_numbers(2, 100));
-  command
-      ->add_flag("--asynchronous", tune.plan.asynchronous,
-                 "Halving that waits for no other trial: one goes on once it is among the best so far")
-      ->needs(halving);
+  add_value(command, "--halving FACTOR", tune.plan.halving,
+            "Successive halving: train all trials for a part of the epochs, then the best one in "
+            "FACTOR for FACTOR times as many, and so on")
+      ->check(whole_numbers(2, 100));
+  CLI::Option* asynchronous = command->add_flag(
+      "--asynchronous", tune.plan.asynchronous,
+      "Halving that waits for no other trial: one goes on once it is among the best so far");
   add_value(command, "--folds N", tune.plan.folds,
             "Cross-validation: train each combination N times, each time with another N-th of the training "
             "examples to validate on, and rank by the mean")
@@ -58,13 +56,15 @@ void CommandLine::add_tune() {
       "A trial that fails is a row of the table. If all fail, the exit code is that of the first one.\n" +
       exit_code_help());
   // Not CLI11's excludes(), which lists several in the help in the order of their addresses.
-  command->callback([this, spec, tries, random, tpe, seed, out] {
-    for (const CLI::Option* other : {spec, tries, random, tpe, out}) {
+  command->callback([this, spec, tries, random, tpe, seed, asynchronous, out] {
+    for (const CLI::Option* other : {spec, tries, random, tpe, seed, asynchronous, out}) {
       if (tune.resume && !other->empty()) throw CLI::ExcludesError("--resume", other->get_name());
     }
     const bool draws = tune.plan.random || tune.plan.tpe;
     if (tune.plan.random && tune.plan.tpe) throw CLI::ExcludesError("--random", "--tpe");
     if (!seed->empty() && !draws) throw CLI::RequiresError("--seed", "--random or --tpe");
+    if (tune.plan.asynchronous && tune.plan.halving == 0)
+      throw CLI::RequiresError("--asynchronous", "--halving");
     if (!tune.resume && spec->empty()) throw CLI::RequiredError("SPEC");
     const bool repeats = tune.plan.folds > 0 || tune.plan.seeds > 1;
     if (!tune.resume && tries->empty() && (!repeats || draws)) throw CLI::RequiredError("--try");

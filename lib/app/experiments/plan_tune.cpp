@@ -14,6 +14,7 @@
 #include "plan/own_program.h"
 #include "runs/finished_run.h"
 #include "spec/schedule_kinds.h"
+#include "yaml/yaml_tree.h"
 
 namespace dtrain {
 namespace {
@@ -40,18 +41,16 @@ bool repeats(const TuneOptions& options) { return options.folds > 0 || options.s
 
 // Each combination of values with each fold and seed, as Tune::trials_each() has them.
 std::vector<TrialValues> trials_of(const TuneOptions& options, int64_t first_seed) {
-  std::vector<TrialValues> combinations =
-      options.random || options.tpe
-          ? random_trials(options.fields, options.random.value_or(options.tpe.value_or(0)),
-                          static_cast<uint64_t>(options.seed))
-          : grid_trials(options.fields);
+  const int64_t drawn = options.tpe ? std::min(*options.tpe, kTpeRandomTrials) : options.random.value_or(0);
+  const std::vector<TrialValues> combinations =
+      drawn > 0 ? random_trials(options.fields, drawn, static_cast<uint64_t>(options.seed))
+                : grid_trials(options.fields);
+  const int64_t all = options.tpe.value_or(std::ssize(combinations));
   const int64_t each = std::max<int64_t>(1, options.folds) * options.seeds;
-  const int64_t count = std::ssize(combinations) * each;
+  const int64_t count = all * each;
   if (count > kMostTrials)
     throw Error(ExitCode::kUsage, "{} with its folds and seeds are {} trials, and a tune has at most {}",
-                counted(std::ssize(combinations), "combination"), with_separators(count),
-                with_separators(kMostTrials));
-  if (options.tpe) combinations.resize(std::min(combinations.size(), size_t{kTpeRandomTrials}));
+                counted(all, "combination"), with_separators(count), with_separators(kMostTrials));
   std::vector<TrialValues> trials;
   for (const TrialValues& combination : combinations) {
     for (int64_t i = 0; i < each; ++i) {
@@ -158,8 +157,12 @@ std::string command_with(const std::filesystem::path& spec, const Overrides& ove
 
 }  // namespace
 
-TrialPlanner::TrialPlanner(std::filesystem::path spec, Overrides overrides, const TuneOptions& options)
-    : spec_(std::move(spec)), overrides_(std::move(overrides)), options_(options) {}
+TrialPlanner::TrialPlanner(std::filesystem::path spec, Overrides overrides, const TuneOptions& options,
+                           StartOfPaths starts)
+    : spec_(std::move(spec)),
+      overrides_(std::move(overrides)),
+      options_(options),
+      starts_(std::move(starts)) {}
 
 std::optional<TrialPlanner::Trial> TrialPlanner::plan(const TrialValues& values,
                                                       std::vector<Problem>& problems) {
@@ -171,7 +174,7 @@ std::optional<TrialPlanner::Trial> TrialPlanner::plan(const TrialValues& values,
   for (size_t i = 0; i < values.size(); ++i) with.set.push_back(fields[i] + "=" + values[i]);
   const bool one_dataset = !tries(options_, "data") && !tries(options_, "seed");
   DatasetInfo& data = datasets_[options_.folds > 0 ? values[options_.fields.size()] : ""];
-  LoadedSpec loaded = load_spec(spec_, with);
+  LoadedSpec loaded = load_spec(spec_, with, starts_);
   PlannedJob trial =
       one_dataset && !data.name.empty() ? plan_job(loaded, data) : plan_job(loaded, find_dataset);
   problems.insert(problems.end(), trial.problems.begin(), trial.problems.end());
@@ -219,22 +222,32 @@ PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overri
   }
   tune.command = command_with(spec, overrides);
   tune.search = options.random ? "random" : options.tpe ? "tpe" : "grid";
-  tune.seed = options.seed;
-  tune.halving = options.halving;
-  tune.asynchronous = options.asynchronous;
-  tune.folds = options.folds;
-  tune.seeds = options.seeds;
-  tune.at_once = options.at_once;
+  static_cast<TuneSearch&>(tune) = options;
   if (options.halving > 0 && !tune.trials.empty())
     tune.epochs = epochs_of_rungs(std::ssize(tune.trials), tune.epochs.front(), options.halving);
   if (options.tpe) {
     tune.combinations = *options.tpe;
-    tune.tries = options.tries;
-    planned.base = print_spec(given.spec, [&](const FieldInfo& field) {
-      return given.positions.contains(field.path) ? std::optional(std::vector<std::string>()) : std::nullopt;
-    });
+    planned.base = read_file(spec, kMaxYamlBytes, ExitCode::kUsage);
+    tune.set = overrides.set;
+    tune.unset = overrides.unset;
+    // With those of the command line, which --resume does not have.
+    if (!planned.first.spec.plugins.empty())
+      tune.set.push_back("plugins=" + yaml_text(planned.first.spec.plugins));
+    tune.spec_folder = std::filesystem::absolute(spec).parent_path();
+    tune.working_folder = std::filesystem::current_path();
   }
   return planned;
+}
+
+TrialPlanner planner_of(const Tune& tune) {
+  TuneOptions options;
+  static_cast<TuneSearch&>(options) = tune;
+  std::vector<Problem> problems;
+  options.fields = read_tries(tune.tries, problems);
+  if (!problems.empty() || fields_of_trials(options) != tune.fields)
+    throw Error(ExitCode::kUsage, "{}/tune.json is damaged; start the tune again", tune.directory);
+  return {std::filesystem::path(tune.directory) / "specs" / "base.yaml", Overrides(tune.set, tune.unset),
+          options, StartOfPaths{tune.spec_folder, tune.working_folder}};
 }
 
 void save_tune(const PlannedTune& planned) {
@@ -242,7 +255,14 @@ void save_tune(const PlannedTune& planned) {
   std::filesystem::create_directory(folder / "specs");
   for (size_t i = 0; i < planned.specs.size(); ++i)
     write_file_atomically(folder / "specs" / (trial_folder(i) + ".yaml"), planned.specs[i]);
-  if (!planned.base.empty()) write_file_atomically(folder / "specs" / "base.yaml", planned.base);
+  if (!planned.base.empty()) {
+    write_file_atomically(folder / "specs" / "base.yaml", planned.base);
+    std::vector<Problem> problems;
+    const auto again = planner_of(planned.tune).plan(planned.tune.trials[0].values, problems);
+    if (!again || again->spec != planned.specs[0])
+      throw Error(ExitCode::kUsage,
+                  "the spec has changed while the trials were planned; start the tune again");
+  }
   write_file_atomically(folder / "tune.json", event_text(tune_document(planned.tune), 2) + "\n");
 }
 

@@ -64,6 +64,8 @@ std::optional<ValueRange> range_in(const std::string& text, std::string& problem
     problem = fmt::format("{} is not a range of two numbers, such as log(1e-4,1e-1)", printable(text, 60));
   } else if (!(range.from < range.to)) {
     problem = fmt::format("{} does not ascend", printable(text, 60));
+  } else if (!std::isfinite(range.to - range.from)) {
+    problem = fmt::format("{} is wider than a number can be", printable(text, 60));
   } else if (range.kind == "log" && range.from <= 0) {
     problem = fmt::format("{} begins at a number that has no logarithm", printable(text, 60));
   } else if (range.kind == "int" && (std::floor(range.from) != range.from ||
@@ -82,10 +84,17 @@ std::string value_problem(const std::vector<std::string>& values) {
   return "";
 }
 
-// A number of the range, as it is written in a spec.
+// A number of the range, as it is written in a spec: with four digits, or as many more as a narrow range
+// needs.
 std::string written(const ValueRange& range, double value) {
-  value = std::clamp(value, range.from, range.to) + 0.0;  // never -0
-  return range.kind == "int" ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+  const auto& [kind, from, to] = range;
+  value = std::clamp(value, from, to) + 0.0;  // never -0
+  if (kind == "int") return fmt::format("{:.0f}", value);
+  const double narrow = std::log10(std::max(std::abs(from), std::abs(to)) / (to - from));
+  const std::string text =
+      fmt::format("{:.{}g}", value, 4 + static_cast<int>(std::clamp(std::floor(narrow), 0.0, 13.0)));
+  const double rounded = std::strtod(text.c_str(), nullptr);
+  return rounded < from ? fmt::format("{}", from) : rounded > to ? fmt::format("{}", to) : text;
 }
 
 std::string drawn_from(const TriedField& field, RandomGenerator& random) {

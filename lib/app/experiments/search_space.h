@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runs/tune_results.h"
 #include "yaml/problem.h"
 
 namespace dtrain {
@@ -28,18 +29,11 @@ struct TriedField {
 };
 
 // The fields and values that a tune tries, and its other options.
-struct TuneOptions {
-  std::vector<std::string> tries = {};  // "PATH=VALUE,...", of which read_tries() makes `fields`
-  std::vector<TriedField> fields = {};
-  std::optional<int64_t> random;      // so many combinations, drawn at random
-  std::optional<int64_t> tpe;         // so many, most of them by propose_trial(); neither: the grid
-  int64_t seed = 1;                   // of random and tpe
-  std::optional<std::string> metric;  // nullopt: the job's own, see docs/tune.md
-  int64_t halving = 0;                // 0: no successive halving
-  bool asynchronous = false;          // halving without waiting for a rung to be complete
-  int64_t folds = 0;                  // each combination is trained once for each fold and seed; 0: no folds
-  int64_t seeds = 1;                  // the job's, and those that follow it
-  int64_t at_once = 1;
+struct TuneOptions : TuneSearch {
+  std::vector<TriedField> fields = {};  // by read_tries() of `tries`
+  std::optional<int64_t> random;        // so many combinations, drawn at random
+  std::optional<int64_t> tpe;           // so many, most of them by propose_trial(); neither: the grid
+  std::optional<std::string> metric;    // nullopt: the job's own, see docs/tune.md
 };
 
 // One value for each of the tried fields, as it is written in a spec.

@@ -48,17 +48,7 @@ class TuneRunner {
   TuneRunner(const fs::path& folder, std::ostream& progress)
       : lock_(locked(folder)), folder_(folder), tune_(read_tune(folder / "tune.json")), progress_(progress) {
     tune_.directory = folder.string();  // it may have moved
-    if (tune_.search == "tpe") {
-      std::vector<Problem> problems;
-      options_.fields = read_tries(tune_.tries, problems);
-      options_.folds = tune_.folds;
-      options_.seeds = tune_.seeds;
-      options_.at_once = tune_.at_once;
-      const auto fields = std::ssize(options_.fields) + (tune_.folds > 0 ? 1 : 0) + (tune_.seeds > 1 ? 1 : 0);
-      if (!problems.empty() || fields != std::ssize(tune_.fields))
-        throw Error(ExitCode::kUsage, "{} is damaged; start the tune again", (folder / "tune.json").string());
-      planner_.emplace(folder / "specs" / "base.yaml", Overrides(), options_);
-    }
+    if (tune_.search == "tpe") planner_.emplace(planner_of(tune_));
     fs::create_directory(folder_ / "logs");
     for (TuneTrial& trial : tune_.trials) {
       if (trial.exit_code != ExitCode::kStopped && !may_end_otherwise(trial.exit_code)) continue;
@@ -84,15 +74,20 @@ class TuneRunner {
   // the last one first, where they wait for nothing.
   std::vector<size_t> ready(const std::list<RunningTrial>& running) const {
     std::vector<size_t> trials;
-    for (size_t rung = tune_.asynchronous ? tune_.epochs.size() : rung_ + 1; rung-- > 0;) {
+    const size_t first = tune_.asynchronous ? 0 : rung_;
+    for (size_t rung = tune_.asynchronous ? tune_.epochs.size() : rung_ + 1; rung-- > first;) {
       for (const size_t i : trials_of_rung(tune_, rung)) {
         const auto is_this = [&](const RunningTrial& each) { return each.trial == i; };
         const TuneTrial& trial = tune_.trials[i];
         if (trial.error.empty() && trial.scores.size() == rung && std::ranges::none_of(running, is_this))
           trials.push_back(i);
       }
-      if (!tune_.asynchronous) break;
     }
+    // Where too few are left of a rung for one of them to go on, the best one does all the same.
+    const auto best = best_trial(tune_);
+    if (tune_.asynchronous && trials.empty() && running.empty() && best &&
+        tune_.trials[*best].scores.size() < tune_.epochs.size())
+      trials.push_back(*best);
     return trials;
   }
 
@@ -112,7 +107,7 @@ class TuneRunner {
         if (end) take(each->trial, *end, stops);
         each = end ? running.erase(each) : std::next(each);
       }
-      while (!stops && std::ssize(running) < tune_.at_once) {
+      while (!stops && stop_signals_received() == signals_passed_on_ && std::ssize(running) < tune_.at_once) {
         std::vector<size_t> next = ready(running);
         if (next.empty() && to_propose() > 0) next = proposed();
         if (next.empty()) break;
@@ -135,9 +130,14 @@ class TuneRunner {
     std::vector<TriedValues> tried;
     const Tune whole = combined(tune_);
     for (const TuneTrial& trial : whole.trials) tried.push_back({trial.values, loss_of(trial)});
-    const auto combination = propose_trial(options_.fields, tried, static_cast<uint64_t>(tune_.seed));
+    const auto combination = propose_trial(planner_->fields(), tried, static_cast<uint64_t>(tune_.seed));
     std::vector<size_t> added;
-    if (!combination) tune_.combinations = std::ssize(tried);
+    if (!combination) {
+      tune_.combinations = std::ssize(tried);
+      progress_ << fmt::format("no other combination is left to try; the tune ends with {}",
+                               show_counted(tune_.combinations, "combination"))
+                << std::endl;
+    }
     for (int64_t i = 0; combination && i < tune_.trials_each(); ++i) {
       TuneTrial trial{.values = tune_.trials[static_cast<size_t>(i)].values, .scores = {}};
       std::ranges::copy(*combination, trial.values.begin());  // before its fold and seed
@@ -156,11 +156,13 @@ class TuneRunner {
     return std::isfinite(loss) ? loss : std::numeric_limits<double>::infinity();
   }
 
-  // Plans a proposed trial. Returns false if it does not fit the job: then it has failed.
+  // Plans a proposed trial. Returns false if it does not fit the job: then it has failed. Throws
+  // Error(kUsage) if the first trial, which fitted, does not either: then something else than the values is
+  // wrong.
   bool add_spec(size_t index) {
     ChildRunEnd end{ExitCode::kUsage, ""};
+    std::vector<Problem> problems;
     try {
-      std::vector<Problem> problems;
       if (const auto planned = planner_->plan(tune_.trials[index].values, problems)) {
         write_file_atomically(spec_file(index), planned->spec);
         return true;
@@ -170,6 +172,9 @@ class TuneRunner {
       if (error.code() == ExitCode::kDisk) throw;
       end = {error.code(), error.what()};
     }
+    problems.clear();
+    if (!planner_->plan(tune_.trials.front().values, problems))
+      throw Error(ExitCode::kUsage, problems.front().to_string());
     take(index, end, false);
     return false;
   }
@@ -197,7 +202,10 @@ class TuneRunner {
       arguments.insert(arguments.end(), {"--run-dir", run.string()});
       if (fs::exists(run / "metrics.jsonl")) arguments.emplace_back("--overwrite");
     }
-    const int64_t epochs = tune_.epochs[tune_.trials[index].scores.size()];
+    TuneTrial& trial = tune_.trials[index];
+    trial.rung = trial.scores.size();
+    if (tune_.asynchronous) write_files();  // it goes on after a --resume, too
+    const int64_t epochs = tune_.epochs[trial.rung];
     if (epochs > 0) arguments.insert(arguments.end(), {"--set", fmt::format("train.epochs={}", epochs)});
     const fs::path log = folder_ / "logs" / (trial_folder(index) + ".log");
     running.push_back({index, ChildRun(arguments, run, log)});
@@ -253,7 +261,6 @@ class TuneRunner {
   const Descriptor lock_;
   const fs::path folder_;
   Tune tune_;
-  TuneOptions options_;                  // of tpe
   std::optional<TrialPlanner> planner_;  // of tpe
   std::ostream& progress_;
   const ReapingScope reaping_;

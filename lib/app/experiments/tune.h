@@ -10,7 +10,7 @@
 
 #include "data/dataset.h"
 #include "experiments/search_space.h"
-#include "job_file/load.h"
+#include "job_file/start_of_paths.h"
 #include "plan/job_plan.h"
 #include "runs/tune_results.h"
 
@@ -21,7 +21,8 @@ namespace dtrain {
 // trials beside it.
 class TrialPlanner {
  public:
-  TrialPlanner(std::filesystem::path spec, Overrides overrides, const TuneOptions& options);
+  TrialPlanner(std::filesystem::path spec, Overrides overrides, const TuneOptions& options,
+               StartOfPaths starts = {});
 
   struct Trial {
     LoadedSpec loaded;
@@ -31,19 +32,25 @@ class TrialPlanner {
   // `values`: of Tune::fields, so with fold and seed. Adds what is wrong with the trial to `problems`, and
   // returns nullopt if anything is. Throws Error(kUsage) where the options do not fit.
   std::optional<Trial> plan(const TrialValues& values, std::vector<Problem>& problems);
+  const std::vector<TriedField>& fields() const { return options_.fields; }
 
  private:
   const std::filesystem::path spec_;
   const Overrides overrides_;
   const TuneOptions options_;
+  const StartOfPaths starts_;
   std::map<std::string, DatasetInfo> datasets_;  // by fold
 };
+
+// The planner of the trials of a tune in its folder, tune.directory, which is by TPE. Throws Error(kUsage) if
+// the tune is damaged.
+TrialPlanner planner_of(const Tune& tune);
 
 // A tune whose trials have not been started. `specs` has the spec of each as YAML.
 struct PlannedTune {
   Tune tune;  // without its directory
   std::vector<std::string> specs;
-  std::string base;                // with --tpe, the spec of the trials to come, without their values
+  std::string base;                // with --tpe, the job's file as it is
   JobPlan first;                   // the job of the first trial
   std::vector<std::string> notes;  // a line for each field of the file that was dropped
 };
@@ -54,7 +61,8 @@ struct PlannedTune {
 PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overrides,
                       const TuneOptions& options, std::vector<Problem>& problems);
 
-// Writes the planned tune into its folder, tune.directory, which must be empty.
+// Writes the planned tune into its folder, tune.directory, which must be empty. Throws Error(kUsage) if the
+// job's file has changed since the trials were planned.
 void save_tune(const PlannedTune& planned);
 
 // Trains what is left of the tune in `folder`, each trial by `dtrain run` in a process of its own, and

@@ -211,7 +211,10 @@ std::vector<std::pair<std::string, size_t>> tune_legend(const Tune& tune) {
 std::string tune_coordinates(const Tune& tune) {
   constexpr double kTop = 44, kHeight = 340, kMostLabels = 12, kSide = 70, kApart = 150;
   std::vector<size_t> trials = drawn_trials(tune);
-  std::erase_if(trials, [&](size_t trial) { return !tune.trials[trial].has_result(); });
+  const auto rungs = [&](size_t trial) { return tune.trials[trial].scores.size(); };
+  std::erase_if(trials, [&](size_t trial) {  // after fewer epochs, a better value may rank below
+    return !tune.trials[trial].has_result() || rungs(trial) < rungs(trials.front());
+  });
   if (trials.size() < 2 || tune.fields.empty()) return "";
   const std::vector<CoordinateAxis> axes = coordinate_axes(tune, trials);
   const double width = std::max(900.0, 2 * kSide + kApart * static_cast<double>(axes.size() - 1));
@@ -223,6 +226,7 @@ std::string tune_coordinates(const Tune& tune) {
     return kTop + kHeight * (last == 0 ? 0.5 : 1 - static_cast<double>(place) / last);
   };
   std::string svg = svg_begin(width, kTop + kHeight + 20, "values and " + tune.metric + " of the trials", "");
+  svg.insert(4, fmt::format(" style=\"min-width:{}px\"", width));
   for (size_t place = trials.size(); place-- > 0;) {  // the best last, over the others
     const bool coloured = place < kColoured;
     std::string path;

@@ -33,7 +33,7 @@ LineChart tune_lines(const Tune& tune);
 std::vector<std::pair<std::string, size_t>> tune_legend(const Tune& tune);
 
 // Parallel coordinates, an <svg> element: an axis for each field and one for the metric, which has the best
-// at the top, with their values evenly in their order, and a line for each trial with a result, in the
+// at the top, with their values evenly in their order, and a line for each trial that came furthest, in the
 // colours of tune_legend(). "" for fewer than two.
 std::string tune_coordinates(const Tune& tune);
 

@@ -10,6 +10,7 @@ namespace dtrain {
 namespace {
 
 constexpr size_t kMostGroups = 6;  // of values that have an order
+constexpr size_t kFewestTrials = 12;
 
 std::optional<double> number_of(const std::string& text) {
   double number = 0;
@@ -23,7 +24,8 @@ bool is_number(const std::string& text) { return number_of(text).has_value(); }
 // The group of each value: equal values have one, and where there are many different numbers, neighbours too.
 std::vector<size_t> groups_of(const std::vector<std::string>& values) {
   const std::vector<std::string> different = values_in_order(values);
-  const bool joins = different.size() > kMostGroups && std::ranges::all_of(different, is_number);
+  const size_t most = std::min(kMostGroups, values.size() / 4);
+  const bool joins = different.size() > most && std::ranges::all_of(different, is_number);
   std::vector<size_t> groups;
   if (joins) {
     std::map<std::string, size_t> before;  // how many trials have a lower value
@@ -32,7 +34,7 @@ std::vector<size_t> groups_of(const std::vector<std::string>& values) {
       before[value] = count;
       count += static_cast<size_t>(std::ranges::count(values, value));
     }
-    for (const std::string& value : values) groups.push_back(before[value] * kMostGroups / count);
+    for (const std::string& value : values) groups.push_back(before[value] * most / count);
   } else {
     for (const std::string& value : values)
       groups.push_back(static_cast<size_t>(std::ranges::find(different, value) - different.begin()));
@@ -56,7 +58,7 @@ std::optional<double> explained(const std::vector<double>& ranks, const std::vec
   for (const double rank : ranks) all += (rank - mean) * (rank - mean);
   for (const auto& [group, sum] : sums)
     between += sum.ranks * sum.ranks / sum.count - mean * mean * sum.count;
-  if (n <= k || all == 0) return std::nullopt;
+  if (ranks.size() < kFewestTrials || n < 3 * k || all == 0) return std::nullopt;
   return std::max(0.0, ((n - 1) * between / all - k + 1) / (n - k));
 }
 

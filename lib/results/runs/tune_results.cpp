@@ -18,9 +18,14 @@ namespace {
 
 constexpr int64_t kMostRepeats = 1000;  // folds, and seeds, of a file that is to be believed
 
-// How many trials a rung trains, of `completed` that have completed the one before.
-size_t size_of_rung(const Tune& tune, size_t rung, size_t completed) {
-  if (tune.asynchronous) return completed / static_cast<size_t>(tune.halving);
+// How many trials a rung trains.
+size_t size_of_rung(const Tune& tune, size_t rung) {
+  if (tune.asynchronous) {
+    const auto ended = std::ranges::count_if(tune.trials, [&](const TuneTrial& trial) {
+      return trial.scores.size() >= rung || (!trial.error.empty() && trial.scores.size() + 1 == rung);
+    });
+    return static_cast<size_t>(ended / tune.halving);
+  }
   size_t count = tune.trials.size();
   for (size_t i = 0; i < rung; ++i) count /= static_cast<size_t>(tune.halving);
   return std::max<size_t>(1, count);
@@ -64,6 +69,7 @@ Event trial_event(const Tune& tune, size_t index) {
   event["epochs"] = trial.epochs;
   event["seconds"] = trial.seconds;
   event["scores"] = tune.is_combined ? trial.singles : trial.scores;
+  if (tune.asynchronous) event["rung"] = trial.rung;
   if (tune.is_combined && trial.has_result()) {
     event["mean"] = trial.scores.back();
     event["deviation"] = sample_deviation(trial.singles);
@@ -84,6 +90,7 @@ TuneTrial trial_from(const Event& event, const std::vector<std::string>& fields)
   for (const std::string& field : fields)
     trial.values.push_back(event.at("values").at(field).get<std::string>());
   event.at("scores").get_to(trial.scores);
+  trial.rung = event.value("rung", size_t{0});  // missing: nothing depends on it
   event.at("epochs").get_to(trial.epochs);
   event.at("seconds").get_to(trial.seconds);
   for (const Event& point : event.at("evaluations"))
@@ -108,6 +115,10 @@ Tune tune_from(const Event& document) {
   if (tune.search == "tpe") {
     document.at("combinations_to_try").get_to(tune.combinations);
     document.at("tries").get_to(tune.tries);
+    document.at("set").get_to(tune.set);
+    document.at("unset").get_to(tune.unset);
+    document.at("spec_folder").get_to(tune.spec_folder);
+    document.at("working_folder").get_to(tune.working_folder);
   }
   document.at("seed").get_to(tune.seed);
   document.at("halving").get_to(tune.halving);
@@ -168,8 +179,16 @@ std::vector<size_t> trials_of_rung(const Tune& tune, size_t rung) {
   std::ranges::stable_sort(trials, [&](size_t a, size_t b) {
     return is_better(tune.metric, "auto", tune.trials[a].scores[rung - 1], tune.trials[b].scores[rung - 1]);
   });
-  trials.resize(std::min(trials.size(), size_of_rung(tune, rung, trials.size())));
-  std::ranges::sort(trials);
+  const size_t best = std::min(trials.size(), size_of_rung(tune, rung));
+  if (!tune.asynchronous) {
+    trials.resize(best);
+    std::ranges::sort(trials);
+    return trials;
+  }
+  // What has begun the rung stays in it, though others were better later.
+  const auto leaves = [&](size_t i) { return tune.trials[i].rung < rung; };
+  trials.erase(std::remove_if(trials.begin() + static_cast<std::ptrdiff_t>(best), trials.end(), leaves),
+               trials.end());
   return trials;
 }
 
@@ -228,6 +247,10 @@ Event tune_document(const Tune& tune) {
   if (tune.search == "tpe") {
     document["combinations_to_try"] = tune.combinations;
     document["tries"] = tune.tries;
+    document["set"] = tune.set;
+    document["unset"] = tune.unset;
+    document["spec_folder"] = tune.spec_folder;
+    document["working_folder"] = tune.working_folder;
   }
   const Tune whole = combined(tune);
   if (const auto best = best_trial(whole)) {

@@ -115,6 +115,10 @@ TEST_CASE("a tune writes only into a folder of its own, and goes on only in that
              ContainsSubstring("with the options that it began with; leave out the other"));
   CHECK_THAT(job.refused({"tune", "--resume", folder, "--try", rates}), ContainsSubstring("--resume"));
   CHECK_THAT(job.refused({"tune", "--resume", folder, "--tpe", "30"}), ContainsSubstring("--resume"));
+  CHECK_THAT(job.refused({"tune", "--resume", folder, "--seed", "3"}),
+             ContainsSubstring("--resume excludes --seed"));
+  CHECK_THAT(job.refused({"tune", "--resume", folder, "--asynchronous"}),
+             ContainsSubstring("--resume excludes --asynchronous"));
   CHECK(content_of(mine) == "mine");
 }
 
