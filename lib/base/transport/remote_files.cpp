@@ -53,6 +53,13 @@ void require_plain(const HttpResponse& head, const std::string& address) {
                 shown_address(address), printable(coding, 60));
 }
 
+// Whether the server answers so to whom it does not let in.
+bool is_of_keys(const HttpResponse& response) {
+  if (response.status == 401 || response.status == 403) return true;
+  const std::string code = store_error_code(response.error_body);
+  return code == "ExpiredToken" || code == "TokenRefreshRequired" || code == "InvalidToken";
+}
+
 [[noreturn]] void fail_on_change(const RemoteFile& file) {
   throw Error(ExitCode::kData,
               "{}: it has changed while dtrain was using it; start again when nobody changes it",
@@ -63,15 +70,25 @@ void require_plain(const HttpResponse& head, const std::string& address) {
 
 std::string RemoteFile::shown() const { return shown_address(address); }
 
-const StoreSettings& RemoteFiles::settings() {
+std::shared_ptr<const StoreSettings> RemoteFiles::settings() {
   const std::lock_guard lock(mutex_);
-  if (!settings_) settings_ = store_settings();
-  return *settings_;
+  if (!settings_) settings_ = std::make_shared<const StoreSettings>(store_settings());
+  return settings_;
+}
+
+// Temporary keys in a file are renewed while a long job runs.
+bool RemoteFiles::has_other_keys(const StoreSettings& refused) {
+  const std::lock_guard lock(mutex_);
+  if (settings_.get() != &refused) return true;  // another thread has found them
+  const auto now = std::make_shared<const StoreSettings>(store_settings());
+  if (now->keys == refused.keys) return false;
+  settings_ = now;
+  return true;
 }
 
 HttpRequest RemoteFiles::request_for(const std::string& address,
                                      const std::map<std::string, std::string>& headers) {
-  if (is_in_store(address)) return store_request(settings(), store_place(address), {}, headers);
+  if (is_in_store(address)) return store_request(*settings(), store_place(address), {}, headers);
   return {.url = url_of(address), .headers = headers};
 }
 
@@ -79,7 +96,9 @@ HttpResponse RemoteFiles::insist(const std::string& address,
                                  const std::function<HttpResponse(bool& got_further)>& attempt) {
   for (int number = 1;; ++number) {
     bool got_further = false;
+    const auto used = is_in_store(address) ? settings() : nullptr;
     HttpResponse response = attempt(got_further);
+    if (used && is_of_keys(response) && has_other_keys(*used)) continue;
     if (!response.may_work_later) return response;
     if (got_further) number = 1;
     const std::string what = response.fault.empty()
@@ -101,7 +120,7 @@ HttpResponse RemoteFiles::insist(const std::string& address,
 std::string RemoteFiles::access_advice(const std::string& address, const std::string& code) {
   if (!is_in_store(address))
     return "the server wants to know who asks; use an address that everyone may read";
-  const StoreKeys& keys = settings().keys;
+  const StoreKeys keys = settings()->keys;
   if (!keys.are_given())
     return "not everyone may read it, and there are no keys: set AWS_ACCESS_KEY_ID and "
            "AWS_SECRET_ACCESS_KEY, or "
@@ -123,14 +142,13 @@ void RemoteFiles::refuse(const std::string& address, const HttpResponse& respons
                     : "; SSL_CERT_FILE or CURL_CA_BUNDLE names a file with the certificates to trust");
   const std::string answer =
       fmt::format("the server answers {}{}", response.status, code.empty() ? "" : " " + code);
-  const bool of_keys = code == "ExpiredToken" || code == "TokenRefreshRequired" || code == "InvalidToken";
-  if (response.status == 401 || response.status == 403 || of_keys)
+  if (is_of_keys(response))
     throw Error(ExitCode::kUsage, "{}: {}: {}", shown, answer, access_advice(address, code));
   if (response.status == 404 || response.status == 410)
     throw Error(ExitCode::kData, "{}: {}: there is no such {}; correct the address", shown, answer,
                 code == "NoSuchBucket" ? "bucket" : "file");
   const std::string region = is_in_store(address) ? response.header("x-amz-bucket-region") : "";
-  if (!region.empty() && region != settings().region)
+  if (!region.empty() && region != settings()->region)
     throw Error(ExitCode::kUsage, "{}: the bucket is in the region {}; set AWS_REGION", shown,
                 printable(region, 60));
   throw Error(ExitCode::kData, "{}: {}, which is not the file", shown, answer);
@@ -170,7 +188,7 @@ std::vector<RemoteFile> RemoteFiles::list(const std::string& address, const IsWa
     std::string xml;
     const HttpResponse response = insist(address, [&](bool&) {
       xml.clear();
-      return client_.get(store_request(settings(), {place.bucket, ""}, query, {}),
+      return client_.get(store_request(*settings(), {place.bucket, ""}, query, {}),
                          [&](const HttpResponse&, const char* bytes, size_t count) {
                            xml.append(bytes, count);
                            return xml.size() <= kMostPageBytes;

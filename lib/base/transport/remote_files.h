@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,7 +46,9 @@ class RemoteFiles {
  private:
   class Reading;
   HttpRequest request_for(const std::string& address, const std::map<std::string, std::string>& headers);
-  const StoreSettings& settings();
+  std::shared_ptr<const StoreSettings> settings();
+  // Whether other keys than those that a store refused are there now; settings() has them then.
+  bool has_other_keys(const StoreSettings& refused);
   // Attempts until one works. `attempt` returns the response, and whether it has got further than before.
   HttpResponse insist(const std::string& address,
                       const std::function<HttpResponse(bool& got_further)>& attempt);
@@ -57,7 +59,7 @@ class RemoteFiles {
 
   HttpClient client_;
   std::mutex mutex_;  // guards settings_
-  std::optional<StoreSettings> settings_;
+  std::shared_ptr<const StoreSettings> settings_;
 };
 
 }  // namespace dtrain

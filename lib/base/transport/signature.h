@@ -13,6 +13,7 @@ struct StoreKeys {
   std::string id, secret, session;  // `session` belongs to temporary keys
   std::string from;                 // where they were found, for messages
   bool are_given() const { return !id.empty(); }
+  bool operator==(const StoreKeys&) const = default;
 };
 
 // In a request, bytes other than letters, digits and -_.~ are %XX.

@@ -7,6 +7,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -46,8 +47,7 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
 
   std::shared_ptr<const void> expect(const std::shared_ptr<const RemoteFile>& file, const FilePart& part) {
     const std::lock_guard lock(mutex_);
-    while (std::ssize(threads_) < kReadsAtOnce)
-      threads_.emplace_back([this] { fetch_expected(stop_.get_token()); });
+    add_threads();
     std::shared_ptr<Expected>& known = expected_[{file.get(), part.offset}];
     if (!known) {
       known = std::make_shared<Expected>(Expected{file, part});
@@ -99,6 +99,15 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
   }
 
   // The following are called with the mutex.
+  void add_threads() {
+    try {
+      while (std::ssize(threads_) < kReadsAtOnce)
+        threads_.emplace_back([this] { fetch_expected(stop_.get_token()); });
+    } catch (const std::system_error&) {
+      // The system gives no more threads: those that are there fetch, and read() does what they do not.
+    }
+  }
+
   std::string taken(Expected& one) {
     one.state = State::kGone;
     held_ -= one.part.bytes;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <mutex>
 
 #include "catch.h"
 #include "core/error.h"
@@ -323,6 +324,42 @@ TEST_CASE("refusals of a store name the address and the fix, and no secret") {
     CHECK(message.find("very-secret") == std::string::npos);
     CHECK(message.find("AKIDEXAMPLE") == std::string::npos);
   }
+}
+
+TEST_CASE("keys that are renewed in their file while a job runs are used") {
+  const TemporaryFolder folder;
+  const auto save_keys = [&](const std::string& id) {
+    write_file(folder / "credentials", "[default]\naws_access_key_id = " + id +
+                                           "\naws_secret_access_key = secret\naws_session_token = token\n");
+  };
+  const std::string content = bytes_of(1000);
+  std::mutex mutex;
+  std::string valid = "ONE";
+  HttpServer server([&](const AskedFor& request) {
+    const std::lock_guard lock(mutex);
+    if (request.header("authorization").find("Credential=" + valid + "/") != std::string::npos)
+      return part_of(content, request, "\"v1\"");
+    return Answer{.status = 400, .body = "<Error><Code>ExpiredToken</Code></Error>"};
+  });
+  const StoreVariables store(server.address(), "", "");
+  const Variable credentials("AWS_SHARED_CREDENTIALS_FILE", folder / "credentials");
+  save_keys("ONE");
+  RemoteFiles remote(kQuick);
+  const RemoteFile file = remote.find("s3://bucket/a.tar", kAll).at(0);
+  CHECK(read_all(remote, file) == content);
+  {
+    const std::lock_guard lock(mutex);
+    valid = "TWO";
+  }
+  save_keys("TWO");
+  CHECK(read_all(remote, file) == content);
+  CHECK(server.asked().size() == 4);  // the third one is refused
+  {
+    const std::lock_guard lock(mutex);
+    valid = "THREE";
+  }
+  CHECK_THAT(message_of([&] { read_all(remote, file); }), ContainsSubstring("the keys have expired"));
+  CHECK(server.asked().size() == 5);  // the file has no others: it is not asked again
 }
 
 TEST_CASE("keys, region and endpoint are those of the usual files, if no variables have them") {
