@@ -16,6 +16,7 @@
 #include "inference/find_checkpoint.h"
 #include "inference/model_description.h"
 #include "inference/output.h"
+#include "judge/chance.h"
 #include "report/report.h"
 #include "runs/finished_run.h"
 #include "watch/watch.h"
@@ -64,20 +65,24 @@ ExitCode compare_command(const CompareOptions& options) {
     runs.push_back(read_finished_run(folder));
   }
   const RunsComparison comparison = compare_finished_runs(std::move(runs));
+  const std::vector<RunDifference> differences = differences_of(options.runs);
   Event regressions = Event::array();
   std::string text;
   for (size_t i = 1; options.max_regression && i < comparison.runs.size(); ++i) {
     for (const std::string& worse : comparison.regressions(i, *options.max_regression / 100)) {
       regressions.push_back({{"run", comparison.runs[i].path}, {"worse", worse}});
-      text += fmt::format("WORSE: {}: {}\n", printable(comparison.runs[i].path, 1000), worse);
+      text += fmt::format("{}WORSE: {}: {}\n", text.empty() ? "\n" : "",
+                          printable(comparison.runs[i].path, 1000), worse);
     }
   }
   if (options.json) {
     Event document = runs_document(comparison);
     document["regressions"] = regressions;
+    document["chance"] = chance_document(differences, options.runs);
     std::cout << event_text(document, 2) << '\n';
   } else {
-    std::cout << runs_table(comparison, width_limit(STDOUT_FILENO)) << (text.empty() ? "" : "\n") << text;
+    const int width = width_limit(STDOUT_FILENO);
+    std::cout << runs_table(comparison, width) << chance_text(differences, width) << text;
   }
   return regressions.empty() ? ExitCode::kDone : ExitCode::kRegression;
 }

@@ -97,6 +97,8 @@ void MetricSums::add_evaluated(const Objective& objective, const at::Tensor& out
   add_batch(objective, outputs, targets, objective.evaluation_loss(outputs, targets));
   const at::NoGradGuard no_grad;
   add(counts_, objective.count(outputs, targets));
+  const at::Tensor wanted = targets.dim() == 1 ? targets.unsqueeze(1) : targets;
+  rows_.push_back(at::cat({wanted.to(at::kFloat), outputs.to(at::kFloat)}, 1));
 }
 
 void MetricSums::add(const MetricSums& other) {
@@ -123,6 +125,7 @@ MetricSums MetricSums::rows_of(std::vector<MetricSums> rows) {
   for (MetricSums& row : rows) {
     values.push_back(row.values());
     add(sums.counts_, std::move(row.counts_));
+    sums.rows_.insert(sums.rows_.end(), row.rows_.begin(), row.rows_.end());
   }
   sums.objective_ = rows.front().objective_;
   sums.values_ = at::stack(values);

@@ -9,6 +9,7 @@
 #include <future>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "objective/objective.h"
@@ -61,6 +62,9 @@ class MetricSums {
   // without counts.
   at::Tensor& counts() { return counts_; }
   Counts counted() const;
+  // Of each example of an evaluation's batches since the last call its targets and outputs, float32 [n,
+  // both]. Sums that are added to others do not pass them on.
+  std::vector<at::Tensor> take_rows() { return std::exchange(rows_, {}); }
 
  private:
   static void add(at::Tensor& to, at::Tensor&& values);
@@ -73,6 +77,7 @@ class MetricSums {
   mutable at::Tensor values_;  // without what is pending
   mutable std::deque<std::shared_future<std::vector<double>>> pending_;
   at::Tensor counts_;
+  std::vector<at::Tensor> rows_;
 };
 
 }  // namespace dtrain

@@ -38,6 +38,10 @@ class Objective {
   virtual at::Tensor evaluation_loss(const at::Tensor& outputs, const at::Tensor& targets) const {
     return training_loss(outputs, targets);
   }
+  // The same of each example, [n].
+  virtual at::Tensor evaluation_losses(const at::Tensor& outputs, const at::Tensor& targets) const {
+    return training_losses(outputs, targets);
+  }
   // The training loss of each example, [n]: training_loss() is their sum.
   virtual at::Tensor training_losses(const at::Tensor& outputs, const at::Tensor& targets) const = 0;
   // Instead of training_loss() and sum_up() in compiled steps, of float32 on a processor: writes the gradient

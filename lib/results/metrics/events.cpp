@@ -24,6 +24,11 @@ Event json_of(const NamedCounts& counts) {
   for (const auto& [name, count] : counts) object[name] = count;
   return object;
 }
+Event json_of(const NamedIntervals& intervals) {
+  Event object = Event::object();
+  for (const auto& [name, ends] : intervals) object[name] = {ends.first, ends.second};
+  return object;
+}
 template <HasEventTable T>
 Event json_of(const T& object) {
   Event json = Event::object();
@@ -54,6 +59,15 @@ void read(const Event& json, std::optional<NamedCounts>& counts) {
   counts.emplace();
   for (const auto& [name, count] : json.items()) {
     if (const auto number = as_integer(count)) counts->emplace_back(name, *number);
+  }
+}
+void read(const Event& json, std::optional<NamedIntervals>& intervals) {
+  if (!json.is_object()) return;
+  intervals.emplace();
+  for (const auto& [name, ends] : json.items()) {
+    if (!ends.is_array() || ends.size() != 2) continue;
+    const auto low = as_number(ends[0]), high = as_number(ends[1]);
+    if (low && high) intervals->emplace_back(name, std::pair(*low, *high));
   }
 }
 template <HasEventTable T>

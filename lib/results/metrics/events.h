@@ -200,6 +200,9 @@ struct WarningEvent : EventHead {
 // Counts by name: {{"0", 120}, {"64-127", 1}}.
 using NamedCounts = std::vector<std::pair<std::string, int64_t>>;
 
+// Two numbers by name: {{"accuracy", {0.97, 0.98}}}.
+using NamedIntervals = std::vector<std::pair<std::string, std::pair<double, double>>>;
+
 struct StalenessSummary {
   std::optional<NamedCounts> updates;
   std::optional<double> mean;
@@ -246,6 +249,7 @@ struct RunEndEvent : EventHead {
   std::optional<StepTimes> phases_ms;
   std::optional<std::string> part;
   MetricValues metrics;
+  std::optional<NamedIntervals> intervals;
   std::optional<ValidationSummary> validation;
   RestartCost restart_cost;
   static const EventTable<RunEndEvent> table;

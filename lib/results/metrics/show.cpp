@@ -47,6 +47,13 @@ std::string show_seconds(std::optional<double> seconds) {
   return seconds && *seconds < 60 ? show_number(seconds, 3) + " s" : show_duration(seconds);
 }
 
+std::string show_interval(const std::optional<NamedIntervals>& intervals, const std::string& metric) {
+  for (const auto& [name, ends] : intervals.value_or(NamedIntervals())) {
+    if (name == metric) return show_metric(ends.first) + " to " + show_metric(ends.second);
+  }
+  return "";
+}
+
 std::string show_restarts(const RestartCost& cost) {
   return fmt::format("{} ({})", show_count(cost.restarts), show_seconds(cost.lost_seconds));
 }

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "judge/example_results.h"
 
 namespace dtrain {
 
@@ -32,10 +35,13 @@ struct ModelReport {
   std::vector<std::vector<int64_t>> confusion;  // [class][prediction]
   std::vector<Mistake> mistakes;                // the worst first
   std::string problem;                          // why nothing was predicted although somebody asked for it
+  std::optional<ExampleResults> results;        // of the evaluation that the run ended with
 };
 
 // Elements of a page; empty if there is nothing to show.
 std::string layers_section(const ModelReport& model);
 std::string mistakes_section(const ModelReport& model);
+// Whether its probabilities hold, and what thresholds for them find.
+std::string examples_section(const ModelReport& model);
 
 }  // namespace dtrain

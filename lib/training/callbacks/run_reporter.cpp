@@ -391,6 +391,7 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   end.phases_ms = run_times_.milliseconds();
   end.part = part_;
   end.metrics = evaluated_;
+  end.intervals = intervals_;
   end.validation = validation_;
   sink_.on_event(encode(end));
 }

@@ -1,12 +1,17 @@
 #include "inference/evaluation.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "callbacks/kept_examples.h"
 #include "core/clock.h"
+#include "core/own_process.h"
 #include "host/cores.h"
 #include "job/replica_process.h"
 #include "job/supervise_run.h"
+#include "judge/intervals.h"
 #include "metrics/event.h"
 #include "parallel/parallel_blocks.h"
 #include "store/store.h"
@@ -41,6 +46,7 @@ void report(const EvaluationSums& sums, ReportPipe& pipe) {
   report_numbers("counts", sums.counts, pipe);
   report_numbers("confusion", sums.confusion, pipe);
   report_numbers("sums", sums.sums, pipe);
+  report_numbers("examples", sums.examples, pipe);
 }
 
 // Every rank tells its own mistakes, and rank 0 the sums of all.
@@ -57,6 +63,7 @@ void collect(int rank, const std::string& line, EvaluationSums& sums, WorstMista
   append("counts", sums.counts);
   append("confusion", sums.confusion);
   append("sums", sums.sums);
+  append("examples", sums.examples);
 }
 
 void take_part(const EvaluationJob& evaluation, const Identity& identity, StatusBoard& board,
@@ -88,7 +95,43 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
   doing(Activity::kFinished);
 }
 
+// Where the results of the examples belong if they are those that the run ended with; empty: nowhere.
+std::filesystem::path file_of_run(const EvaluationJob& evaluation, const JobPlan& job) {
+  const std::string last = job.data.test_examples > 0 ? kTestPart : kValidationPart;
+  const std::filesystem::path checkpoints = std::filesystem::absolute(evaluation.checkpoint).parent_path();
+  const bool is_as_trained = evaluation.overrides.set.empty() && evaluation.overrides.unset.empty();
+  if (!evaluation.is_newest || !is_as_trained || evaluation.split != last ||
+      checkpoints.filename() != "checkpoints")
+    return {};
+  return checkpoints.parent_path() / kExamplesFile;
+}
+
 }  // namespace
+
+SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Evaluation& result) {
+  std::vector<std::string> groups;
+  if (!evaluation.by.empty()) groups = groups_of(job, *load_examples(job, evaluation.split), evaluation.by);
+  EvaluationSums sums;
+  SuperviseResult ended;
+  if (evaluation.replicas == 1) {
+    sums = evaluate_alone(evaluation, job);
+  } else {
+    ended = supervise_evaluation(evaluation, own_program().string(), sums);
+  }
+  if (ended.code != ExitCode::kDone) return ended;
+  result = evaluation_from(sums, job);
+  const at::Tensor rows = at::tensor(sums.examples, at::kFloat).view({result.examples, -1});
+  const auto results = results_of(job, evaluation.split, rows);
+  if (!results && !groups.empty())
+    throw Error(ExitCode::kUsage,
+                "--by needs the results of single examples, and there are too many numbers of them");
+  if (!results) return ended;
+  if (!groups.empty()) result.groups = metrics_by_group(*results, groups);
+  result.intervals = named_intervals(*results);
+  const std::filesystem::path file = file_of_run(evaluation, job);
+  if (!file.empty() && !std::filesystem::exists(file)) write_examples(file, *results);
+  return ended;
+}
 
 SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std::string& program,
                                      EvaluationSums& sums) {

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "callbacks/kept_examples.h"
 #include "core/error.h"
 #include "loader/batches.h"
 #include "loader/pixel_statistics.h"
@@ -157,6 +158,7 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   MetricSums sums(objective->info(), model.outputs());
   at::Tensor confusion = at::zeros({confusion_cells(classes)}, at::kLong);
   WorstMistakes worst(most_mistakes);
+  KeptExamples kept(job, examples->size());
   while (const std::optional<Share> share = loader.next()) {
     std::span<const int64_t> indices = share->indices;
     for (const MicroBatch& micro_batch : share->micro_batches) {
@@ -164,6 +166,7 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
       // In double precision, so that the sum does not depend on how the examples were shared.
       const at::Tensor outputs = finite_outputs(job.spec, model, batch.inputs);
       sums.add_evaluated(*objective, outputs, batch.targets);
+      kept.add(sums.take_rows(), indices.first(static_cast<size_t>(batch.size())));
       if (confusion.numel() > 0)
         confusion +=
             at::bincount(batch.targets * classes + predicted_classes(outputs), {}, confusion.numel());
@@ -175,6 +178,8 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   group.all_reduce_sum(sums.values());
   if (sums.counts().defined()) group.all_reduce_sum(sums.counts());
   if (confusion.numel() > 0) group.all_reduce_sum(confusion);
+  at::Tensor all = kept.are_kept() ? kept.placed() : at::empty({0}, at::kFloat);
+  if (kept.are_kept()) group.all_reduce_sum(all);
 
   if (sums.examples() != examples->size())
     throw Error(ExitCode::kBug, "evaluated {} examples of {}", sums.examples(), examples->size());
@@ -183,7 +188,8 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   return {{first_sum, first_sum + sums.values().numel()},
           sums.counted().values(),
           {first, first + confusion.numel()},
-          named(worst.take(), *examples)};
+          named(worst.take(), *examples),
+          {all.const_data_ptr<float>(), all.const_data_ptr<float>() + all.numel()}};
 }
 
 void WorstMistakes::add(WrongExample example) {

@@ -13,6 +13,8 @@
 #include "checkpoint/checkpoint.h"
 #include "comm/process_group.h"
 #include "data/example_source.h"
+#include "inference/groups.h"
+#include "metrics/events.h"
 #include "models/model.h"
 #include "plan/job_plan.h"
 #include "processes/supervisor.h"
@@ -65,6 +67,9 @@ struct Evaluation {
   // Where the targets are classes, at most kMostConfusedClasses.
   std::vector<std::vector<int64_t>> confusion;  // [class][predicted class]
   std::vector<WrongExample> mistakes;           // as many as were asked for, the worst first
+  // Of each metric, if the results of its examples are known.
+  std::optional<NamedIntervals> intervals;
+  std::vector<GroupMetrics> groups;  // as EvaluationJob::by says
 
   int64_t correct() const;
 };
@@ -75,6 +80,7 @@ struct EvaluationSums {
   std::vector<int64_t> counts;     // Counts::numbers()
   std::vector<int64_t> confusion;  // the rows of the matrix
   std::vector<WrongExample> mistakes = {};
+  std::vector<float> examples = {};  // the sum of KeptExamples::placed(); empty: too many
 };
 Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job);
 
@@ -116,9 +122,16 @@ struct EvaluationJob {
   int64_t replicas = 1;
   std::string split = "test";  // the part of the data: as load_examples() takes it
   int64_t mistakes = 0;        // how many of the worst to tell; of models of classes alone
+  std::string by = {};         // metrics by group: as groups_of() takes it; empty: none
+  bool is_newest = false;      // the checkpoint is the run's newest
   std::string best_by = {};    // the metric by which the checkpoint is the best of its run; empty: it was
                                // not chosen so
 };
+
+// What the evaluation, by one process or several, comes to, with intervals: in `result` if all succeed; the
+// return value reports what failed. Keeps the results of the examples in the run's folder if it is without
+// them and was to end with these.
+SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Evaluation& result);
 
 // Starts the replicas as processes of `program` (its hidden `eval-replica` subcommand). Fills in `sums` if
 // all succeed; the return value reports what failed.

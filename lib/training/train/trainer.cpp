@@ -9,6 +9,7 @@
 #include "core/signals.h"
 #include "core/text.h"
 #include "job_file/print.h"
+#include "judge/intervals.h"
 #include "plan/planned_step.h"
 #include "spec/schedule_kinds.h"
 
@@ -51,6 +52,7 @@ void Trainer::run(const Resumption* from) {
   if (run_.total_steps == 0) keep_initial_weights();
   if (restores_best()) restore_best();
   if (shares().final_test != nullptr) test(epoch);
+  keep_examples();
   reporter_.look_at_links();
   finish_strategy();
   checkpoints_.finish();  // however long the disk takes, nobody waits for it
@@ -73,6 +75,7 @@ void Trainer::restore_best() {
   activity_.doing(Activity::kSaving);
   std::optional<Resumption> best = checkpoints_.return_to_best(step_);
   if (!best) return;
+  went_back_ = true;
   // Nothing is trained any more, and the optimizer of another phase would not fit this one's.
   best->variables.training.clear();
   const TrainingState& state = best->state;
@@ -439,11 +442,37 @@ void Trainer::test(int64_t epochs) {
   require_finite(sums.loss(), "test loss");
 }
 
+void Trainer::keep_examples() {
+  if (!examples_) return;
+  const bool tested = shares().final_test != nullptr;
+  if (went_back_ && !tested) pass_over(*shares().evaluated, job_.data.evaluated_examples());
+  if (!examples_->are_kept()) {
+    if (leads_)
+      callbacks_.on_event(message_event(
+          run_, "there are no intervals: the evaluation is too large to keep the results of its examples"));
+    return;
+  }
+  at::Tensor all = examples_->placed();
+  strategy_.sum_over_evaluating(all);
+  if (!leads_) return;
+  const auto results =
+      results_of(job_, tested || !job_.data.has_validation() ? kTestPart : kValidationPart, all);
+  if (!results) return;
+  callbacks_.keep(*results);
+  reporter_.on_intervals(named_intervals(*results));
+}
+
 MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
   activity_.doing(Activity::kEvaluating);
   MetricSums sums;
   examples.start_epoch(0);
-  while (const std::optional<Share> share = examples.next()) sums.add(strategy_.evaluate(*share));
+  KeptExamples kept(job_, count);
+  while (const std::optional<Share> share = examples.next()) {
+    MetricSums of_share = strategy_.evaluate(*share);
+    if (run_.traits().is_observed) kept.add(of_share.take_rows(), share->indices);
+    sums.add(of_share);
+  }
+  if (run_.traits().is_observed) examples_ = std::move(kept);
   sums = strategy_.sum_over_replicas(std::move(sums));
   if (sums.examples() != count)
     throw Error(ExitCode::kBug, "evaluated {} examples of {}", sums.examples(), count);

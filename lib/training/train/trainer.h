@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "callbacks/callbacks.h"
+#include "callbacks/kept_examples.h"
 #include "callbacks/run_reporter.h"
 #include "callbacks/step_watch.h"
 #include "core/clock.h"
@@ -152,6 +153,8 @@ class Trainer {
   // Evaluates the test examples after `epochs` epochs, where the evaluations so far were of a validation
   // part.
   void test(int64_t epochs);
+  // Keeps what the last evaluation found of each example, and computes its metrics' intervals. Collective.
+  void keep_examples();
   // Evaluates all of `examples`, which are `count`. Collective.
   MetricSums pass_over(ShareLoader& examples, int64_t count);
   // Adds the window's sums over all replicas to the epoch's and reports them.
@@ -185,9 +188,11 @@ class Trainer {
   int64_t checked_step_ = -1;  // the step after which the variables were last checked
   bool warned_ = false;        // about what the last check of the variables found
   bool ended_ = false;         // before the end of the plan
+  bool went_back_ = false;     // to the weights of the best evaluation
   int save_requests_met_ = 0;
   MetricSums window_;  // of this replica
   MetricSums epoch_sums_;
+  std::optional<KeptExamples> examples_;      // of the last evaluation of an observed run
   std::map<std::string, double> evaluation_;  // with the current weights; empty: none
 };
 

@@ -5,6 +5,7 @@
 
 #include <mutex>
 
+#include "callbacks/kept_examples.h"
 #include "catch.h"
 #include "comm/group_threads.h"
 #include "core/error.h"
@@ -173,6 +174,65 @@ TEST_CASE("an evaluation that flips averages the probabilities of pictures and t
 TEST_CASE("variables of another model are not evaluated") {
   const JobPlan job = small_job();
   CHECK_THROWS_AS(trained_model(job, some_variables(small_job({"model.hidden=[6]"}))), Error);
+}
+
+TEST_CASE("the results of the examples are in their order, whatever the number of replicas") {
+  const JobPlan job = small_job({"data.test_examples=50", "evaluate.batch_per_replica=4", "data.mean=0.3",
+                                 "data.standard_deviation=0.2"});
+  const ExampleSourcePtr source = load_examples(job);
+  const StoredExamples& examples = stored_examples_of(*source);
+  const at::NoGradGuard no_grad;
+  const auto model = trained_model(job, some_variables(job));
+  const at::Tensor logits = model->forward((examples.inputs.to(at::kFloat) / 255 - 0.3) / 0.2);
+  const at::Tensor losses = at::cross_entropy_loss(logits, examples.targets, {}, at::Reduction::None);
+  for (const int ranks : {1, 3}) {
+    const EvaluationSums sums = evaluate(job, source, ranks);
+    const auto results = results_of(job, "test", at::tensor(sums.examples, at::kFloat).view({50, -1}));
+    REQUIRE(results);
+    CHECK(results->outputs == 3);
+    for (int64_t i = 0; i < 50; ++i) {
+      const auto at = static_cast<size_t>(i);
+      CHECK(results->wanted[at] == examples.targets[i].item<float>());
+      CHECK(results->losses[at] == Approx(losses[i].item<float>()).epsilon(1e-4));
+      CHECK(results->given[3 * at + 2] == Approx(logits[i][2].item<float>()).epsilon(1e-4));
+    }
+    const MetricValues of_results = ExampleMetrics(*results).values();
+    const Evaluation whole = evaluation_from(sums, job);
+    for (const auto& [name, value] : whole.metrics)
+      CHECK(find_metric(of_results, name).value() == Approx(value).epsilon(1e-6));
+  }
+  at::Tensor some = at::tensor(evaluate(job, source, 1).examples, at::kFloat).view({50, -1});
+  some[7].zero_();  // an example that no replica had
+  CHECK_FALSE(results_of(job, "test", some));
+}
+
+TEST_CASE("groups are folders or what a pattern finds, and their metrics those of their examples") {
+  const JobPlan job = small_job({});
+  const std::vector<std::string> files = {"a/x_1.png", "b/x_2.png", "a/y_3.png", "b/x_4.png"};
+  const auto names_of = [&](std::span<const int64_t> indices) {
+    std::vector<ExampleName> names;
+    for (const int64_t index : indices) names.push_back({.file = files[static_cast<size_t>(index)]});
+    return names;
+  };
+  const StoredExamples stored{at::zeros({4, 1, 2, 2}, at::kByte), at::tensor({0, 1, 1, 0}, at::kLong)};
+  const ExampleSourcePtr source = make_memory_source(stored, names_of);
+  CHECK(groups_of(job, *source, "folder") == std::vector<std::string>{"a", "b", "a", "b"});
+  CHECK(groups_of(job, *source, "([xy])_") == std::vector<std::string>{"x", "x", "y", "x"});
+  CHECK_THROWS_WITH(groups_of(job, *source, "y_"), ContainsSubstring("finds no group"));
+  CHECK_THROWS_WITH(groups_of(job, *source, "(y"), ContainsSubstring("regular expression"));
+  CHECK_THROWS_WITH(groups_of(job, *make_memory_source(stored), "folder"),
+                    ContainsSubstring("without names"));
+  const ExampleResults results{.loss = "cross_entropy",
+                               .outputs = 2,
+                               .losses = {1, 2, 3, 4},
+                               .wanted = {0, 1, 1, 0},
+                               .given = {1, 0, 1, 0, 0, 1, 1, 0}};
+  const auto groups = metrics_by_group(results, {"x", "x", "y", "x"});
+  REQUIRE(groups.size() == 2);
+  CHECK(groups[0].name == "x");
+  CHECK(groups[0].examples == 3);
+  CHECK(find_metric(groups[0].metrics, "accuracy").value() == Approx(2.0 / 3));
+  CHECK(find_metric(groups[1].metrics, "loss") == 3);
 }
 
 }  // namespace
