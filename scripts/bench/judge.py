@@ -16,7 +16,7 @@ from sklearn.calibration import calibration_curve
 ROWS = 3000
 CLASSES = """name: judged
 strategy: {kind: mirrored, replicas: REPLICAS, threads_per_replica: 1}
-data: {dataset: csv, path: DATA, targets: [TARGET], ignore: [IGNORED], split: {test: 0.5}}
+data: {dataset: csv, path: DATA, target: TARGET, ignore: [IGNORED], split: {test: 0.5}}
 batch: {global: 32}
 model: {kind: mlp, hidden: [16]}
 train: {epochs: 2, loss: LOSS, optimizer: {kind: adam, learning_rate: 0.003}}
@@ -59,7 +59,7 @@ class Jobs:
         write_table(self.table)
 
     def call(self, *arguments):
-        return subprocess.run([self.program, *map(str, arguments)], check=True, capture_output=True, text=True).stdout
+        return subprocess.run([self.program, *map(str, arguments)], stdout=subprocess.PIPE, check=True, text=True).stdout
 
     def run(self, name, target, loss, replicas=2, *more):
         spec = CLASSES.replace("DATA", str(self.table)).replace("TARGET", target).replace("LOSS", loss)
