@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
 
 #include "judge/curves.h"
 #include "metrics/show.h"
@@ -12,9 +12,9 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kMostCurves = 6;        // that colours tell apart
-constexpr size_t kMostTold = 40;         // classes in the table
-constexpr size_t kMostThresholds = 100;  // of a curve that is drawn
+constexpr size_t kMostCurves = 6;  // that colours tell apart
+constexpr size_t kMostTold = 40;   // classes in the table
+constexpr double kVisible = 0.01;  // of a side of a chart
 
 struct JudgedClass {
   std::string title;
@@ -44,17 +44,17 @@ std::vector<JudgedClass> judged_classes(const ModelReport& model, const ExampleR
   return all;
 }
 
+// Without points that would be drawn at the place of the one before.
 ChartLine line_of(const JudgedClass& of, size_t colour, bool roc) {
   ChartLine line{.name = of.title, .colour = colour};
-  const std::vector<ThresholdPoint>& points = of.curve.points;
   if (roc) line.points.emplace_back(0, 0);
-  const size_t count = std::min(points.size(), kMostThresholds);
-  for (size_t i = 0; i < count; ++i) {
-    const ThresholdPoint& point = points[count == 1 ? 0 : i * (points.size() - 1) / (count - 1)];
-    if (roc)
-      line.points.emplace_back(of.curve.false_alarms(point), of.curve.recall(point));
-    else
-      line.points.emplace_back(of.curve.recall(point), of.curve.precision(point));
+  for (const ThresholdPoint& point : of.curve.points) {
+    const double x = roc ? of.curve.false_alarms(point) : of.curve.recall(point);
+    const double y = roc ? of.curve.recall(point) : of.curve.precision(point);
+    const bool is_last = &point == &of.curve.points.back();
+    if (is_last || line.points.empty() ||
+        std::abs(x - line.points.back().first) + std::abs(y - line.points.back().second) >= kVisible)
+      line.points.emplace_back(x, y);
   }
   return line;
 }

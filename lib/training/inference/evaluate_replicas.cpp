@@ -123,13 +123,18 @@ SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Ev
   const at::Tensor rows = at::tensor(sums.examples, at::kFloat).view({result.examples, -1});
   const auto results = results_of(job, evaluation.split, rows);
   if (!results && !groups.empty())
-    throw Error(ExitCode::kUsage,
-                "--by needs the results of single examples, and there are too many numbers of them");
+    throw Error(
+        ExitCode::kUsage,
+        "--by needs the results of single examples, and they are too many, or a step of a plug-in made "
+        "them");
   if (!results) return ended;
   if (!groups.empty()) result.groups = metrics_by_group(*results, groups);
   result.intervals = named_intervals(*results);
   const std::filesystem::path file = file_of_run(evaluation, job);
-  if (!file.empty() && !std::filesystem::exists(file)) write_examples(file, *results);
+  try {
+    if (!file.empty() && !std::filesystem::exists(file)) write_examples(file, *results);
+  } catch (const Error&) {  // the folder of somebody else
+  }
   return ended;
 }
 

@@ -458,7 +458,11 @@ void Trainer::keep_examples() {
   const auto results =
       results_of(job_, tested || !job_.data.has_validation() ? kTestPart : kValidationPart, all);
   if (!results) return;
-  callbacks_.keep(*results);
+  try {
+    callbacks_.keep(*results);
+  } catch (const Error& error) {  // the model is saved, and that is what counts
+    reporter_.on_warning(error.what());
+  }
   reporter_.on_intervals(named_intervals(*results));
 }
 

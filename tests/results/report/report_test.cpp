@@ -264,6 +264,19 @@ TEST_CASE("the page shows the layers, what the model confuses, and its worst mis
     CHECK_THAT(page, ContainsSubstring(encoded));
   CHECK_THAT(page, ContainsSubstring("taken for 1 &lt;dog&gt; (75.0 %; 0 cat: 12.5 %)") &&
                        ContainsSubstring("<span>cat/2&lt;.png</span>"));
+  CHECK_THAT(page, !ContainsSubstring("How far its probabilities hold"));
+  model.results = ExampleResults{.loss = "cross_entropy",
+                                 .outputs = 3,
+                                 .losses = {1, 1, 1, 1},
+                                 .wanted = {0, 1, 1, 0},
+                                 .given = {1, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0}};
+  page = report_page(runs, {model});
+  check_page(page);
+  // Three of four are right, each with e / (e + 2) of probability; no example is an owl.
+  CHECK_THAT(page, ContainsSubstring("Expected calibration error 0.1739, of 4 test examples"));
+  CHECK_THAT(page, ContainsSubstring(
+                       "<th scope=\"row\">1 &lt;dog&gt;</th><td>2</td><td>0.7500</td><td>0.7500</td>"));
+  CHECK_THAT(page, !ContainsSubstring("<th scope=\"row\">2 owl</th><td>"));
   ModelReport rows = model;  // of a table
   rows.mistakes = {{"test.csv, row 13", "", "0 cat", "1 <dog>", 0.75, 0.125}};
   const std::string of_rows = report_page(runs, {rows});
