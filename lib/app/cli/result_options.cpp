@@ -67,7 +67,8 @@ void CommandLine::add_eval() {
       ->check(whole_numbers(1, kMaxEvaluationReplicas));
   add_value(
       command, "--by GROUP", eval.evaluation.by,
-      "Tell the metrics by group: a column of the table; of pictures `folder`, or a pattern of their names");
+      "Also print the metrics of each group: for a table the values of a column; for pictures `folder`, or a "
+      "regular expression on their names");
   command->add_flag("--json", eval.json, "Print the same as JSON");
   command->footer(exit_code_help());
   command->callback([this] { action = [this] { return eval_command(eval); }; });

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "callbacks/kept_examples.h"
 #include "checkpoint/checkpoint.h"
 #include "commands/commands.h"
 #include "commands/shared.h"
@@ -163,14 +164,13 @@ ExitCode eval_command(const EvalOptions& options) {
         {fmt::format("dataset {0} was not found; this evaluates the fallback {1}, and its numbers are not "
                      "those of {0}",
                      job.data.requested, job.data.name)});
-  evaluation.is_newest = !options.checkpoint.best && !options.checkpoint.epoch &&
-                         std::filesystem::exists(options.checkpoint.path + "/checkpoints");
   Evaluation result;
   const SuperviseResult ended = evaluate(evaluation, job, result);
   if (ended.code != ExitCode::kDone) {
     report_failure(ended.message);
     return ended.code;
   }
+  if (has_example_results(job) && are_too_many(job, result.examples)) report_warnings({kTooManyExamples});
   std::cout << (options.json ? event_text(evaluation_document(evaluation, job, result), 2) + "\n"
                              : evaluation_text(evaluation, job, result, width_limit(STDOUT_FILENO)));
   return ExitCode::kDone;

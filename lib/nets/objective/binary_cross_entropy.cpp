@@ -34,9 +34,6 @@ class BinaryCrossEntropy : public Objective {
     if (weights_.empty()) return losses(logits, soft, {});
     return losses(logits, soft, hard * (weights_[1] - weights_[0]) + weights_[0]);
   }
-  at::Tensor evaluation_loss(const at::Tensor& logits, const at::Tensor& targets) const override {
-    return evaluation_losses(logits, targets).sum();
-  }
   at::Tensor evaluation_losses(const at::Tensor& logits, const at::Tensor& targets) const override {
     return losses(logits, as_matrix(targets, logits), {});
   }

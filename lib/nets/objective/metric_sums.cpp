@@ -93,12 +93,19 @@ void MetricSums::settle(size_t left) const {
 }
 
 void MetricSums::add_evaluated(const Objective& objective, const at::Tensor& outputs,
-                               const at::Tensor& targets) {
+                               const at::Tensor& targets, bool keeps_rows) {
   add_batch(objective, outputs, targets, objective.evaluation_loss(outputs, targets));
   const at::NoGradGuard no_grad;
   add(counts_, objective.count(outputs, targets));
-  const at::Tensor wanted = targets.dim() == 1 ? targets.unsqueeze(1) : targets;
-  rows_.push_back(at::cat({wanted.to(at::kFloat), outputs.to(at::kFloat)}, 1));
+  if (!keeps_rows) return;
+  std::vector<at::Tensor> row = {objective.evaluation_losses(outputs, targets), targets, outputs};
+  for (at::Tensor& part : row) part = (part.dim() == 1 ? part.unsqueeze(1) : part).to(at::kFloat);
+  rows_.push_back(at::cat(row, 1));
+}
+
+at::Tensor MetricSums::take_rows() {
+  const std::vector<at::Tensor> rows = std::exchange(rows_, {});
+  return rows.empty() ? at::Tensor() : at::cat(rows);
 }
 
 void MetricSums::add(const MetricSums& other) {

@@ -9,7 +9,6 @@
 #include <future>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "objective/objective.h"
@@ -39,8 +38,10 @@ class MetricSums {
   void add_pending(const ObjectiveInfo& objective, std::shared_future<std::vector<double>> sums);
   // Adds the pending sums to the others, and waits for them.
   void settle() { settle(0); }
-  // Adds one batch of an evaluation: its evaluation loss, and what evaluations count besides.
-  void add_evaluated(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets);
+  // Adds one batch of an evaluation: its evaluation loss, and what evaluations count besides. `keeps_rows`:
+  // take_rows() has its examples.
+  void add_evaluated(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets,
+                     bool keeps_rows = false);
   // Adds sums of the same objective. Afterwards these sums are on the device of `other`.
   void add(const MetricSums& other);
   // A row for each of these sums, which are those of virtual replicas. Until values() are summed, they can
@@ -62,9 +63,10 @@ class MetricSums {
   // without counts.
   at::Tensor& counts() { return counts_; }
   Counts counted() const;
-  // Of each example of an evaluation's batches since the last call its targets and outputs, float32 [n,
-  // both]. Sums that are added to others do not pass them on.
-  std::vector<at::Tensor> take_rows() { return std::exchange(rows_, {}); }
+  // Of each example of the batches since the last call its evaluation loss, targets and outputs, float32
+  // [n, all of these], where the batches are. An undefined tensor: no batch was to keep them. Sums that are
+  // added to others do not pass them on.
+  at::Tensor take_rows();
 
  private:
   static void add(at::Tensor& to, at::Tensor&& values);

@@ -3,9 +3,10 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "core/checksum.h"
 #include "metrics/events.h"
-#include "objective/objective.h"
 #include "spec/fields.h"
 
 namespace dtrain {
@@ -14,67 +15,53 @@ namespace {
 int64_t targets_of(const JobPlan& job) { return std::max<int64_t>(1, job.data.targets); }
 
 std::vector<float> values_of(const at::Tensor& tensor) {
-  const at::Tensor values = tensor.to(at::kFloat).contiguous();
+  const at::Tensor values = tensor.cpu().contiguous();
   return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
-}
-
-// Two evaluations with the same text were of the same examples: of a dataset of this name, divided alike,
-// with the same targets in the same order. Not their place, which may differ between hosts.
-std::string identity_of(const JobPlan& job, const ExampleResults& results) {
-  std::string text =
-      fmt::format("{} {} {} {}", job.data.name, job.data.content, results.part, results.size());
-  for (const auto& field : job_fields()) {
-    if (field.path.starts_with("data.split.")) text += " " + to_json(field, job.spec).dump();
-  }
-  Checksum targets;
-  targets.add(results.wanted.data(), results.wanted.size() * sizeof(float));
-  return text + " " + targets.text();
 }
 
 }  // namespace
 
-KeptExamples::KeptExamples(const JobPlan& job, int64_t examples)
-    : examples_(examples), numbers_(targets_of(job) + job.model.output_shape().at(0)) {}
+bool has_example_results(const JobPlan& job) { return !objective_info(job.spec.train.loss.kind).is_step; }
 
-bool KeptExamples::are_kept() const {
-  return examples_ <= kMostKeptExamples && examples_ * (numbers_ + 1) <= kMostKeptNumbers;
+bool are_too_many(const JobPlan& job, int64_t examples) {
+  return examples > kMostKeptExamples ||
+         examples * (1 + targets_of(job) + job.model.output_shape().at(0)) > kMostKeptNumbers;
 }
 
-void KeptExamples::add(const std::vector<at::Tensor>& rows, std::span<const int64_t> indices) {
-  if (rows.empty() || !are_kept()) return;
-  rows_.insert(rows_.end(), rows.begin(), rows.end());
-  indices_.insert(indices_.end(), indices.begin(), indices.end());
+void add_rows(const at::Tensor& rows, std::span<const int64_t> indices, int64_t count, at::Tensor& all) {
+  if (!rows.defined()) return;
+  if (!all.defined()) all = at::zeros({count, rows.size(1)}, rows.options());
+  all.index_copy_(0, at::tensor(at::IntArrayRef(indices.data(), indices.size())).to(rows.device()), rows);
 }
 
-at::Tensor KeptExamples::placed() const {
-  at::Tensor all = at::zeros({examples_, 1 + numbers_}, at::kFloat);
-  if (rows_.empty()) return all;
-  const at::Tensor rows = at::cat(rows_).cpu();
-  const at::Tensor indices = at::tensor(indices_, at::kLong);
-  all.index_copy_(0, indices, at::cat({at::ones({rows.size(0), 1}, at::kFloat), rows}, 1));
-  return all;
-}
-
-std::optional<ExampleResults> results_of(const JobPlan& job, const std::string& part, const at::Tensor& sum) {
-  const at::NoGradGuard no_grad;
+ExampleResults results_of(const JobPlan& job, const std::string& part, const at::Tensor& sum) {
   const ObjectiveInfo& info = objective_info(job.spec.train.loss.kind);
-  if (info.is_step || sum.numel() == 0 || !sum.select(1, 0).eq(1).all().item<bool>()) return std::nullopt;
-  const int64_t targets = targets_of(job);
-  const at::Tensor wanted = sum.narrow(1, 1, targets),
-                   given = sum.narrow(1, 1 + targets, sum.size(1) - 1 - targets);
-  const bool classes = job.data.classes > 0;
-  const at::Tensor losses =
-      make_objective(job.spec.train)
-          ->evaluation_losses(given, classes ? wanted.squeeze(1).to(at::kLong) : wanted);
-  ExampleResults results{.loss = info.base.empty() ? info.name : info.base,
-                         .part = part,
-                         .targets = targets,
-                         .outputs = given.size(1),
-                         .losses = values_of(losses),
-                         .wanted = values_of(wanted),
-                         .given = values_of(given)};
-  results.examples = identity_of(job, results);
-  return results;
+  const int64_t targets = targets_of(job), outputs = sum.size(1) - 1 - targets;
+  return {.loss = info.base.empty() ? info.name : info.base,
+          .part = part,
+          .targets = targets,
+          .outputs = outputs,
+          .losses = values_of(sum.select(1, 0)),
+          .wanted = values_of(sum.narrow(1, 1, targets)),
+          .given = values_of(sum.narrow(1, 1 + targets, outputs))};
+}
+
+std::string identity_of(const JobPlan& job, const ExampleResults& results, const ExampleSource& source) {
+  std::string text =
+      fmt::format("{} {} {} {}", job.data.name, job.data.content, results.part, results.size());
+  const bool is_split = results.part != kTestPart || job.spec.data.split.test;
+  for (const auto& field : job_fields()) {
+    if (is_split && field.path.starts_with("data.split.")) text += " " + to_json(field, job.spec).dump();
+  }
+  std::vector<int64_t> indices(results.size());
+  std::iota(indices.begin(), indices.end(), int64_t{0});
+  Checksum checksum;
+  for (const ExampleName& name : source.names_of(indices)) {
+    const std::string title = title_of(name);
+    checksum.add(title.c_str(), title.size() + 1);
+  }
+  checksum.add(results.wanted.data(), results.wanted.size() * sizeof(float));
+  return text + " " + checksum.text();
 }
 
 }  // namespace dtrain

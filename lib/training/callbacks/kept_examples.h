@@ -1,39 +1,36 @@
-// Gathers what an evaluation by several replicas found of each example.
+// Gathers what an evaluation by several replicas finds of each example.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
+#include "data/example_source.h"
 #include "judge/example_results.h"
 #include "plan/job_plan.h"
 
 namespace dtrain {
 
-// What this replica found in a pass over `examples` examples.
-class KeptExamples {
- public:
-  KeptExamples(const JobPlan& job, int64_t examples);
-  // Whether they are few enough to be kept; the same on all replicas.
-  bool are_kept() const;
-  // MetricSums::take_rows() of the examples `indices`.
-  void add(const std::vector<at::Tensor>& rows, std::span<const int64_t> indices);
-  // Float32 [examples, 1 + numbers], on the host: where this replica has an example, 1 and its numbers,
-  // otherwise zeros. The sum over the replicas has them all.
-  at::Tensor placed() const;
+constexpr const char* kTooManyExamples =
+    "there are no intervals: the evaluation is too large to keep the results of its examples";
 
- private:
-  int64_t examples_, numbers_;
-  std::vector<at::Tensor> rows_;
-  std::vector<int64_t> indices_;
-};
+// Whether evaluations have results of single examples: not those by a plug-in's step.
+bool has_example_results(const JobPlan& job);
+// Whether the results of so many are not kept.
+bool are_too_many(const JobPlan& job, int64_t examples);
 
-// Such a sum as the results of `part`, "test", "validation" or "train". nullopt if an example is missing: a
-// step of a plug-in has no outputs.
-std::optional<ExampleResults> results_of(const JobPlan& job, const std::string& part, const at::Tensor& sum);
+// Puts `rows`, MetricSums::take_rows() of the examples `indices` of `count`, into their places in `all`: a
+// row for each example, zeros where other replicas have it, so that the sum over the replicas has them all.
+// An undefined `all` is allocated first, where the rows are; undefined rows leave it as it is.
+void add_rows(const at::Tensor& rows, std::span<const int64_t> indices, int64_t count, at::Tensor& all);
+
+// Such a sum as the results of `part`, "test", "validation" or "train", without `examples`.
+ExampleResults results_of(const JobPlan& job, const std::string& part, const at::Tensor& sum);
+
+// ExampleResults::examples: of a dataset of this name, with the same names and targets in the same order, and
+// divided alike if the part comes from data.split. Not their place, which may differ between hosts.
+std::string identity_of(const JobPlan& job, const ExampleResults& results, const ExampleSource& source);
 
 }  // namespace dtrain

@@ -95,14 +95,14 @@ class RunReporter {
   void on_best(const std::map<std::string, double>& metrics);
   // The evaluation of the test examples at the end, where those before were of the validation part.
   void on_final_test(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
-  // Of the metrics of the evaluation that the run ended with.
-  void on_intervals(NamedIntervals intervals) { intervals_ = std::move(intervals); }
   // Nothing is left to exchange, but all replicas are still connected. Collective.
   void look_at_links() {
     if (links_) run_links_ = links_();
   }
-  // `workers`: what each worker did, if replicas train asynchronously.
-  void on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers = std::nullopt);
+  // `workers`: what each worker did, if replicas train asynchronously. `intervals` computes those of the
+  // metrics, in a time that is no longer the run's.
+  void on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers = std::nullopt,
+                  const std::function<std::optional<NamedIntervals>()>& intervals = {});
 
  private:
   const JobPlan& job_;
@@ -152,7 +152,6 @@ class RunReporter {
   MetricValues evaluated_;           // of the last evaluation, or of the best; empty before the first
   std::optional<std::string> part_;  // of that evaluation
   std::optional<ValidationSummary> validation_;
-  std::optional<NamedIntervals> intervals_;
 };
 
 }  // namespace dtrain

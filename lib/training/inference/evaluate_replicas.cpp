@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "callbacks/kept_examples.h"
@@ -58,7 +59,9 @@ void collect(int rank, const std::string& line, EvaluationSums& sums, WorstMista
   if (rank != 0) return;
   const auto append = [&](const char* name, auto& numbers) {
     if (!event.contains(name)) return;
-    for (const Event& number : event[name]) numbers.push_back(number);
+    // JSON has no infinite numbers, which a loss may be.
+    for (const Event& number : event[name])
+      numbers.push_back(number.is_null() ? Event(std::numeric_limits<double>::infinity()) : number);
   };
   append("counts", sums.counts);
   append("confusion", sums.confusion);
@@ -87,54 +90,41 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
   const auto group = make_group("auto", store, identity.rank, identity.world_size, timeout);
   group->set_on_wait([&] { doing(Activity::kCommunicating); });
   doing(Activity::kEvaluating);
-  const EvaluationSums sums =
-      evaluate_model(job, *model, examples, *group, static_cast<size_t>(evaluation.mistakes));
+  const EvaluationSums sums = evaluate_model(job, *model, examples, *group,
+                                             static_cast<size_t>(evaluation.mistakes), /*keeps_rows=*/true);
   for (const WrongExample& one : sums.mistakes)
     pipe.write(event_text(Event{{"event", "mistake"}, {"mistake", nlohmann::json(one)}}));
   if (identity.rank == 0) report(sums, pipe);
   doing(Activity::kFinished);
 }
 
-// Where the results of the examples belong if they are those that the run ended with; empty: nowhere.
-std::filesystem::path file_of_run(const EvaluationJob& evaluation, const JobPlan& job) {
-  const std::string last = job.data.test_examples > 0 ? kTestPart : kValidationPart;
-  const std::filesystem::path checkpoints = std::filesystem::absolute(evaluation.checkpoint).parent_path();
-  const bool is_as_trained = evaluation.overrides.set.empty() && evaluation.overrides.unset.empty();
-  if (!evaluation.is_newest || !is_as_trained || evaluation.split != last ||
-      checkpoints.filename() != "checkpoints")
-    return {};
-  return checkpoints.parent_path() / kExamplesFile;
-}
-
 }  // namespace
 
 SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Evaluation& result) {
-  std::vector<std::string> groups;
-  if (!evaluation.by.empty()) groups = groups_of(job, *load_examples(job, evaluation.split), evaluation.by);
+  const bool alone = evaluation.replicas == 1, is_grouped = !evaluation.by.empty();
+  const ExampleSourcePtr examples = alone || is_grouped ? load_examples(job, evaluation.split) : nullptr;
+  ExampleGroups groups;
+  if (is_grouped) {
+    if (!has_example_results(job) || are_too_many(job, examples->size()))
+      throw Error(ExitCode::kUsage, "--by: {}; leave it out",
+                  has_example_results(job) ? "the evaluation is too large to keep the results of its examples"
+                                           : "the step of a plug-in has no results of single examples");
+    groups = groups_of(job, *examples, evaluation.by);
+  }
   EvaluationSums sums;
   SuperviseResult ended;
-  if (evaluation.replicas == 1) {
-    sums = evaluate_alone(evaluation, job);
+  if (alone) {
+    sums = evaluate_alone(evaluation, job, examples);
   } else {
     ended = supervise_evaluation(evaluation, own_program().string(), sums);
   }
   if (ended.code != ExitCode::kDone) return ended;
   result = evaluation_from(sums, job);
-  const at::Tensor rows = at::tensor(sums.examples, at::kFloat).view({result.examples, -1});
-  const auto results = results_of(job, evaluation.split, rows);
-  if (!results && !groups.empty())
-    throw Error(
-        ExitCode::kUsage,
-        "--by needs the results of single examples, and they are too many, or a step of a plug-in made "
-        "them");
-  if (!results) return ended;
-  if (!groups.empty()) result.groups = metrics_by_group(*results, groups);
-  result.intervals = named_intervals(*results);
-  const std::filesystem::path file = file_of_run(evaluation, job);
-  try {
-    if (!file.empty() && !std::filesystem::exists(file)) write_examples(file, *results);
-  } catch (const Error&) {  // the folder of somebody else
-  }
+  if (sums.examples.empty()) return ended;
+  const ExampleResults results =
+      results_of(job, evaluation.split, at::tensor(sums.examples, at::kFloat).view({result.examples, -1}));
+  if (is_grouped) result.groups = metrics_by_group(results, groups);
+  result.intervals = named_intervals(results);
   return ended;
 }
 
@@ -170,12 +160,12 @@ ExitCode run_evaluation_replica(const EvaluationJob& evaluation) {
   });
 }
 
-EvaluationSums evaluate_alone(const EvaluationJob& evaluation, const JobPlan& job) {
+EvaluationSums evaluate_alone(const EvaluationJob& evaluation, const JobPlan& job,
+                              const ExampleSourcePtr& examples) {
   compute_with(available_cores());
   const auto group = make_single_group();
-  return evaluate_model(job, *model_of_rank(job, evaluation.checkpoint, 0),
-                        load_examples(job, evaluation.split), *group,
-                        static_cast<size_t>(evaluation.mistakes));
+  return evaluate_model(job, *model_of_rank(job, evaluation.checkpoint, 0), examples, *group,
+                        static_cast<size_t>(evaluation.mistakes), /*keeps_rows=*/true);
 }
 
 }  // namespace dtrain

@@ -141,7 +141,7 @@ ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part) {
 }
 
 EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSourcePtr& examples,
-                              ProcessGroup& group, size_t most_mistakes) {
+                              ProcessGroup& group, size_t most_mistakes, bool keeps_rows) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> variables;
   for (const auto& [name, tensor] : named_variables(model)) variables.push_back(tensor.detach());
@@ -158,15 +158,16 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   MetricSums sums(objective->info(), model.outputs());
   at::Tensor confusion = at::zeros({confusion_cells(classes)}, at::kLong);
   WorstMistakes worst(most_mistakes);
-  KeptExamples kept(job, examples->size());
+  at::Tensor rows;
+  keeps_rows = keeps_rows && has_example_results(job) && !are_too_many(job, examples->size());
   while (const std::optional<Share> share = loader.next()) {
     std::span<const int64_t> indices = share->indices;
     for (const MicroBatch& micro_batch : share->micro_batches) {
       const Batch batch = micro_batch.assemble();
       // In double precision, so that the sum does not depend on how the examples were shared.
       const at::Tensor outputs = finite_outputs(job.spec, model, batch.inputs);
-      sums.add_evaluated(*objective, outputs, batch.targets);
-      kept.add(sums.take_rows(), indices.first(static_cast<size_t>(batch.size())));
+      sums.add_evaluated(*objective, outputs, batch.targets, keeps_rows);
+      add_rows(sums.take_rows(), indices.first(static_cast<size_t>(batch.size())), examples->size(), rows);
       if (confusion.numel() > 0)
         confusion +=
             at::bincount(batch.targets * classes + predicted_classes(outputs), {}, confusion.numel());
@@ -178,8 +179,11 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   group.all_reduce_sum(sums.values());
   if (sums.counts().defined()) group.all_reduce_sum(sums.counts());
   if (confusion.numel() > 0) group.all_reduce_sum(confusion);
-  at::Tensor all = kept.are_kept() ? kept.placed() : at::empty({0}, at::kFloat);
-  if (kept.are_kept()) group.all_reduce_sum(all);
+  if (keeps_rows) {
+    group.all_reduce_sum(rows);
+  } else {
+    rows = at::empty({0}, at::kFloat);
+  }
 
   if (sums.examples() != examples->size())
     throw Error(ExitCode::kBug, "evaluated {} examples of {}", sums.examples(), examples->size());
@@ -189,7 +193,7 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
           sums.counted().values(),
           {first, first + confusion.numel()},
           named(worst.take(), *examples),
-          {all.const_data_ptr<float>(), all.const_data_ptr<float>() + all.numel()}};
+          {rows.const_data_ptr<float>(), rows.const_data_ptr<float>() + rows.numel()}};
 }
 
 void WorstMistakes::add(WrongExample example) {

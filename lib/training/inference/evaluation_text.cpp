@@ -125,7 +125,7 @@ std::string groups_text(const std::string& by, const Evaluation& result, int wid
   for (const auto& [name, value] : all) {
     if (!metric_info(name).is_of_evaluations()) rows.front().push_back(name);
   }
-  rows.front().push_back("95 % of " + main);
+  rows.front().push_back("95 % interval of " + main);
   for (const GroupMetrics& group : result.groups) {
     TableRow row = {printable(group.name, 60), with_separators(group.examples)};
     for (const auto& [name, value] : group.metrics) {
@@ -227,7 +227,7 @@ std::string evaluation_text(const EvaluationJob& evaluation, const JobPlan& job,
     if (!line.empty() && !interval.empty()) line.insert(line.size() - 1, fmt::format(" ({})", interval));
     text += line;
   }
-  if (result.intervals)
+  if (!result.intervals.value_or(NamedIntervals()).empty())
     text += fmt::format("{:<12}in parentheses: 95 % intervals (bootstrap of the {} examples)\n", "",
                         with_separators(result.examples));
   if (!result.groups.empty()) text += groups_text(evaluation.by, result, width);

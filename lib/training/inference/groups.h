@@ -1,6 +1,7 @@
 // The metrics of an evaluation by groups of its examples.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,13 +20,15 @@ struct GroupMetrics {
   NamedIntervals intervals;
 };
 
-// The group of each example. `by`: of a table a column; of pictures "folder", or a pattern of their files'
-// names, as data.split.group has it. Throws Error(kUsage) if the data have none, Error(kData) as reading the
-// column does and for a name that the pattern does not find.
-std::vector<std::string> groups_of(const JobPlan& job, const ExampleSource& examples, const std::string& by);
+// Of each group, by its name, its examples.
+using ExampleGroups = std::map<std::string, std::vector<size_t>>;
 
-// In the order of their names. Throws Error(kUsage) if they are more than kMostGroups.
-std::vector<GroupMetrics> metrics_by_group(const ExampleResults& results,
-                                           const std::vector<std::string>& groups);
+// `by`: of a table a column; of pictures "folder", or a pattern of their files' names, as data.split.group
+// has it. Throws Error(kUsage) if the data have none or more than kMostGroups, Error(kData) as reading the
+// column does and for a name that the pattern does not find.
+ExampleGroups groups_of(const JobPlan& job, const ExampleSource& examples, const std::string& by);
+
+// In the order of their names.
+std::vector<GroupMetrics> metrics_by_group(const ExampleResults& results, const ExampleGroups& groups);
 
 }  // namespace dtrain

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "callbacks/kept_examples.h"
 #include "core/error.h"
 #include "core/signals.h"
 #include "core/text.h"
@@ -52,12 +53,13 @@ void Trainer::run(const Resumption* from) {
   if (run_.total_steps == 0) keep_initial_weights();
   if (restores_best()) restore_best();
   if (shares().final_test != nullptr) test(epoch);
-  keep_examples();
+  gather_examples();
   reporter_.look_at_links();
   finish_strategy();
   checkpoints_.finish();  // however long the disk takes, nobody waits for it
   activity_.doing(Activity::kFinished);
-  reporter_.on_run_end(epoch, step_, workers);
+  // Nobody waits for rank 0 any more.
+  reporter_.on_run_end(epoch, step_, workers, [this] { return keep_examples(); });
 }
 
 void Trainer::keep_initial_weights() {
@@ -157,6 +159,8 @@ void Trainer::train_epoch(int64_t epoch) {
   const int64_t first_step = step_ - position_ / run_.batch.global;
   double learning_rate = 0;
   if (position_ == 0) epoch_sums_ = MetricSums();
+  examples_ = at::Tensor();
+  if (leads_ && run_.traits().is_observed) callbacks_.forget_examples();
   enter_phase_of(step_, epoch);
   clock_.start();
   reporter_.leave_out_traffic();
@@ -442,41 +446,47 @@ void Trainer::test(int64_t epochs) {
   require_finite(sums.loss(), "test loss");
 }
 
-void Trainer::keep_examples() {
-  if (!examples_) return;
+bool Trainer::keeps(int64_t examples) const {
+  return run_.traits().is_observed && has_example_results(job_) && !are_too_many(job_, examples);
+}
+
+void Trainer::gather_examples() {
+  const int64_t count = job_.data.evaluated_examples();
+  if (went_back_ && shares().final_test == nullptr && keeps(count)) pass_over(*shares().evaluated, count);
+  if (examples_.defined()) strategy_.sum_over_evaluating(examples_);
+}
+
+std::optional<NamedIntervals> Trainer::keep_examples() {
   const bool tested = shares().final_test != nullptr;
-  if (went_back_ && !tested) pass_over(*shares().evaluated, job_.data.evaluated_examples());
-  if (!examples_->are_kept()) {
-    if (leads_)
-      callbacks_.on_event(message_event(
-          run_, "there are no intervals: the evaluation is too large to keep the results of its examples"));
-    return;
-  }
-  at::Tensor all = examples_->placed();
-  strategy_.sum_over_evaluating(all);
-  if (!leads_) return;
-  const auto results =
-      results_of(job_, tested || !job_.data.has_validation() ? kTestPart : kValidationPart, all);
-  if (!results) return;
+  const ShareLoader* const loader = tested ? shares().final_test.get() : shares().evaluated.get();
+  if (!leads_ || loader == nullptr || !run_.traits().is_observed) return std::nullopt;
+  if (has_example_results(job_) && are_too_many(job_, loader->source().size()))
+    callbacks_.on_event(message_event(run_, kTooManyExamples));
+  if (!examples_.defined()) return std::nullopt;
+  ExampleResults results =
+      results_of(job_, tested || !job_.data.has_validation() ? kTestPart : kValidationPart, examples_);
   try {
-    callbacks_.keep(*results);
+    results.examples = identity_of(job_, results, loader->source());
+    callbacks_.keep(results);
   } catch (const Error& error) {  // the model is saved, and that is what counts
     reporter_.on_warning(error.what());
   }
-  reporter_.on_intervals(named_intervals(*results));
+  NamedIntervals intervals = named_intervals(results);
+  if (intervals.empty()) return std::nullopt;
+  return intervals;
 }
 
 MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
   activity_.doing(Activity::kEvaluating);
   MetricSums sums;
+  examples_ = at::Tensor();
   examples.start_epoch(0);
-  KeptExamples kept(job_, count);
-  while (const std::optional<Share> share = examples.next()) {
+  while (std::optional<Share> share = examples.next()) {
+    share->keeps_rows = keeps(count);
     MetricSums of_share = strategy_.evaluate(*share);
-    if (run_.traits().is_observed) kept.add(of_share.take_rows(), share->indices);
+    add_rows(of_share.take_rows(), share->indices, count, examples_);
     sums.add(of_share);
   }
-  if (run_.traits().is_observed) examples_ = std::move(kept);
   sums = strategy_.sum_over_replicas(std::move(sums));
   if (sums.examples() != count)
     throw Error(ExitCode::kBug, "evaluated {} examples of {}", sums.examples(), count);

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "callbacks/callbacks.h"
-#include "callbacks/kept_examples.h"
 #include "callbacks/run_reporter.h"
 #include "callbacks/step_watch.h"
 #include "core/clock.h"
@@ -153,8 +152,11 @@ class Trainer {
   // Evaluates the test examples after `epochs` epochs, where the evaluations so far were of a validation
   // part.
   void test(int64_t epochs);
-  // Keeps what the last evaluation found of each example, and computes its metrics' intervals. Collective.
-  void keep_examples();
+  // Adds up what the replicas found of each example in the evaluation that the run ends with. Collective.
+  void gather_examples();
+  // Rank 0 keeps it, and computes the metrics' intervals.
+  std::optional<NamedIntervals> keep_examples();
+  bool keeps(int64_t examples) const;  // of an evaluation of so many; the same on every replica
   // Evaluates all of `examples`, which are `count`. Collective.
   MetricSums pass_over(ShareLoader& examples, int64_t count);
   // Adds the window's sums over all replicas to the epoch's and reports them.
@@ -192,7 +194,7 @@ class Trainer {
   int save_requests_met_ = 0;
   MetricSums window_;  // of this replica
   MetricSums epoch_sums_;
-  std::optional<KeptExamples> examples_;      // of the last evaluation of an observed run
+  at::Tensor examples_;  // add_rows() of the last evaluation; undefined: not kept, or not of these weights
   std::map<std::string, double> evaluation_;  // with the current weights; empty: none
 };
 
