@@ -86,7 +86,7 @@ def check_page(jobs, run, names, wanted, scores, right, confidence):
     counts = counts[counts > 0]
     check(f"{run.name}: calibration error {error}", near(error, numpy.average(abs(shares - means), weights=counts), 6e-5))
     for name, is_class, score in zip(names, wanted, scores):
-        row = re.search(rf'<th scope="row">[^<]*{name}</th>((?:<td>[^<]*</td>)+)', text[text.index("What thresholds find"):])
+        row = re.search(rf'<th scope="row">[^<]*{name}</th>((?:<td>[^<]*</td>)+)', text[text.index(">Thresholds<"):])
         count, area, precision, f1, _ = re.findall(r"<td>([^<]*)</td>", row.group(1))
         precisions, recalls, _ = metrics.precision_recall_curve(is_class, score)
         best = numpy.max(2 * precisions * recalls / numpy.maximum(precisions + recalls, 1e-12))
@@ -125,7 +125,7 @@ def check_classes(jobs):
     return run, label, said, found
 
 
-def check_groups(jobs, run, label, said):
+def check_groups(jobs, run, label):
     told = json.loads(jobs.call("eval", run, "--by", "town", "--json"))
     check("kinds: --by town has every example once", sum(one["examples"] for one in told["groups"]) == len(label))
     check("kinds: --by town adds up to the accuracy",
@@ -133,13 +133,6 @@ def check_groups(jobs, run, label, said):
     first = {key: told[key] for key in ("accuracy", "intervals")}
     several = json.loads(jobs.call("eval", run, "--replicas", 3, "--json"))
     check("kinds: eval by three replicas has the same intervals", several["intervals"] == first["intervals"])
-    kept = (run / "examples.safetensors").read_bytes()
-    (run / "examples.safetensors").unlink()
-    jobs.call("eval", run, "--replicas", 3)
-    with safe_open(run / "examples.safetensors", "numpy") as file:
-        again = file.get_tensor("output").argmax(1)
-    check("kinds: eval makes the file again, in the same order", (again == said).all())
-    (run / "examples.safetensors").write_bytes(kept)
 
 
 def check_compare(jobs, run, label, said):
@@ -186,7 +179,7 @@ def check_numbers(jobs):
 def main():
     jobs = Jobs(sys.argv[1], pathlib.Path(sys.argv[2]))
     run, label, said, _ = check_classes(jobs)
-    check_groups(jobs, run, label, said)
+    check_groups(jobs, run, label)
     check_compare(jobs, run, label, said)
     check_answers(jobs)
     check_numbers(jobs)
