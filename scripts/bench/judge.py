@@ -86,7 +86,7 @@ def check_page(jobs, run, names, wanted, scores, right, confidence):
     counts = counts[counts > 0]
     check(f"{run.name}: calibration error {error}", near(error, numpy.average(abs(shares - means), weights=counts), 6e-5))
     for name, is_class, score in zip(names, wanted, scores):
-        row = re.search(rf'<th scope="row">[^<]*{name}</th>((?:<td>[^<]*</td>)+)', text[text.index("What thresholds find"):])
+        row = re.search(rf'<th scope="row">[^<]*{name}</th>((?:<td>[^<]*</td>)+)', text[text.index(">Thresholds<"):])
         count, area, precision, f1, _ = re.findall(r"<td>([^<]*)</td>", row.group(1))
         precisions, recalls, _ = metrics.precision_recall_curve(is_class, score)
         best = numpy.max(2 * precisions * recalls / numpy.maximum(precisions + recalls, 1e-12))

@@ -9,6 +9,7 @@
 #include "checkpoint/retention.h"
 #include "commands/commands.h"
 #include "commands/shared.h"
+#include "core/error.h"
 #include "core/files.h"
 #include "core/terminal.h"
 #include "core/text.h"
@@ -17,6 +18,7 @@
 #include "inference/model_description.h"
 #include "inference/output.h"
 #include "judge/chance.h"
+#include "plan/plan_file.h"
 #include "report/report.h"
 #include "runs/finished_run.h"
 #include "watch/watch.h"
@@ -38,6 +40,22 @@ std::vector<fs::path> checkpoints_at(const fs::path& path) {
   return {path};
 }
 
+// What the run keeps of its examples, with the titles of its classes or outputs.
+void add_results(ModelReport& model, const fs::path& run) {
+  try {
+    model.results = read_examples(run / kExamplesFile);
+  } catch (const Error& error) {
+    report_warnings({fmt::format("the page has no calibration and no thresholds: {}", error.what())});
+  }
+  if (!model.results || !model.classes.empty()) return;
+  try {
+    const DatasetInfo data = read_plan(run / "plan.json").data;
+    model.classes = data.target_names;
+    for (int64_t label = 0; label < data.classes; ++label) model.classes.push_back(class_title(data, label));
+  } catch (const Error&) {  // made by another version
+  }
+}
+
 // The page of runs, or of the sweep or tune in the only folder.
 std::string page_of(const ReportOptions& options) {
   const fs::path sweep = fs::path(options.runs.front()) / "sweep.json";
@@ -50,8 +68,11 @@ std::string page_of(const ReportOptions& options) {
     require_run(folder, ExitCode::kUsage, "dtrain report RUN");
     runs.push_back(read_run_history(folder));
     models.push_back(model_report_of(folder, !options.without_mistakes && options.runs.size() == 1));
-    if (!models.back().problem.empty())
+    models.back().results.reset();
+    // What is wrong with the file of examples is told by add_results().
+    if (!models.back().problem.empty() && models.back().problem.find(kExamplesFile) == std::string::npos)
       report_warnings({"the page has no confusion matrix and no mistakes: " + models.back().problem});
+    if (options.runs.size() == 1) add_results(models.back(), folder);
   }
   return report_page(runs, models);
 }
@@ -65,7 +86,7 @@ ExitCode compare_command(const CompareOptions& options) {
     runs.push_back(read_finished_run(folder));
   }
   const RunsComparison comparison = compare_finished_runs(std::move(runs));
-  const std::vector<RunDifference> differences = differences_of(options.runs);
+  const std::vector<RunDifference> differences = differences_of(comparison.runs);
   Event regressions = Event::array();
   std::string text;
   for (size_t i = 1; options.max_regression && i < comparison.runs.size(); ++i) {
@@ -78,7 +99,7 @@ ExitCode compare_command(const CompareOptions& options) {
   if (options.json) {
     Event document = runs_document(comparison);
     document["regressions"] = regressions;
-    document["chance"] = chance_document(differences, options.runs);
+    document["chance"] = chance_document(differences);
     std::cout << event_text(document, 2) << '\n';
   } else {
     const int width = width_limit(STDOUT_FILENO);

@@ -17,8 +17,11 @@ std::optional<ExampleResults> results_in(const std::string& run, std::string& wh
   try {
     auto results = read_examples(std::filesystem::path(run) / kExamplesFile);
     if (!results)
-      why_not = fmt::format("{} keeps no results of its examples; dtrain eval {} makes them",
-                            printable(run, 1000), shell_word(run));
+      why_not = fmt::format(
+          "{} keeps no results of its examples: it was trained by a version of dtrain before this one, or "
+          "its "
+          "evaluation was too large",
+          printable(run, 1000));
     return results;
   } catch (const Error& error) {
     why_not = error.what();
@@ -26,21 +29,29 @@ std::optional<ExampleResults> results_in(const std::string& run, std::string& wh
   }
 }
 
-RunDifference difference_of(const ExampleResults& first, const ExampleResults& other) {
-  RunDifference result{.why_not = "", .examples = first.size(), .part = first.part};
-  if (first.part != other.part) {
-    result.why_not = fmt::format("it was evaluated on {} examples, and A on {} ones", other.part, first.part);
-  } else if (first.size() != other.size()) {
-    result.why_not = fmt::format("it was evaluated on {}, and A on {}",
-                                 counted(static_cast<int64_t>(other.size()), "example"), first.size());
-  } else if (first.examples != other.examples) {
-    result.why_not = "its examples are not those of A: other data or targets, or another data.split";
-  }
-  if (!result.why_not.empty()) return result;
-  const ExampleMetrics of_first(first), of_other(other);
-  result.differences = bootstrap(of_first, &of_other);
-  if (first.loss != other.loss)
-    std::erase_if(result.differences, [](const auto& one) { return one.metric == "loss"; });
+// Why the second one, `letter`, cannot be compared with the first one; empty: it can.
+std::string obstacle(const ExampleResults& first, const ExampleResults& other, const std::string& letter) {
+  if (first.part != other.part)
+    return fmt::format("A was evaluated on {} examples, {} on {} examples", first.part, letter, other.part);
+  if (first.size() != other.size())
+    return fmt::format("A was evaluated on {}, {} on {}",
+                       counted(static_cast<int64_t>(first.size()), "example"), letter,
+                       with_separators(static_cast<int64_t>(other.size())));
+  if (first.examples != other.examples)
+    return "its examples are not those of A: other data or targets, or another data.split";
+  return "";
+}
+
+// Evaluations do not weigh classes.
+bool have_same_loss(const JobSpec& first, const JobSpec& other) {
+  std::vector<FinishedRun> both(2);
+  both[0].spec = first, both[1].spec = other;
+  return std::ranges::none_of(differing_fields(both), [](const std::vector<std::string>& row) {
+    return row.front().starts_with("train.loss") && row.front() != "train.loss.class_weights";
+  });
+}
+
+void test_classes(RunDifference& result, const ExampleResults& first, const ExampleResults& other) {
   const std::vector<bool> left = first.right(), right = other.right();
   result.is_tested = !left.empty() && !right.empty();
   for (size_t i = 0; result.is_tested && i < left.size(); ++i) {
@@ -48,7 +59,6 @@ RunDifference difference_of(const ExampleResults& first, const ExampleResults& o
     result.only_this += right[i] && !left[i];
   }
   result.chance = mcnemar(result.only_first, result.only_this);
-  return result;
 }
 
 }  // namespace
@@ -58,16 +68,24 @@ bool RunDifference::is_more_than_chance(const MetricInterval& difference) const 
   return difference.low > 0 || difference.high < 0;
 }
 
-std::vector<RunDifference> differences_of(const std::vector<std::string>& runs) {
-  std::string why_not;
-  const auto first = results_in(runs.front(), why_not);
-  std::vector<RunDifference> all(runs.size() - 1);
+std::vector<RunDifference> differences_of(const std::vector<FinishedRun>& runs) {
+  std::string no_first;
+  const auto first = results_in(runs.front().path, no_first);
+  std::optional<Draws> draws;  // of the first one, once
+  std::vector<RunDifference> all;
   for (size_t i = 1; i < runs.size(); ++i) {
-    RunDifference& one = all[i - 1];
-    one.why_not = why_not;
+    RunDifference& one = all.emplace_back(RunDifference{.run = runs[i].path, .why_not = no_first});
     if (!first) continue;
-    const auto other = results_in(runs[i], one.why_not);
-    if (other) one = difference_of(*first, *other);
+    const auto other = results_in(runs[i].path, one.why_not);
+    if (other) one.why_not = obstacle(*first, *other, run_letter(i));
+    if (!one.why_not.empty()) continue;
+    one.examples = first->size(), one.part = first->part;
+    if (!draws) draws = draws_of(ExampleMetrics(*first));
+    const Draws others = draws_of(ExampleMetrics(*other));
+    one.differences = intervals_of(*draws, &others);
+    if (!have_same_loss(runs.front().spec, runs[i].spec))
+      std::erase_if(one.differences, [](const auto& metric) { return metric.metric == "loss"; });
+    test_classes(one, *first, *other);
   }
   return all;
 }
@@ -85,33 +103,34 @@ TableRows chance_rows(const std::vector<RunDifference>& runs) {
                       show_metric(one.low) + " to " + show_metric(one.high), said});
     }
   }
+  if (rows.size() == 1) rows.clear();
   return rows;
 }
 
-std::string chance_note(const std::vector<RunDifference>& runs) {
-  std::string note;
+std::vector<std::string> chance_notes(const std::vector<RunDifference>& runs) {
+  std::vector<std::string> notes;
   for (size_t i = 0; i < runs.size(); ++i) {
     const RunDifference& run = runs[i];
-    note += fmt::format("{}{}: {}", note.empty() ? "" : "\n", run_letter(i + 1),
-                        run.why_not.empty()
-                            ? fmt::format("of {} {} examples, each with A's result of the same one",
-                                          with_separators(static_cast<int64_t>(run.examples)), run.part)
-                            : "cannot be told: " + run.why_not);
+    notes.push_back(run_letter(i + 1) +
+                    (!run.why_not.empty()
+                         ? " cannot be compared: " + run.why_not
+                         : fmt::format(": paired with A on {} {} examples{}",
+                                       with_separators(static_cast<int64_t>(run.examples)), run.part,
+                                       run.differences.empty() ? ", which are too much for intervals" : "")));
   }
-  return note;
+  return notes;
 }
 
 std::string chance_text(const std::vector<RunDifference>& runs, int width) {
   const TableRows rows = chance_rows(runs);
-  return "\nis the difference to A more than chance?\n" + wrapped(chance_note(runs), width, 2) + "\n" +
-         (rows.size() > 1 ? lay_out(rows, {.ends_in_text = true, .width = width}) : "");
+  return "\nis the difference to A more than chance?\n" + wrapped(join(chance_notes(runs), "\n"), width, 2) +
+         "\n" + (rows.empty() ? "" : lay_out(rows, {.ends_in_text = true, .width = width}));
 }
 
-Event chance_document(const std::vector<RunDifference>& runs, const std::vector<std::string>& folders) {
+Event chance_document(const std::vector<RunDifference>& runs) {
   Event all = Event::array();
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const RunDifference& run = runs[i];
-    Event one = {{"run", folders[i + 1]}};
+  for (const RunDifference& run : runs) {
+    Event one = {{"run", run.run}};
     if (!run.why_not.empty()) one["why_not"] = run.why_not;
     if (run.why_not.empty()) one["examples"] = run.examples, one["part"] = run.part;
     for (const MetricInterval& metric : run.differences)

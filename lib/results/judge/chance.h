@@ -7,11 +7,13 @@
 #include "core/text.h"
 #include "judge/intervals.h"
 #include "metrics/event.h"
+#include "runs/finished_run.h"
 
 namespace dtrain {
 
 // What is said of a run and the first one.
 struct RunDifference {
+  std::string run = {};      // its folder
   std::string why_not = {};  // nothing can be said, and why; empty: something can
   size_t examples = 0;
   std::string part = {};
@@ -25,15 +27,16 @@ struct RunDifference {
   bool is_more_than_chance(const MetricInterval& difference) const;
 };
 
-// Of each run but the first, by what their folders keep of examples.
-std::vector<RunDifference> differences_of(const std::vector<std::string>& runs);
+// Of each run but the first, by what their folders keep of examples. Losses are compared if their specs have
+// the same one.
+std::vector<RunDifference> differences_of(const std::vector<FinishedRun>& runs);
 
-// For people: a row for each metric, with headings; a line for each run, or what cannot be said of it; and
-// both as a section of a text.
+// For people: a row for each metric, with headings, empty if there is none; a line for each run; and both as
+// a section of a text.
 TableRows chance_rows(const std::vector<RunDifference>& runs);
-std::string chance_note(const std::vector<RunDifference>& runs);
+std::vector<std::string> chance_notes(const std::vector<RunDifference>& runs);
 std::string chance_text(const std::vector<RunDifference>& runs, int width = 0);
 
-Event chance_document(const std::vector<RunDifference>& runs, const std::vector<std::string>& folders);
+Event chance_document(const std::vector<RunDifference>& runs);
 
 }  // namespace dtrain

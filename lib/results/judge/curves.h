@@ -7,27 +7,23 @@
 
 namespace dtrain {
 
-// From this score on it is yes: so many of the examples where yes is right, and so many others.
+// Where every example with this score or a higher one is said to be yes.
 struct ThresholdPoint {
   double threshold = 0;
-  int64_t found = 0, wrong = 0;
+  double recall = 0;        // the share of the examples where yes is right that are found
+  double false_alarms = 0;  // the share of the others that are said to be yes, too
+  double precision = 0;
 };
 
-// Of every different score, the highest first: the last point has all examples.
 struct ThresholdCurve {
-  std::vector<ThresholdPoint> points;
-
-  int64_t yes() const { return points.empty() ? 0 : points.back().found; }
-  int64_t no() const { return points.empty() ? 0 : points.back().wrong; }
-  double precision(const ThresholdPoint& at) const;
-  double recall(const ThresholdPoint& at) const;        // needs examples where yes is right
-  double false_alarms(const ThresholdPoint& at) const;  // the share of the others; needs some
-  // The area under the ROC curve, and the mean of the precision over recall; NaN if all examples are alike.
-  double area() const;
-  double average_precision() const;
-  const ThresholdPoint& best_f1() const;  // needs examples
+  int64_t yes = 0, no = 0;             // examples where yes is right, and others
+  std::vector<ThresholdPoint> points;  // of every different score, the highest first
+  double area = 0;                     // under the ROC curve
+  double average_precision = 0;        // the mean of the precision over recall
+  double best_f1 = 0, best_threshold = 0;
 };
 
+// Without points if all examples are alike.
 ThresholdCurve threshold_curve(std::span<const double> scores, const std::vector<bool>& is_yes);
 
 // The examples with a probability in a part of 0 to 1, of kCalibrationBins equal ones: those in (a, b].
@@ -38,11 +34,13 @@ struct CalibrationBin {
   double share = 0;        // of these that are what the probability was of
 };
 
-// Without the empty ones.
-std::vector<CalibrationBin> calibration(std::span<const double> probabilities, const std::vector<bool>& came);
+struct Calibration {
+  std::vector<CalibrationBin> bins;  // without the empty ones
+  // The expected calibration error (Guo et al. 2017, arXiv:1706.04599): the mean over the examples of the
+  // distance between a bin's two numbers.
+  double error = 0;
+};
 
-// The expected calibration error (Guo et al. 2017, arXiv:1706.04599): the mean distance of the two over the
-// examples.
-double calibration_error(const std::vector<CalibrationBin>& bins);
+Calibration calibration(std::span<const double> probabilities, const std::vector<bool>& came);
 
 }  // namespace dtrain

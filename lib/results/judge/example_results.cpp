@@ -7,6 +7,8 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/text.h"
+#include "metrics/events.h"
 #include "safetensors/safetensors.h"
 
 namespace dtrain {
@@ -16,27 +18,34 @@ at::Tensor as_tensor(const std::vector<float>& values, at::IntArrayRef shape) {
   return at::tensor(values, at::kFloat).view(shape);
 }
 
-// Throws if the numbers do not fit together: sizes, and classes that are none.
-void require_sound(const ExampleResults& results) {
-  const std::vector<std::string> known = objective_names();
-  const auto count = static_cast<int64_t>(results.size());
-  const bool sized = results.targets > 0 && results.outputs > 0 && count > 0 && count <= kMostKeptExamples &&
-                     std::ssize(results.wanted) == count * results.targets &&
-                     std::ssize(results.given) == count * results.outputs;
-  if (!sized || std::ranges::find(known, results.loss) == known.end())
-    throw Error(ExitCode::kUsage, "its tensors do not fit together");
-  if (results.info().outputs != Outputs::kClassLogits) {
-    if (results.targets != results.outputs) throw Error(ExitCode::kUsage, "its targets are others");
-    return;
-  }
-  const auto is_class = [&](float label) {
-    return label >= 0 && label < static_cast<float>(results.outputs) && label == std::floor(label);
-  };
-  if (results.targets != 1 || !std::ranges::all_of(results.wanted, is_class))
-    throw Error(ExitCode::kUsage, "it has classes that the model has not");
-}
-
 }  // namespace
+
+std::string ExampleResults::problem() const {
+  const std::vector<std::string> known = objective_names();
+  if (std::ranges::find(known, loss) == known.end()) return "it has no known loss";
+  if (part != kTestPart && part != kValidationPart && part != "train") return "it has no known part";
+  const auto count = static_cast<int64_t>(size());
+  const auto is_sized = [&](const std::vector<float>& values, int64_t width) {
+    return width > 0 && std::ssize(values) % count == 0 && std::ssize(values) / count == width;
+  };
+  if (count == 0 || count > kMostKeptExamples || !is_sized(wanted, targets) || !is_sized(given, outputs))
+    return "its tensors do not fit together";
+  for (const auto* values : {&losses, &wanted, &given}) {
+    if (std::ranges::any_of(*values, [](float value) { return std::isnan(value); }))
+      return "it has values that are not numbers";
+  }
+  if (info().outputs != Outputs::kClassLogits)
+    return targets == outputs ? "" : "targets and outputs differ in number";
+  const auto is_class = [&](float label) {
+    return label >= 0 && label < static_cast<float>(outputs) && label == std::floor(label);
+  };
+  if (targets != 1 || !std::ranges::all_of(wanted, is_class)) return "a target is no class of the model";
+  // A class may be impossible, but not all of them, and none is certain.
+  for (auto row = given.begin(); row != given.end(); row += outputs) {
+    if (!std::isfinite(*std::max_element(row, row + outputs))) return "it has outputs that are infinite";
+  }
+  return "";
+}
 
 std::vector<double> ExampleResults::probabilities() const {
   std::vector<double> all(given.begin(), given.end());
@@ -86,27 +95,36 @@ std::optional<ExampleResults> read_examples(const std::filesystem::path& file) {
     if (opened.bytes() > 2 * static_cast<int64_t>(sizeof(float)) * kMostKeptNumbers)
       throw Error(ExitCode::kUsage, "it is too large");
     ExampleResults results;
-    const auto read = [&](const char* name, std::vector<float>& values) {
+    const auto read = [&](const char* name, std::vector<float>& values, bool is_matrix) {
       const auto entry = std::ranges::find(opened.tensors(), name, &TensorEntry::name);
-      if (entry == opened.tensors().end() || entry->dtype != at::kFloat || entry->shape.empty())
+      if (entry == opened.tensors().end() || entry->dtype != at::kFloat)
         throw Error(ExitCode::kUsage, "it has no {}", name);
+      // As many rows as losses; the columns follow from the bytes, so that no product overflows.
+      const int64_t numbers = (entry->end - entry->begin) / static_cast<int64_t>(sizeof(float));
+      const int64_t rows = is_matrix ? std::max<int64_t>(1, std::ssize(results.losses)) : numbers;
+      const int64_t columns = numbers / std::max<int64_t>(1, rows);
+      if (entry->shape != (is_matrix ? std::vector{rows, columns} : std::vector{rows}))
+        throw Error(ExitCode::kUsage, "its tensors do not fit together");
       const at::Tensor tensor = opened.read(*entry).contiguous();
       const float* const first = tensor.const_data_ptr<float>();
-      values.assign(first, first + tensor.numel());
-      return entry->shape.back();
+      values.assign(first, first + numbers);
+      return columns;
     };
-    read("loss", results.losses);
-    results.targets = read("target", results.wanted);
-    results.outputs = read("output", results.given);
+    read("loss", results.losses, /*is_matrix=*/false);
+    results.targets = read("target", results.wanted, /*is_matrix=*/true);
+    results.outputs = read("output", results.given, /*is_matrix=*/true);
+    if (std::ssize(results.losses) + std::ssize(results.wanted) + std::ssize(results.given) >
+        kMostKeptNumbers)
+      throw Error(ExitCode::kUsage, "it is too large");
     results.loss = opened.metadata().at("loss");
     results.part = opened.metadata().at("part");
     results.examples = opened.metadata().at("examples");
-    require_sound(results);
+    if (const std::string problem = results.problem(); !problem.empty())
+      throw Error(ExitCode::kUsage, "{}", problem);
     return results;
   } catch (const std::exception& error) {
-    throw Error(ExitCode::kUsage,
-                "{} is not what dtrain has written: {}; remove it, and dtrain eval makes it again",
-                file.string(), error.what());
+    throw Error(ExitCode::kUsage, "{} is damaged: {}; remove it to go on without it",
+                printable(file.string(), 1000), printable(error.what(), 1000));
   }
 }
 

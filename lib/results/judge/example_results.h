@@ -15,7 +15,7 @@ namespace dtrain {
 // In the folder of a run: of the evaluation that it ended with.
 constexpr const char* kExamplesFile = "examples.safetensors";
 
-// More numbers than these, or more examples, are not kept: 32 MiB.
+// More numbers than these (the losses included), or more examples, are not kept: 32 MiB.
 constexpr int64_t kMostKeptNumbers = 8 << 20;
 constexpr int64_t kMostKeptExamples = 1 << 20;
 
@@ -32,6 +32,9 @@ struct ExampleResults {
 
   size_t size() const { return losses.size(); }
   const ObjectiveInfo& info() const { return objective_info(loss); }
+  // Why they cannot be computed with: sizes that do not fit together, classes that do not exist, no numbers.
+  // Empty: they can.
+  std::string problem() const;
   // Whether they are classes, or answers of yes or no.
   bool has_probabilities() const { return info().outputs != Outputs::kValues; }
   // The probability of each class, or of each yes: softmax or sigmoid of `given`, [n, outputs].
@@ -45,7 +48,8 @@ struct ExampleResults {
 // Replaces the file. Throws as write_file_atomically().
 void write_examples(const std::filesystem::path& file, const ExampleResults& results);
 
-// nullopt: there is no such file. Throws Error(kUsage) if it is damaged; it may come from anywhere.
+// nullopt: there is no such file. Throws Error(kUsage) if it is damaged or has a problem(): it may come from
+// anywhere.
 std::optional<ExampleResults> read_examples(const std::filesystem::path& file);
 
 }  // namespace dtrain

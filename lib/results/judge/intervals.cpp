@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <limits>
+#include <numeric>
+#include <utility>
 
 #include "core/random.h"
 
@@ -10,25 +12,10 @@ namespace dtrain {
 namespace {
 
 constexpr uint64_t kSeed = 20'240'229;
-constexpr int64_t kMostDrawn = 50'000'000;  // examples in all resamples, about a second
-constexpr int64_t kScoreBins = 1 << 14;     // of all outputs
-
-// The ranks of an output's values, [n]: equal values have equal ranks; at most `most` of them, else
-// neighbours share one.
-std::vector<int64_t> ranks_of(const ExampleResults& results, int64_t output, int64_t most) {
-  std::vector<float> values(results.size());
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = results.given[i * static_cast<size_t>(results.outputs) + static_cast<size_t>(output)];
-  std::vector<float> sorted = values;
-  std::ranges::sort(sorted);
-  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-  std::vector<int64_t> ranks;
-  for (const float value : values) {
-    const int64_t rank = std::ranges::lower_bound(sorted, value) - sorted.begin();
-    ranks.push_back(std::ssize(sorted) <= most ? rank : rank * most / std::ssize(sorted));
-  }
-  return ranks;
-}
+constexpr int64_t kMostWork = 2'000'000'000;  // of all draws, about two seconds
+constexpr int64_t kDrawingWork = 4;           // of an example
+constexpr int64_t kCellWork = 16;             // of a cell of Counts, which several metrics read
+constexpr double kMostlyFinite = 0.9;         // the share of draws that have to be
 
 // As numpy.percentile: between two values in proportion.
 double quantile(const std::vector<double>& sorted, double part) {
@@ -42,23 +29,23 @@ double quantile(const std::vector<double>& sorted, double part) {
 
 ExampleMetrics::ExampleMetrics(const ExampleResults& results) : info_(results.info()), size_(results.size()) {
   const bool answers = info_.outputs == Outputs::kYesNoLogits;
-  const int64_t outputs = results.outputs;
-  const int64_t bins =
-      std::min<int64_t>(std::ssize(results.losses), std::max<int64_t>(2, kScoreBins / outputs));
-  if (results.has_probabilities()) rows_ = outputs, columns_ = answers ? kFirstOther + 2 * bins : kInTop + 1;
-  std::vector<int64_t> ranks;  // [outputs, n]
-  for (int64_t output = 0; answers && output < outputs; ++output) {
-    const std::vector<int64_t> some = ranks_of(results, output, bins);
-    ranks.insert(ranks.end(), some.begin(), some.end());
-  }
+  // Answers have a single bin for scores: it counts the examples, and mean_area() needs none.
+  if (results.has_probabilities()) rows_ = results.outputs, columns_ = answers ? kFirstOther + 2 : kInTop + 1;
+  for (int64_t output = 0; answers && output < rows_; ++output) rank(results, output);
+  sums_.reserve(size_ * static_cast<size_t>(info_.sum_count(results.outputs)));
   for (size_t i = 0; i < size_; ++i) {
     sums_.push_back(results.losses[i]);
     sums_.push_back(1);
-    if (answers) add_answers(results, i, ranks);
+    if (answers) add_answers(results, i);
     if (info_.outputs == Outputs::kClassLogits) add_class(results, i);
     if (info_.outputs == Outputs::kValues) add_numbers(results, i);
     cell_end_.push_back(static_cast<uint32_t>(cells_.size()));
   }
+}
+
+int64_t ExampleMetrics::work() const {
+  return static_cast<int64_t>(size_) * kDrawingWork + std::ssize(sums_) + std::ssize(cells_) +
+         std::ssize(ranked_) + rows_ * columns_ * kCellWork;
 }
 
 void ExampleMetrics::add_class(const ExampleResults& results, size_t example) {
@@ -75,9 +62,7 @@ void ExampleMetrics::add_class(const ExampleResults& results, size_t example) {
   if (larger < kTop) add(label, kInTop);
 }
 
-void ExampleMetrics::add_answers(const ExampleResults& results, size_t example,
-                                 std::span<const int64_t> ranks) {
-  const int64_t bins = (columns_ - kFirstOther) / 2;
+void ExampleMetrics::add_answers(const ExampleResults& results, size_t example) {
   double right = 0, found = 0, said = 0, yes = 0;
   for (int64_t output = 0; output < results.outputs; ++output) {
     const size_t at = example * static_cast<size_t>(results.outputs) + static_cast<size_t>(output);
@@ -89,8 +74,7 @@ void ExampleMetrics::add_answers(const ExampleResults& results, size_t example,
     add(wanted, kActual);
     add(given, kPredicted);
     add(wanted && given, kCorrect);
-    const int64_t rank = ranks[static_cast<size_t>(output) * size_ + example];
-    add(true, kFirstOther + (wanted ? 0 : bins) + rank);
+    add(true, kFirstOther + (wanted ? 0 : 1));
   }
   for (const double sum : {right / static_cast<double>(results.outputs), found, said, yes})
     sums_.push_back(sum);
@@ -106,6 +90,41 @@ void ExampleMetrics::add_numbers(const ExampleResults& results, size_t example) 
   add([](double, double error) { return std::abs(error); });
   add([](double wanted, double) { return wanted; });
   add([](double wanted, double) { return wanted * wanted; });
+}
+
+void ExampleMetrics::rank(const ExampleResults& results, int64_t output) {
+  const auto place = [&](uint32_t example) {
+    return example * static_cast<size_t>(results.outputs) + static_cast<size_t>(output);
+  };
+  std::vector<uint32_t> order(size_);
+  std::iota(order.begin(), order.end(), uint32_t{0});
+  std::ranges::sort(order, {}, [&](uint32_t example) {
+    const float value = results.given[place(example)];
+    return std::isnan(value) ? -std::numeric_limits<float>::infinity() : value;
+  });
+  for (size_t i = 0; i < size_; ++i) {
+    const size_t at = place(order[i]);
+    const bool is_last = i + 1 == size_ || results.given[place(order[i + 1])] != results.given[at];
+    ranked_.push_back({order[i], results.wanted[at] > 0.5F, is_last});
+  }
+}
+
+double ExampleMetrics::mean_area(std::span<const uint32_t> times) const {
+  double areas = 0, averaged = 0;
+  for (auto output = ranked_.begin(); output != ranked_.end(); output += std::ssize(times)) {
+    // Pairs of a yes and a no in the right order, counted twice; of equal values once.
+    uint64_t pairs = 0, yes = 0, no = 0, same_yes = 0, same_no = 0;
+    for (auto one = output; one != output + std::ssize(times); ++one) {
+      (one->is_yes ? same_yes : same_no) += times[one->example];
+      if (!one->is_last) continue;
+      pairs += same_yes * (2 * no + same_no);
+      yes += std::exchange(same_yes, 0), no += std::exchange(same_no, 0);
+    }
+    if (yes * no == 0) continue;
+    areas += static_cast<double>(pairs) / 2 / static_cast<double>(yes * no);
+    ++averaged;
+  }
+  return averaged == 0 ? std::nan("") : areas / averaged;
 }
 
 MetricValues ExampleMetrics::values(std::span<const uint32_t> times) const {
@@ -124,42 +143,59 @@ MetricValues ExampleMetrics::values(std::span<const uint32_t> times) const {
   for (const MetricInfo& metric : info_.metrics) values.emplace_back(metric.name, metric.value(all));
   const MetricValues counted = info_.values_of(Counts(rows_, std::move(counts)));
   values.insert(values.end(), counted.begin(), counted.end());
+  for (auto& [name, value] : values) {
+    if (name == "auc") value = mean_area(times);
+  }
   return values;
 }
 
-std::vector<MetricInterval> bootstrap(const ExampleMetrics& metrics, const ExampleMetrics* other) {
-  const auto count = static_cast<int64_t>(metrics.size());
-  const auto values = [&](std::span<const uint32_t> times) {
-    MetricValues some = metrics.values(times);
-    if (other == nullptr) return some;
-    const MetricValues others = other->values(times);
-    std::erase_if(some, [&](const auto& one) { return !find_metric(others, one.first); });
-    for (auto& [name, value] : some) value = *find_metric(others, name) - value;
-    return some;
-  };
-  std::map<std::string, std::vector<double>> drawn;
+Draws draws_of(const ExampleMetrics& metrics) {
+  const int64_t resamples = std::min(kMostResamples, kMostWork / metrics.work());
+  if (resamples < kFewestResamples) return {};
+  Draws draws = {metrics.values()};
   RandomGenerator random(kSeed);
-  const int64_t resamples = std::clamp<int64_t>(kMostDrawn / count, kMostResamples / 10, kMostResamples);
-  for (int64_t resample = 0; resample < resamples; ++resample) {
-    std::vector<uint32_t> times(metrics.size());
-    for (int64_t i = 0; i < count; ++i) ++times[random.below(static_cast<uint64_t>(count))];
-    for (const auto& [name, value] : values(times)) {
-      if (std::isfinite(value)) drawn[name].push_back(value);
-    }
+  std::vector<uint32_t> times(metrics.size());
+  while (std::ssize(draws) <= resamples) {
+    std::ranges::fill(times, 0);
+    for (size_t i = 0; i < times.size(); ++i) ++times[random.below(times.size())];
+    draws.push_back(metrics.values(times));
   }
+  return draws;
+}
+
+std::vector<MetricInterval> intervals_of(const Draws& draws, const Draws* other) {
   std::vector<MetricInterval> intervals;
-  for (const auto& [name, value] : values(std::vector<uint32_t>(metrics.size(), 1))) {
-    std::vector<double>& some = drawn[name];
-    std::ranges::sort(some);
-    if (!some.empty())
-      intervals.push_back(
-          {name, value, quantile(some, (1 - kIntervalLevel) / 2), quantile(some, (1 + kIntervalLevel) / 2)});
+  const size_t count = other == nullptr ? draws.size() : std::min(draws.size(), other->size());
+  if (count == 0) return intervals;
+  for (const auto& metric : draws.front()) {
+    const auto value_in = [&](size_t draw) {
+      const double value = find_metric(draws[draw], metric.first).value_or(std::nan(""));
+      if (other == nullptr) return value;
+      return find_metric((*other)[draw], metric.first).value_or(std::nan("")) - value;
+    };
+    std::vector<double> drawn;
+    for (size_t draw = 1; draw < count; ++draw) {
+      if (const double value = value_in(draw); std::isfinite(value)) drawn.push_back(value);
+    }
+    if (!std::isfinite(value_in(0)) ||
+        static_cast<double>(drawn.size()) < kMostlyFinite * static_cast<double>(count - 1))
+      continue;
+    std::ranges::sort(drawn);
+    intervals.push_back({metric.first, value_in(0), quantile(drawn, (1 - kIntervalLevel) / 2),
+                         quantile(drawn, (1 + kIntervalLevel) / 2)});
   }
   return intervals;
 }
 
+std::vector<MetricInterval> bootstrap(const ExampleMetrics& metrics, const ExampleMetrics* other) {
+  if (other == nullptr) return intervals_of(draws_of(metrics));
+  const Draws others = draws_of(*other);
+  return intervals_of(draws_of(metrics), &others);
+}
+
 NamedIntervals named_intervals(const ExampleResults& results) {
   NamedIntervals named;
+  if (!results.problem().empty()) return named;
   for (const MetricInterval& one : bootstrap(ExampleMetrics(results)))
     named.emplace_back(one.metric, std::pair(one.low, one.high));
   return named;

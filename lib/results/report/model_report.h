@@ -31,7 +31,7 @@ struct Mistake {
 struct ModelReport {
   std::vector<LayerRow> layers;
   std::string examined;                         // what was predicted, by which checkpoint; empty: nothing
-  std::vector<std::string> classes;             // their titles
+  std::vector<std::string> classes;             // their titles, or those of the outputs
   std::vector<std::vector<int64_t>> confusion;  // [class][prediction]
   std::vector<Mistake> mistakes;                // the worst first
   std::string problem;                          // why nothing was predicted although somebody asked for it

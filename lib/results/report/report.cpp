@@ -273,13 +273,11 @@ std::string several(const std::vector<RunHistory>& runs) {
     return page_table(table_of_runs(std::move(rows), runs.size()), of_text);
   };
   std::string html = page_heading("Results, and their ratio to A") + with_letters(number_rows(comparison));
-  std::vector<std::string> folders;
-  for (const RunHistory& run : runs) folders.push_back(run.finished.path);
-  const std::vector<RunDifference> differences = differences_of(folders);
-  html += page_heading("Is the difference to A more than chance?") +
-          fmt::format("<p class=\"note\">{}</p>\n", markup_text(chance_note(differences), kLongText));
-  const TableRows chance = chance_rows(differences);
-  if (chance.size() > 1) html += page_table(chance);
+  const std::vector<RunDifference> differences = differences_of(comparison.runs);
+  html += page_heading("Is the difference to A more than chance?");
+  for (const std::string& note : chance_notes(differences))
+    html += fmt::format("<p class=\"note\">{}</p>\n", markup_text(note, kLongText));
+  if (const TableRows chance = chance_rows(differences); !chance.empty()) html += page_table(chance);
   const TableRows differing = differing_fields(comparison.runs);
   if (!differing.empty())
     html += page_heading("What differs in their specs") + with_letters(differing, /*of_text=*/true);
