@@ -68,9 +68,7 @@ std::string page_of(const ReportOptions& options) {
     require_run(folder, ExitCode::kUsage, "dtrain report RUN");
     runs.push_back(read_run_history(folder));
     models.push_back(model_report_of(folder, !options.without_mistakes && options.runs.size() == 1));
-    models.back().results.reset();
-    // What is wrong with the file of examples is told by add_results().
-    if (!models.back().problem.empty() && models.back().problem.find(kExamplesFile) == std::string::npos)
+    if (!models.back().problem.empty())
       report_warnings({"the page has no confusion matrix and no mistakes: " + models.back().problem});
     if (options.runs.size() == 1) add_results(models.back(), folder);
   }

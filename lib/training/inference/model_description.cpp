@@ -128,11 +128,6 @@ ModelReport model_report_of(const std::filesystem::path& run, bool mistakes) {
     report.layers = layers_of(read_plan(run / "plan.json"));
   } catch (const Error&) {  // made by another version, or never planned
   }
-  try {
-    report.results = read_examples(run / kExamplesFile);
-  } catch (const Error& error) {
-    report.problem = error.what();
-  }
   if (!mistakes) return report;
   try {
     add_mistakes(report, find_checkpoint({run.string(), false, std::nullopt}));
