@@ -24,14 +24,14 @@ TIMEOUT = 600  # seconds, of one run
 
 
 def windows(options, local):
-    """Steps, those not timed, and the steps of a window, after which both programs say where they are."""
+    """Steps, and those not timed. After each as many, both programs say where they are."""
     steps, warm_up = MODELS[options.model][2 if local else 1]
-    return (steps, warm_up, ROUND) if local else (options.steps or steps, warm_up, 1)
+    return steps if local else options.steps or steps, warm_up
 
 
 def dtrain_command(options, directory, *settings, local=False):
     command = [str(options.program), "run", str(HERE / f"{options.model}.yaml"), "--json", "--run-dir", f"{directory}/run"]
-    steps, _, window = windows(options, local)
+    steps, window = windows(options, local)
     fields = [
         "strategy.kind=multi_worker_mirrored",
         f"data.path={options.data}",
@@ -50,7 +50,7 @@ def dtrain_command(options, directory, *settings, local=False):
 def ddp_command(options, *extra):
     python = str(options.environments / "torch" / "bin" / "python")
     command = [python, str(HERE / "torch_ddp.py"), f"--model={options.model}", f"--data={options.data}"]
-    steps, _, window = windows(options, local=False)
+    steps, window = windows(options, local=False)
     return [
         *command,
         f"--batch={BATCH}",
@@ -107,7 +107,7 @@ def start(options, command, rank):
 
 def run(options, local, make_command):
     """Examples per second and megabytes sent per step by the first host."""
-    steps, warm_up, window = windows(options, local)
+    steps, window = windows(options, local)
     with tempfile.TemporaryDirectory() as directory:
         command = make_command(directory)
         processes = [start(options, command, rank) for rank in range(len(options.hosts))]
@@ -126,8 +126,8 @@ def run(options, local, make_command):
     # DDP with a hook sometimes aborts while it ends, after all steps.
     failed = any(codes) and command[0] == str(options.program)
     if failed or len(marks) != steps // window:
-        sys.exit(f"bench_link: {' '.join(command)} ended with {codes} after {len(marks)} steps")
-    (first, begin, before), (last, end, after) = marks[warm_up // window - 1], marks[-1]
+        sys.exit(f"bench_link: {' '.join(command)} ended with {codes} after {len(marks)} of {steps // window} windows")
+    (first, begin, before), (last, end, after) = marks[0], marks[-1]
     timed = last - first
     return len(options.hosts) * BATCH * timed / (end - begin), (after - before) / timed / 1e6
 
@@ -138,7 +138,8 @@ def table(options, results):
     exact = 2 * (hosts - 1) / hosts * 4 * parameters / 1e6
     lines = [
         f"{parameters:,} parameters, {hosts} hosts x 1 replica on {os.cpu_count()} cores, batch {BATCH} each, which send "
-        f"{options.rate} each; {options.rounds} rounds in turn, medians (lowest to highest). A ring all-reduce sends "
+        f"{options.rate} each, {options.round_trip} ms there and back; {options.rounds} rounds in turn, medians (lowest to "
+        f"highest). A ring all-reduce sends "
         f"{exact:.2f} MB a step from each host in float32, {exact / 2:.2f} MB in bf16.",
         "",
         "| | examples/s | of DDP | MB sent a step by a host |",
@@ -158,6 +159,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, required=True)
     parser.add_argument("--rate", required=True)
+    parser.add_argument("--round-trip", required=True, help="in milliseconds, that the network adds")
     parser.add_argument("--hosts", nargs="+", required=True)
     parser.add_argument("--model", choices=MODELS, required=True)
     parser.add_argument("--steps", type=int, required=True, help="0: as many as the model's")

@@ -27,7 +27,7 @@ train: {epochs: 2, optimizer: {kind: sgd, learning_rate: 0.1}}
 
 class TuneJob {
  public:
-  TuneJob() : job_(kLearnable) {}
+  explicit TuneJob(const std::string& spec = kLearnable) : job_(spec) {}
 
   fs::path folder() const { return job_.run_folder(); }
   fs::path trial(const std::string& number) const { return folder() / ("trial-" + number); }
@@ -175,6 +175,108 @@ TEST_CASE("the best of a halved tune is what the whole training would have been,
         events_of(winner, "epoch").back()["learning_rate"]);
 }
 
+TEST_CASE("asynchronous halving trains the best so far further before all others have begun") {
+  const TuneJob tuned;
+  const Finished run = run_program(
+      tuned.tune(Arguments{"--try", "train.optimizer.learning_rate=1e-6,0.2,1e-5,0.1,1e-4,0.3,1e-7,1e-8",
+                           "--halving", "2", "--asynchronous", "--trials-at-once", "2"} +
+                 Job::set({"train.epochs=4"})));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  const Event document = tuned.document();
+  CHECK(document["rung_epochs"] == Event({1, 2, 4}));
+  size_t begun = 0, longer = 0;
+  for (const Event& trial : document["trials"]) {
+    CHECK(trial["status"] != "unfinished");
+    begun += trial["scores"].empty() ? 0 : 1;
+    longer += trial["scores"].size() > 1 ? 1 : 0;
+    CHECK(trial["rung"].get<size_t>() + 1 == trial["scores"].size());  // what it began, it has completed
+  }
+  CHECK(begun == 8);
+  CHECK(longer >= 4);
+  CHECK(tuned.document()["trials"][0]["scores"].size() < 3);
+  const fs::path winner = tuned.folder() / document["best"].get<std::string>();
+  CHECK(events_of(winner, "epoch").size() == 4);  // none twice
+  // Someone went on before the last one had begun.
+  CHECK(run.errors.find("after 2 epochs") < run.errors.find("trial-008, "));
+}
+
+TEST_CASE("asynchronous halving trains one to the end though some fail") {
+  const TuneJob tuned;
+  const Finished run = run_program(
+      tuned.tune(Arguments{"--try", "train.optimizer.learning_rate=1e6,0.1,0.01,0.001", "--halving", "4",
+                           "--asynchronous"} +
+                 Job::set({"train.epochs=4", "model.hidden=[16,16,16]", "model.activation=gelu"})));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  CHECK(tuned.document()["trials"][0]["status"] == "failed");
+  CHECK(tuned.document()["trials"][1]["status"] == "trained");
+  // Also if it fails that was sent on: as if it had.
+  Event document = tuned.document();
+  document["trials"][1]["error"] = "it fails";
+  document["trials"][1]["exit_code"] = 6;
+  document["trials"][1]["scores"].erase(1);
+  write_file(tuned.folder() / "tune.json", document.dump());
+  REQUIRE(run_program(tuned.resume()).exit_code == 0);
+  int trained = 0;
+  const Event after = tuned.document();
+  for (const Event& trial : after["trials"]) trained += trial["status"] == "trained" ? 1 : 0;
+  CHECK(trained == 1);
+}
+
+TEST_CASE("what TPE proposes is trained with all that the file says, whatever it applies to") {
+  std::string spec = kLearnable;
+  const std::string optimizer = "{kind: sgd, learning_rate: 0.1}";
+  spec.replace(spec.find(optimizer), optimizer.size(), "{learning_rate: 0.1, momentum: 0.8}");
+  const TuneJob tuned(spec);
+  const Finished run = run_program(tuned.tune(
+      {"--tpe", "12", "--try", "train.optimizer.kind=sgd", "--try", "seed=int(1,100)", "--quiet"}));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  for (const std::string number : {"001", "011", "012"})
+    CHECK_THAT(content_of(tuned.trial(number) / "spec.yaml"), ContainsSubstring("momentum: 0.8"));
+}
+
+TEST_CASE("a tune by TPE keeps the plug-ins of the command line, and stops when its spec does not fit") {
+  const TuneJob tuned;
+  const std::string library = fmt::format("{}/libkinds.so", DTRAIN_PLUGINS);
+  const Finished run =
+      run_program(Arguments{"--plugin", library} +
+                  tuned.tune(Arguments{"--tpe", "10", "--try", "train.optimizer.learning_rate=log(1e-4,1)"} +
+                             Job::set({"train.loss.kind=focal", "train.epochs=1"})));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  const auto with_one_more = [&] {
+    Event document = tuned.document();
+    document["combinations_to_try"] = document["trials"].size() + 1;
+    write_file(tuned.folder() / "tune.json", document.dump());
+    return run_program(tuned.resume());
+  };
+  const Finished resumed = with_one_more();
+  INFO(resumed.errors);
+  CHECK(resumed.exit_code == 0);
+  CHECK(tuned.document()["trials"][10]["status"] == "trained");
+
+  const fs::path base = tuned.folder() / "specs" / "base.yaml";
+  const std::string spec = content_of(base);
+  write_file(base, spec + "nonsense: 1\n");
+  const Finished stopped = with_one_more();
+  CHECK(stopped.exit_code == 2);
+  CHECK_THAT(stopped.errors, ContainsSubstring("nonsense: unknown field"));
+  CHECK(tuned.document()["trials"][11]["status"] == "unfinished");
+  write_file(base, spec);
+  CHECK(run_program(tuned.resume()).exit_code == 0);
+  CHECK(tuned.document()["trials"][11]["status"] == "trained");
+}
+
+TEST_CASE("a tune by TPE says that it has tried all there is") {
+  const TuneJob tuned;
+  const Finished run = run_program(tuned.tune({"--tpe", "12", "--try", "model.hidden=[8],[4]"}));
+  CHECK(run.exit_code == 0);
+  CHECK_THAT(run.errors,
+             ContainsSubstring("no other combination is left to try; the tune ends with 2 combinations"));
+}
+
 TEST_CASE("a trial that diverges is a row with its reason, and a tune of such trials fails") {
   const TuneJob tuned;
   const Arguments fragile =
@@ -228,7 +330,9 @@ TEST_CASE("a tune that was stopped goes on where its trials were") {
   INFO(resumed.errors);
   CHECK(resumed.exit_code == 0);
   require_one_training_each(tuned);
-  for (const Event& trial : tuned.document()["trials"]) CHECK(trial["status"] == "trained");
+  const Event document = tuned.document();
+  CHECK(document["trials"].size() > 1);
+  for (const Event& trial : document["trials"]) CHECK(trial["status"] == "trained");
 }
 
 TEST_CASE("a tune that was killed leaves nothing running, and repeats no trial that has ended") {
@@ -248,6 +352,56 @@ TEST_CASE("a tune that was killed leaves nothing running, and repeats no trial t
   CHECK(nothing_left.exit_code == 0);
   CHECK(nothing_left.errors.empty());
   CHECK(Event::parse(nothing_left.output)["trials"] == tuned.document()["trials"]);
+}
+
+TEST_CASE("a tune by TPE that was killed proposes what it would have, from its folder alone") {
+  const Arguments options = {"--tpe",  "14",
+                             "--seed", "3",
+                             "--try",  "train.optimizer.learning_rate=log(1e-4,1)",
+                             "--try",  "model.hidden=[8],[16,8]"};
+  const auto trials_of = [](const TuneJob& tuned) {
+    std::vector<std::pair<Event, Event>> trials;
+    const Event document = tuned.document();
+    for (const Event& trial : document["trials"]) trials.emplace_back(trial["values"], trial["scores"]);
+    return trials;
+  };
+  const TuneJob whole, killed;
+  const Finished run = run_program(whole.tune(options));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  CHECK_THAT(run.output, ContainsSubstring("search by TPE of 14 trials"));
+  CHECK(trials_of(whole).size() == 14);
+
+  Program program(killed.tune(options));
+  REQUIRE(eventually(60, [&] { return fs::exists(killed.trial("012") / "metrics.jsonl"); }));
+  program.send(SIGKILL);
+  program.wait();
+  CHECK(killed.job().is_gone());
+  CHECK(trials_of(killed).size() < 14);
+  fs::remove(killed.job().spec_file());
+  const Finished resumed = run_program(killed.resume());
+  INFO(resumed.errors);
+  CHECK(resumed.exit_code == 0);
+  CHECK(trials_of(killed) == trials_of(whole));
+}
+
+TEST_CASE("each combination that TPE proposes is trained on every fold") {
+  const TuneJob tuned;
+  const Finished run =
+      run_program(tuned.tune(Arguments{"--tpe", "14", "--folds", "2", "--trials-at-once", "2", "--try",
+                                       "batch.global=int(8,40)", "--unset", "batch.per_replica"} +
+                             Job::set({"train.epochs=1"})));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  const Event document = tuned.document();
+  CHECK(document["combinations"].size() == 14);
+  REQUIRE(document["trials"].size() == 28);
+  for (size_t i = 0; i < 28; i += 2) {
+    const Event &one = document["trials"][i]["values"], &other = document["trials"][i + 1]["values"];
+    CHECK(one["batch.global"] == other["batch.global"]);
+    CHECK(one["data.split.fold"] == "1");
+    CHECK(other["data.split.fold"] == "2");
+  }
 }
 
 TEST_CASE("two tunes do not work in one folder") {

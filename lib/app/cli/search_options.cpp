@@ -11,23 +11,31 @@ void CommandLine::add_tune() {
       "tune", "Train the job with several values of its fields and name the best: a table and a chart");
   CLI::Option* spec =
       add_value(command, "SPEC", tune.spec.spec, "The job spec (YAML); left out with --resume");
-  CLI::Option* tries =
-      add_value(command, "--try PATH=VALUE,...", tune.tries,
-                "Values of a field, for instance --try batch.global=64,128; repeatable. With --random also "
-                "log(1e-4,1e-1), uniform(0,0.5) or int(1,8)")
-          ->allow_extra_args(false);
+  CLI::Option* tries = add_value(command, "--try PATH=VALUE,...", tune.plan.tries,
+                                 "Values of a field, for instance --try batch.global=64,128; repeatable. "
+                                 "With --random and --tpe also "
+                                 "log(1e-4,1e-1), uniform(0,0.5) or int(1,8)")
+                           ->allow_extra_args(false);
   CLI::Option* random =
       add_value(command, "--random N", tune.plan.random, "Try N combinations, drawn at random (default: all)")
           ->check(whole_numbers(1, kMostTrials));
-  add_value(command, "--seed S", tune.plan.seed, "Decides what --random draws (default: 1)")
-      ->check(whole_numbers(0, int64_t{1} << 53))
-      ->needs(random);
+  CLI::Option* tpe =
+      add_value(
+          command, "--tpe N", tune.plan.tpe,
+          "Try N combinations; each, but for the first ten, is proposed from the results of those before it")
+          ->check(whole_numbers(1, kMostTrials));
+  CLI::Option* seed =
+      add_value(command, "--seed S", tune.plan.seed, "Decides what --random and --tpe draw (default: 1)")
+          ->check(whole_numbers(0, int64_t{1} << 53));
   add_value(command, "--metric METRIC", tune.plan.metric,
             "The metric that ranks the trials (default: the spec's, or accuracy)");
   add_value(command, "--halving FACTOR", tune.plan.halving,
             "Successive halving: train all trials for a part of the epochs, then the best one in "
             "FACTOR for FACTOR times as many, and so on")
       ->check(whole_numbers(2, 100));
+  CLI::Option* asynchronous = command->add_flag(
+      "--asynchronous", tune.plan.asynchronous,
+      "Halving that waits for no other trial: one goes on once it is among the best so far");
   add_value(command, "--folds N", tune.plan.folds,
             "Cross-validation: train each combination N times, each time with another N-th of the training "
             "examples to validate on, and rank by the mean")
@@ -48,13 +56,18 @@ void CommandLine::add_tune() {
       "A trial that fails is a row of the table. If all fail, the exit code is that of the first one.\n" +
       exit_code_help());
   // Not CLI11's excludes(), which lists several in the help in the order of their addresses.
-  command->callback([this, spec, tries, random, out] {
-    for (const CLI::Option* other : {spec, tries, random, out}) {
+  command->callback([this, spec, tries, random, tpe, seed, asynchronous, out] {
+    for (const CLI::Option* other : {spec, tries, random, tpe, seed, asynchronous, out}) {
       if (tune.resume && !other->empty()) throw CLI::ExcludesError("--resume", other->get_name());
     }
+    const bool draws = tune.plan.random || tune.plan.tpe;
+    if (tune.plan.random && tune.plan.tpe) throw CLI::ExcludesError("--random", "--tpe");
+    if (!seed->empty() && !draws) throw CLI::RequiresError("--seed", "--random or --tpe");
+    if (tune.plan.asynchronous && tune.plan.halving == 0)
+      throw CLI::RequiresError("--asynchronous", "--halving");
     if (!tune.resume && spec->empty()) throw CLI::RequiredError("SPEC");
     const bool repeats = tune.plan.folds > 0 || tune.plan.seeds > 1;
-    if (!tune.resume && tries->empty() && (!repeats || tune.plan.random)) throw CLI::RequiredError("--try");
+    if (!tune.resume && tries->empty() && (!repeats || draws)) throw CLI::RequiredError("--try");
     const Overrides& overrides = tune.spec.overrides;
     const bool has_changes = !overrides.set.empty() || !overrides.unset.empty() || tune.plan.metric ||
                              tune.plan.halving > 0 || tune.plan.at_once > 1 || repeats;

@@ -130,8 +130,7 @@ struct SweepCommandOptions {
 
 struct TuneCommandOptions {
   SpecOptions spec;
-  std::vector<std::string> tries;  // "PATH=VALUE,..."
-  TuneOptions plan;                // without its fields, which are in `tries`
+  TuneOptions plan;  // without its fields, which are in its `tries`
   std::optional<std::string> out;
   std::optional<std::string> resume;  // the folder
   bool json = false;

@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 std::optional<fs::path> begin_tune(const TuneCommandOptions& options) {
   std::vector<Problem> problems;
   TuneOptions plan = options.plan;
-  plan.fields = read_tries(options.tries, problems);
+  plan.fields = read_tries(plan.tries, problems);
   for (const std::string& set : options.spec.overrides.set) {
     for (const TriedField& field : plan.fields) {
       if (set.rfind(field.path + "=", 0) == 0)

@@ -9,13 +9,13 @@
 #include "core/error.h"
 #include "core/patterns.h"
 #include "core/text.h"
+#include "train/trainer.h"
 
 namespace dtrain {
 namespace {
 
 constexpr double kPayload = 1448.0 / 1538;
 constexpr double kSegment = 1 << 20;
-constexpr double kAgreeSeconds = 0.25;  // between two agreements on what to do (train/trainer.h)
 constexpr double kFewBytes = 32;
 constexpr double kMostUncertain = 0.9;
 constexpr size_t kFewRounds = 20;
@@ -23,6 +23,9 @@ constexpr size_t kFewRounds = 20;
 double wire_seconds(double bytes, const NetworkLink& link) {
   return bytes * 8 / kPayload / link.bits_per_second;
 }
+
+// That each host sends.
+double ring_bytes(double bytes, double hosts) { return 2 * (hosts - 1) / hosts * bytes; }
 
 // `count` messages to a neighbour, two at a time: either the link is busy, or it waits for a round trip.
 double messages_seconds(double count, double bytes, const NetworkLink& link) {
@@ -50,10 +53,11 @@ double bytes_of(const ForecastJob& job) {
 }
 
 // From the end of the backward pass to the end of the update. As in comm/overlapped_reducer.h, a bucket is
-// sent when its gradients are ready and the one before has arrived.
+// sent when its gradients are ready and the last but one before it has arrived. Two share the link.
 double after_backward(const ForecastJob& job, double wire_share, double hosts, double backward, double update,
                       const NetworkLink& link, View view) {
-  double operations = 0, bytes = 0, limit = job.first_bucket, computed = 0, sent = 0, updated = backward;
+  double operations = 0, bytes = 0, limit = job.first_bucket, computed = 0, updated = backward;
+  double link_is_free = 0, arrived = 0, arrived_before = 0;
   for (const LayerGradients& layer : job.layers) operations += layer.operations;
   for (size_t i = job.layers.size(); i-- > 0;) {
     bytes += job.layers[i].bytes;
@@ -61,12 +65,15 @@ double after_backward(const ForecastJob& job, double wire_share, double hosts, d
     if (bytes == 0 || (i > 0 && bytes < limit)) continue;
     double ready = operations > 0 ? backward * computed / operations : backward;
     if (view != View::kExpected) ready = view == View::kSlow ? backward : 0;
-    sent = std::max(sent, ready) + all_reduce_seconds(bytes * wire_share, hosts, link);
-    if (job.updates_early) updated = std::max(updated, sent) + update * bytes / bytes_of(job);
+    const double sent = std::max(ready, arrived_before), on_wire = bytes * wire_share;
+    link_is_free = std::max(link_is_free, sent) + wire_seconds(ring_bytes(on_wire, hosts), link);
+    arrived_before = arrived;
+    arrived = std::max({arrived, link_is_free, sent + all_reduce_seconds(on_wire, hosts, link)});
+    if (job.updates_early) updated = std::max(updated, arrived) + update * bytes / bytes_of(job);
     bytes = 0;
     limit = job.bucket;
   }
-  return (job.updates_early ? updated : std::max(sent, backward) + update) - backward;
+  return (job.updates_early ? updated : std::max(arrived, backward) + update) - backward;
 }
 
 // Of `every` steps in a row; all there are of such rounds.
@@ -152,7 +159,7 @@ Forecast forecast(const ForecastJob& job, Exchange exchange, const HostsPlan& pl
   const double wire_share = exchange == Exchange::kSixteenBits ? 2 / job.element : 1;
   Forecast result;
   result.compute = job.seconds[StepTime::kCompute] * share * measured;
-  result.bytes_sent = 2 * (n - 1) / n * bytes * wire_share / every;
+  result.bytes_sent = ring_bytes(bytes * wire_share, n) / every;
   double update = job.seconds[StepTime::kUpdate] * measured, network = 0;
   if (exchange == Exchange::kSharded) {
     update /= n;
@@ -177,9 +184,9 @@ Forecast forecast(const ForecastJob& job, Exchange exchange, const HostsPlan& pl
   result.stragglers = wait * share / (by_rounds ? every : std::sqrt(every));  // else waits even out
   result.bandwidth = std::min(network, wire_seconds(result.bytes_sent, link));
   result.latency = network - result.bandwidth;
-  const double small =
-      1 / job.window_steps + std::min(1.0, result.step() / kAgreeSeconds);  // small sums in a step
-  result.latency += small * all_reduce_seconds(kFewBytes, n, link);
+  const double small = all_reduce_seconds(kFewBytes, n, link);
+  result.latency +=
+      small * (1 / job.window_steps + std::min(1.0, result.step() / seconds_between_decisions(small)));
   return result;
 }
 

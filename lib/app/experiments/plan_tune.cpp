@@ -7,12 +7,14 @@
 
 #include "core/files.h"
 #include "core/text.h"
+#include "experiments/tpe.h"
 #include "experiments/tune.h"
 #include "host/cores.h"
 #include "job_file/print.h"
 #include "plan/own_program.h"
 #include "runs/finished_run.h"
 #include "spec/schedule_kinds.h"
+#include "yaml/yaml_tree.h"
 
 namespace dtrain {
 namespace {
@@ -39,15 +41,16 @@ bool repeats(const TuneOptions& options) { return options.folds > 0 || options.s
 
 // Each combination of values with each fold and seed, as Tune::trials_each() has them.
 std::vector<TrialValues> trials_of(const TuneOptions& options, int64_t first_seed) {
+  const int64_t drawn = options.tpe ? std::min(*options.tpe, kTpeRandomTrials) : options.random.value_or(0);
   const std::vector<TrialValues> combinations =
-      options.random ? random_trials(options.fields, *options.random, static_cast<uint64_t>(options.seed))
-                     : grid_trials(options.fields);
+      drawn > 0 ? random_trials(options.fields, drawn, static_cast<uint64_t>(options.seed))
+                : grid_trials(options.fields);
+  const int64_t all = options.tpe.value_or(std::ssize(combinations));
   const int64_t each = std::max<int64_t>(1, options.folds) * options.seeds;
-  const int64_t count = std::ssize(combinations) * each;
+  const int64_t count = all * each;
   if (count > kMostTrials)
     throw Error(ExitCode::kUsage, "{} with its folds and seeds are {} trials, and a tune has at most {}",
-                counted(std::ssize(combinations), "combination"), with_separators(count),
-                with_separators(kMostTrials));
+                counted(all, "combination"), with_separators(count), with_separators(kMostTrials));
   std::vector<TrialValues> trials;
   for (const TrialValues& combination : combinations) {
     for (int64_t i = 0; i < each; ++i) {
@@ -60,6 +63,14 @@ std::vector<TrialValues> trials_of(const TuneOptions& options, int64_t first_see
   return trials;
 }
 
+std::vector<std::string> fields_of_trials(const TuneOptions& options) {
+  std::vector<std::string> fields;
+  for (const TriedField& field : options.fields) fields.push_back(field.path);
+  if (options.folds > 0) fields.emplace_back("data.split.fold");
+  if (options.seeds > 1) fields.emplace_back("seed");
+  return fields;
+}
+
 bool tries(const TuneOptions& options, const std::string& section) {
   return std::ranges::any_of(options.fields,
                              [&](const TriedField& field) { return field.path.rfind(section, 0) == 0; });
@@ -70,6 +81,11 @@ void require_repeatable(const TuneOptions& options) {
     throw Error(ExitCode::kUsage,
                 "--halving drops trials before all folds and seeds are trained, whose mean ranks the "
                 "combinations; leave out --halving, or --folds and --seeds");
+  if (options.tpe && options.halving > 0)
+    throw Error(
+        ExitCode::kUsage,
+        "--halving begins when all its combinations are known, and --tpe proposes them one by one; use "
+        "--random with --halving");
   if (options.folds > 0 && (tries(options, "data.split.fold") || tries(options, "data.split.validation")))
     throw Error(ExitCode::kUsage, "--folds chooses the validation part of each trial; leave it out of --try");
   if (options.seeds > 1 && tries(options, "seed"))
@@ -141,6 +157,38 @@ std::string command_with(const std::filesystem::path& spec, const Overrides& ove
 
 }  // namespace
 
+TrialPlanner::TrialPlanner(std::filesystem::path spec, Overrides overrides, const TuneOptions& options,
+                           StartOfPaths starts)
+    : spec_(std::move(spec)),
+      overrides_(std::move(overrides)),
+      options_(options),
+      starts_(std::move(starts)) {}
+
+std::optional<TrialPlanner::Trial> TrialPlanner::plan(const TrialValues& values,
+                                                      std::vector<Problem>& problems) {
+  Overrides with = overrides_;
+  if (options_.folds > 0)
+    with.set.insert(with.set.end(),
+                    {"data.split.validation=none", fmt::format("data.split.folds={}", options_.folds)});
+  const std::vector<std::string> fields = fields_of_trials(options_);
+  for (size_t i = 0; i < values.size(); ++i) with.set.push_back(fields[i] + "=" + values[i]);
+  const bool one_dataset = !tries(options_, "data") && !tries(options_, "seed");
+  DatasetInfo& data = datasets_[options_.folds > 0 ? values[options_.fields.size()] : ""];
+  LoadedSpec loaded = load_spec(spec_, with, starts_);
+  PlannedJob trial =
+      one_dataset && !data.name.empty() ? plan_job(loaded, data) : plan_job(loaded, find_dataset);
+  problems.insert(problems.end(), trial.problems.begin(), trial.problems.end());
+  if (!trial.ok()) return std::nullopt;
+  if (!loaded.spec.hosts.empty())
+    throw Error(ExitCode::kUsage, "a tune runs its trials on this host; leave out hosts (--unset hosts)");
+  if (!trial.job.distributed_run().evaluates)
+    throw Error(ExitCode::kUsage, "the job has no examples to judge its trials by; see data.test_examples");
+  data = trial.job.data;
+  std::string spec =
+      print_spec(spec_of_trial(trial.job, loaded.spec, options_.at_once, options_.halving > 0));
+  return Trial{std::move(loaded), std::move(trial.job), std::move(spec)};
+}
+
 PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overrides,
                       const TuneOptions& options, std::vector<Problem>& problems) {
   PlannedTune planned;
@@ -148,29 +196,15 @@ PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overri
   ProblemsOnce found(problems, options.fields);
   std::set<std::string> notes;
   require_repeatable(options);
-  const bool one_dataset = !tries(options, "data") && !tries(options, "seed");
-  for (const TriedField& field : options.fields) tune.fields.push_back(field.path);
-  if (options.folds > 0) tune.fields.emplace_back("data.split.fold");
-  if (options.seeds > 1) tune.fields.emplace_back("seed");
-  std::map<std::string, DatasetInfo> datasets;  // by fold
-  for (TrialValues& values : trials_of(options, load_spec(spec, overrides).spec.seed)) {
-    Overrides with = overrides;
-    if (options.folds > 0)
-      with.set.insert(with.set.end(),
-                      {"data.split.validation=none", fmt::format("data.split.folds={}", options.folds)});
-    for (size_t i = 0; i < values.size(); ++i) with.set.push_back(tune.fields[i] + "=" + values[i]);
-    DatasetInfo& data = datasets[options.folds > 0 ? values[options.fields.size()] : ""];
-    const LoadedSpec loaded = load_spec(spec, with);
-    const PlannedJob trial =
-        one_dataset && !data.name.empty() ? plan_job(loaded, data) : plan_job(loaded, find_dataset);
-    for (const Problem& problem : trial.problems) found.add(problem);
-    if (!trial.ok()) continue;
-    const JobPlan& job = trial.job;
-    if (!loaded.spec.hosts.empty())
-      throw Error(ExitCode::kUsage, "a tune runs its trials on this host; leave out hosts (--unset hosts)");
-    if (!job.distributed_run().evaluates)
-      throw Error(ExitCode::kUsage, "the job has no examples to judge its trials by; see data.test_examples");
-    data = job.data;
+  tune.fields = fields_of_trials(options);
+  const LoadedSpec given = load_spec(spec, overrides);
+  TrialPlanner planner(spec, overrides, options);
+  for (TrialValues& values : trials_of(options, given.spec.seed)) {
+    std::vector<Problem> wrong;
+    const std::optional<TrialPlanner::Trial> trial = planner.plan(values, wrong);
+    for (const Problem& problem : wrong) found.add(problem);
+    if (!trial) continue;
+    const auto& [loaded, job, text] = *trial;
     for (const std::string& note : loaded.notes) {
       if (notes.insert(note).second) planned.notes.push_back(note);
     }
@@ -183,20 +217,37 @@ PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overri
     }
     require_metric(tune.metric, loaded.spec);
     if (options.halving > 0) require_divisible(loaded.spec, options);
-    planned.specs.push_back(
-        print_spec(spec_of_trial(job, loaded.spec, options.at_once, options.halving > 0)));
+    planned.specs.push_back(text);
     tune.trials.push_back({.values = std::move(values), .scores = {}});
   }
   tune.command = command_with(spec, overrides);
-  tune.random = options.random.has_value();
-  tune.seed = options.seed;
-  tune.halving = options.halving;
-  tune.folds = options.folds;
-  tune.seeds = options.seeds;
-  tune.at_once = options.at_once;
+  tune.search = options.random ? "random" : options.tpe ? "tpe" : "grid";
+  static_cast<TuneSearch&>(tune) = options;
   if (options.halving > 0 && !tune.trials.empty())
     tune.epochs = epochs_of_rungs(std::ssize(tune.trials), tune.epochs.front(), options.halving);
+  if (options.tpe) {
+    tune.combinations = *options.tpe;
+    planned.base = read_file(spec, kMaxYamlBytes, ExitCode::kUsage);
+    tune.set = overrides.set;
+    tune.unset = overrides.unset;
+    // With those of the command line, which --resume does not have.
+    if (!planned.first.spec.plugins.empty())
+      tune.set.push_back("plugins=" + yaml_text(planned.first.spec.plugins));
+    tune.spec_folder = std::filesystem::absolute(spec).parent_path();
+    tune.working_folder = std::filesystem::current_path();
+  }
   return planned;
+}
+
+TrialPlanner planner_of(const Tune& tune) {
+  TuneOptions options;
+  static_cast<TuneSearch&>(options) = tune;
+  std::vector<Problem> problems;
+  options.fields = read_tries(tune.tries, problems);
+  if (!problems.empty() || fields_of_trials(options) != tune.fields)
+    throw Error(ExitCode::kUsage, "{}/tune.json is damaged; start the tune again", tune.directory);
+  return {std::filesystem::path(tune.directory) / "specs" / "base.yaml", Overrides(tune.set, tune.unset),
+          options, StartOfPaths{tune.spec_folder, tune.working_folder}};
 }
 
 void save_tune(const PlannedTune& planned) {
@@ -204,6 +255,14 @@ void save_tune(const PlannedTune& planned) {
   std::filesystem::create_directory(folder / "specs");
   for (size_t i = 0; i < planned.specs.size(); ++i)
     write_file_atomically(folder / "specs" / (trial_folder(i) + ".yaml"), planned.specs[i]);
+  if (!planned.base.empty()) {
+    write_file_atomically(folder / "specs" / "base.yaml", planned.base);
+    std::vector<Problem> problems;
+    const auto again = planner_of(planned.tune).plan(planned.tune.trials[0].values, problems);
+    if (!again || again->spec != planned.specs[0])
+      throw Error(ExitCode::kUsage,
+                  "the spec has changed while the trials were planned; start the tune again");
+  }
   write_file_atomically(folder / "tune.json", event_text(tune_document(planned.tune), 2) + "\n");
 }
 

@@ -4,18 +4,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "core/error.h"
 #include "core/patterns.h"
 #include "core/random.h"
 #include "core/text.h"
+#include "experiments/tpe.h"
 
 namespace dtrain {
 namespace {
 
 constexpr size_t kMostTryBytes = 10'000;
 constexpr int64_t kDrawsPerTrial = 1000;  // until there seems to be no other combination
+constexpr int kProposals = 20;            // until the estimator seems to know none but those that were tried
 
 Problem problem_of_try(const std::string& path, const std::string& text) {
   return {"--try", 0, 0, printable(path, 60), text};
@@ -61,6 +64,8 @@ std::optional<ValueRange> range_in(const std::string& text, std::string& problem
     problem = fmt::format("{} is not a range of two numbers, such as log(1e-4,1e-1)", printable(text, 60));
   } else if (!(range.from < range.to)) {
     problem = fmt::format("{} does not ascend", printable(text, 60));
+  } else if (!std::isfinite(range.to - range.from)) {
+    problem = fmt::format("{} is wider than a number can be", printable(text, 60));
   } else if (range.kind == "log" && range.from <= 0) {
     problem = fmt::format("{} begins at a number that has no logarithm", printable(text, 60));
   } else if (range.kind == "int" && (std::floor(range.from) != range.from ||
@@ -79,15 +84,50 @@ std::string value_problem(const std::vector<std::string>& values) {
   return "";
 }
 
+// A number of the range, as it is written in a spec: with four digits, or as many more as a narrow range
+// needs.
+std::string written(const ValueRange& range, double value) {
+  const auto& [kind, from, to] = range;
+  value = std::clamp(value, from, to) + 0.0;  // never -0
+  if (kind == "int") return fmt::format("{:.0f}", value);
+  const double narrow = std::log10(std::max(std::abs(from), std::abs(to)) / (to - from));
+  const std::string text =
+      fmt::format("{:.{}g}", value, 4 + static_cast<int>(std::clamp(std::floor(narrow), 0.0, 13.0)));
+  const double rounded = std::strtod(text.c_str(), nullptr);
+  return rounded < from ? fmt::format("{}", from) : rounded > to ? fmt::format("{}", to) : text;
+}
+
 std::string drawn_from(const TriedField& field, RandomGenerator& random) {
   if (!field.range) return field.values[random.below(field.values.size())];
   const auto& [kind, from, to] = *field.range;
   if (kind == "int")
-    return fmt::format("{:.0f}",
-                       from + static_cast<double>(random.below(static_cast<uint64_t>(to - from) + 1)));
+    return written(*field.range,
+                   from + static_cast<double>(random.below(static_cast<uint64_t>(to - from) + 1)));
   const double part = random.uniform();
-  const double value = kind == "log" ? from * std::pow(to / from, part) : from + (to - from) * part;
-  return fmt::format("{:.4g}", std::clamp(value, from, to));
+  return written(*field.range, kind == "log" ? from * std::pow(to / from, part) : from + (to - from) * part);
+}
+
+std::vector<TpeDimension> tpe_space(const std::vector<TriedField>& fields) {
+  std::vector<TpeDimension> space;
+  for (const TriedField& field : fields) {
+    space.push_back({.choices = field.values.size()});
+    if (field.range)
+      space.back() = {0, field.range->from, field.range->to, field.range->kind == "log",
+                      field.range->kind == "int"};
+  }
+  return space;
+}
+
+std::vector<double> tpe_values(const std::vector<TriedField>& fields, const TrialValues& trial) {
+  std::vector<double> values;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const auto& [path, choices, range] = fields[i];
+    const auto choice = std::min(std::ranges::find(choices, trial[i]) - choices.begin(),
+                                 std::ssize(choices) - 1);  // a file that was edited may have any value
+    values.push_back(range ? std::clamp(std::strtod(trial[i].c_str(), nullptr), range->from, range->to)
+                           : static_cast<double>(choice));
+  }
+  return values;
 }
 
 }  // namespace
@@ -159,6 +199,34 @@ std::vector<TrialValues> random_trials(const std::vector<TriedField>& fields, in
     if (seen.insert(trial).second) trials.push_back(std::move(trial));
   }
   return trials;
+}
+
+std::optional<TrialValues> propose_trial(const std::vector<TriedField>& fields,
+                                         const std::vector<TriedValues>& tried, uint64_t seed) {
+  std::set<TrialValues> seen;
+  std::vector<TpeTrial> trials;
+  int64_t ended = 0;
+  for (const TriedValues& each : tried) {
+    seen.insert(each.values);
+    trials.push_back(
+        {tpe_values(fields, each.values), each.loss.value_or(std::numeric_limits<double>::infinity())});
+    ended += each.loss ? 1 : 0;
+  }
+  const std::vector<TpeDimension> space = tpe_space(fields);
+  RandomGenerator random(derive_seed(seed, SeedPurpose::kOrder, tried.size()));
+  for (int i = 0; ended >= kTpeRandomTrials && i < kProposals; ++i) {
+    const std::vector<double> values = propose_by_tpe(space, trials, ended, random);
+    TrialValues proposed;
+    for (size_t d = 0; d < fields.size(); ++d)
+      proposed.push_back(fields[d].range ? written(*fields[d].range, values[d])
+                                         : fields[d].values[static_cast<size_t>(values[d])]);
+    if (!seen.contains(proposed)) return proposed;
+  }
+  // One more than have been tried, so that one of them is new.
+  for (TrialValues& drawn : random_trials(fields, std::ssize(tried) + 1, seed)) {
+    if (!seen.contains(drawn)) return std::move(drawn);
+  }
+  return std::nullopt;
 }
 
 }  // namespace dtrain

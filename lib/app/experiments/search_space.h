@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runs/tune_results.h"
 #include "yaml/problem.h"
 
 namespace dtrain {
@@ -28,15 +29,11 @@ struct TriedField {
 };
 
 // The fields and values that a tune tries, and its other options.
-struct TuneOptions {
-  std::vector<TriedField> fields = {};
-  std::optional<int64_t> random;      // so many trials; nullopt: the grid
-  int64_t seed = 1;                   // of random
-  std::optional<std::string> metric;  // nullopt: the job's own, see docs/tune.md
-  int64_t halving = 0;                // 0: no successive halving
-  int64_t folds = 0;                  // each combination is trained once for each fold and seed; 0: no folds
-  int64_t seeds = 1;                  // the job's, and those that follow it
-  int64_t at_once = 1;
+struct TuneOptions : TuneSearch {
+  std::vector<TriedField> fields = {};  // by read_tries() of `tries`
+  std::optional<int64_t> random;        // so many combinations, drawn at random
+  std::optional<int64_t> tpe;           // so many, most of them by propose_trial(); neither: the grid
+  std::optional<std::string> metric;    // nullopt: the job's own, see docs/tune.md
 };
 
 // One value for each of the tried fields, as it is written in a spec.
@@ -54,5 +51,19 @@ std::vector<TrialValues> grid_trials(const std::vector<TriedField>& fields);
 // `count` different combinations drawn at random, or all if there are not so many. The same seed draws the
 // same.
 std::vector<TrialValues> random_trials(const std::vector<TriedField>& fields, int64_t count, uint64_t seed);
+
+// A combination that has been tried. `loss`: the lower the better, infinite if the trial failed; nullopt if
+// it has not ended.
+struct TriedValues {
+  TrialValues values;
+  std::optional<double> loss = {};
+};
+
+// The combination to try after `tried`, by a tree-structured Parzen estimator (tpe.h), to which those that
+// have not ended count as bad. The first ones are those of random_trials(), until kTpeRandomTrials have
+// ended. Never one that has been tried; nullopt if there seems to be no other. The same arguments propose the
+// same.
+std::optional<TrialValues> propose_trial(const std::vector<TriedField>& fields,
+                                         const std::vector<TriedValues>& tried, uint64_t seed);
 
 }  // namespace dtrain

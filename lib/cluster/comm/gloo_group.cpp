@@ -24,6 +24,7 @@ namespace dtrain {
 namespace {
 
 constexpr int kExchangeTag = 0;
+constexpr int kAtOnce = 2;                            // buckets: one sends while the other waits for its peer
 constexpr size_t kBroadcastBytes = size_t{64} << 20;  // small tensors up to this total are sent as one
 
 // Turns off c10d's record of every collective, which is meant for a post-mortem and which dtrain does not
@@ -161,10 +162,9 @@ void GlooGroup::run(const char* what, const std::function<void()>& body) {
 }
 
 GlooBackend make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                              std::chrono::milliseconds timeout, const GroupNetwork& network) {
+                              std::chrono::milliseconds timeout, const GroupNetwork& network, int at_once) {
   auto options = c10d::ProcessGroupGloo::Options::create(timeout);
-  // One bucket at a time: two at once would share the link, and both would arrive only when the second could.
-  options->threads = 1;
+  options->threads = at_once;
   // Of what keeps it from joining the replicas of one host, gloo speaks as of a bug.
   if (!network.spans_hosts()) require_own_address(network.address);
   const auto open_device = [&] {
@@ -196,7 +196,7 @@ std::unique_ptr<GlooGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>
   std::unique_ptr<GlooGroup> result;
   with_peer_errors(fmt::format("rank {} meeting {} others", rank, size - 1), [&] {
     const auto prefixed = c10::make_intrusive<c10d::PrefixStore>("gloo", store);
-    auto [backend, sockets] = make_gloo_backend(prefixed, rank, size, timeout, network);
+    auto [backend, sockets] = make_gloo_backend(prefixed, rank, size, timeout, network, kAtOnce);
     auto group = c10::make_intrusive<c10d::ProcessGroup>(prefixed, rank, size);
     group->setDefaultBackend(Kind::GLOO);
     group->setBackend(c10::DeviceType::CPU, Kind::GLOO, backend);

@@ -57,11 +57,11 @@ struct GlooBackend {
   std::vector<int> sockets;  // this process's sockets that belong to the backend
 };
 
-// Connects all `size` ranks through `store`, each over the `network` of its own host. If a rank does not
-// connect within `timeout`, throws an exception that with_peer_errors() (store/store.h) treats as a
-// lost peer.
+// Connects all `size` ranks through `store`, each over the `network` of its own host, for `at_once`
+// collectives at a time. If a rank does not connect within `timeout`, throws an exception that
+// with_peer_errors() (store/store.h) treats as a lost peer.
 GlooBackend make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                              std::chrono::milliseconds timeout, const GroupNetwork& network);
+                              std::chrono::milliseconds timeout, const GroupNetwork& network, int at_once);
 
 // Settings for tensors on a device. Without NCCL, gloo copies them through host memory; this also works for
 // ranks that share one device.

@@ -17,7 +17,7 @@ PairChannel::PairChannel(const StorePtr& store, int side, std::chrono::milliseco
                          const GroupNetwork& network)
     : other_(1 - side), timeout_(timeout), peer_(std::move(peer)) {
   with_peer_errors("connecting to " + peer_, [&] {
-    auto [backend, sockets] = make_gloo_backend(store, side, /*size=*/2, timeout, network);
+    auto [backend, sockets] = make_gloo_backend(store, side, /*size=*/2, timeout, network, /*at_once=*/1);
     backend_ = std::move(backend);
     sockets_ = std::move(sockets);
   });

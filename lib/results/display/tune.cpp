@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/text.h"
 #include "display/chart.h"
@@ -47,6 +48,32 @@ std::vector<size_t> drawn_trials(const Tune& tune) {
   return drawn;
 }
 
+// An axis of tune_coordinates(): its labels from the bottom, evenly, and which one each trial has.
+struct CoordinateAxis {
+  std::string name;
+  std::vector<std::string> labels;
+  std::vector<size_t> places;
+};
+
+// The axes of the fields, and of the metric in the order of the ranking.
+std::vector<CoordinateAxis> coordinate_axes(const Tune& tune, const std::vector<size_t>& trials) {
+  std::vector<CoordinateAxis> axes;
+  for (size_t field = 0; field < tune.fields.size(); ++field) {
+    std::vector<std::string> values;
+    for (const size_t trial : trials) values.push_back(tune.trials[trial].values[field]);
+    CoordinateAxis axis{column_of(tune, tune.fields[field]), values_in_order(values), {}};
+    for (const std::string& value : values)
+      axis.places.push_back(static_cast<size_t>(std::ranges::find(axis.labels, value) - axis.labels.begin()));
+    axes.push_back(std::move(axis));
+  }
+  CoordinateAxis& metric = axes.emplace_back(CoordinateAxis{tune.metric, {}, {}});
+  for (size_t i = trials.size(); i-- > 0;) {
+    metric.labels.push_back(show_metric(tune.trials[trials[i]].scores.back()));
+    metric.places.push_back(i);
+  }
+  return axes;
+}
+
 }  // namespace
 
 TableRows tune_rows(const Tune& tune) {
@@ -76,7 +103,9 @@ std::vector<std::string> tune_sentences(const Tune& tune) {
   const std::string part = tune.of_validation ? "validation part" : "test examples";
   std::vector<std::string> sentences = {fmt::format(
       "{} of {}, {} at once; {} of the {} after training, {} is better",
-      tune.random ? "random search" : "grid",
+      tune.search == "grid"  ? "grid"
+      : tune.search == "tpe" ? "search by TPE"
+                             : "random search",
       show_counted(std::ssize(tune.trials), tune.is_combined ? "combination" : "trial"), tune.at_once,
       tune.metric, part, metric_info(tune.metric).higher_is_better ? "higher" : "lower")};
   if (tune.is_combined) {
@@ -88,11 +117,14 @@ std::vector<std::string> tune_sentences(const Tune& tune) {
   if (tune.epochs.size() > 1) {
     std::vector<std::string> rungs;
     for (size_t i = 0; i < tune.epochs.size(); ++i) {
-      const size_t trials = trials_of_rung(tune, i).size();
+      const auto came = [&](const TuneTrial& trial) { return trial.scores.size() > i; };
+      const auto trials =
+          tune.asynchronous ? std::ranges::count_if(tune.trials, came) : std::ssize(trials_of_rung(tune, i));
       if (trials > 0) rungs.push_back(fmt::format("{} to epoch {}", trials, tune.epochs[i]));
     }
-    sentences.push_back(
-        fmt::format("halving, one in {} continues: {}", tune.halving, join(rungs, ", then ")));
+    sentences.push_back(fmt::format("{}halving, one in {} continues: {}",
+                                    tune.asynchronous ? "asynchronous " : "", tune.halving,
+                                    join(rungs, ", then ")));
   }
   if (!tune.of_validation)
     sentences.push_back(
@@ -174,6 +206,57 @@ std::vector<std::pair<std::string, size_t>> tune_legend(const Tune& tune) {
     if (legend.size() < kColoured) legend.emplace_back(title_of_trial(tune, trial), legend.size());
   }
   return legend;
+}
+
+std::string tune_coordinates(const Tune& tune) {
+  constexpr double kTop = 44, kHeight = 340, kMostLabels = 12, kSide = 70, kApart = 150;
+  std::vector<size_t> trials = drawn_trials(tune);
+  const auto rungs = [&](size_t trial) { return tune.trials[trial].scores.size(); };
+  std::erase_if(trials, [&](size_t trial) {  // after fewer epochs, a better value may rank below
+    return !tune.trials[trial].has_result() || rungs(trial) < rungs(trials.front());
+  });
+  if (trials.size() < 2 || tune.fields.empty()) return "";
+  const std::vector<CoordinateAxis> axes = coordinate_axes(tune, trials);
+  const double width = std::max(900.0, 2 * kSide + kApart * static_cast<double>(axes.size() - 1));
+  const auto x = [&](size_t axis) {
+    return kSide + (width - 2 * kSide) * static_cast<double>(axis) / static_cast<double>(axes.size() - 1);
+  };
+  const auto y = [&](size_t axis, size_t place) {
+    const auto last = static_cast<double>(axes[axis].labels.size() - 1);
+    return kTop + kHeight * (last == 0 ? 0.5 : 1 - static_cast<double>(place) / last);
+  };
+  std::string svg = svg_begin(width, kTop + kHeight + 20, "values and " + tune.metric + " of the trials", "");
+  svg.insert(4, fmt::format(" style=\"min-width:{}px\"", width));
+  for (size_t place = trials.size(); place-- > 0;) {  // the best last, over the others
+    const bool coloured = place < kColoured;
+    std::string path;
+    for (size_t axis = 0; axis < axes.size(); ++axis)
+      path +=
+          fmt::format("{}{:.1f} {:.1f}", axis == 0 ? "M" : "L", x(axis), y(axis, axes[axis].places[place]));
+    svg += fmt::format("<path class=\"line{}\" stroke=\"{}\" d=\"{}\"><title>{}</title></path>\n",
+                       coloured ? "" : " faint", series_colour(coloured ? place : kColoured - 1), path,
+                       markup_text(title_of_trial(tune, trials[place])));
+  }
+  for (size_t axis = 0; axis < axes.size(); ++axis) {
+    const auto& [name, labels, places] = axes[axis];
+    svg += fmt::format(
+        "<path class=\"axis\" d=\"M{0:.1f} {1}v{2}\"/>\n<text x=\"{0:.1f}\" y=\"24\" "
+        "text-anchor=\"middle\">{3}</text>\n",
+        x(axis), kTop, kHeight, markup_text(name, 24));
+    const auto each = static_cast<size_t>(std::ceil(static_cast<double>(labels.size()) / kMostLabels));
+    for (size_t i = (labels.size() - 1) % each; i < labels.size(); i += each)  // with the topmost
+      svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", x(axis) + 5, y(axis, i) + 4,
+                         markup_text(labels[i], 16));
+  }
+  return svg + "</svg>\n";
+}
+
+TableRows importance_rows(const Tune& tune) {
+  TableRows rows = {{"field", "explains"}};
+  const std::vector<std::optional<double>> importance = importance_of_fields(tune);
+  for (size_t i = 0; i < importance.size(); ++i)
+    rows.push_back({tune.fields[i], importance[i] ? fmt::format("{:.0f} %", 100 * *importance[i]) : "-"});
+  return rows;
 }
 
 std::string tune_chart(const Tune& tune) { return line_chart(tune_lines(combined(tune)), kChartStyle); }

@@ -32,6 +32,14 @@ LineChart tune_lines(const Tune& tune);
 // The names of the trials with colours: "trial-003: learning_rate 0.001, global 64".
 std::vector<std::pair<std::string, size_t>> tune_legend(const Tune& tune);
 
+// Parallel coordinates, an <svg> element: an axis for each field and one for the metric, which has the best
+// at the top, with their values evenly in their order, and a line for each trial that came furthest, in the
+// colours of tune_legend(). "" for fewer than two.
+std::string tune_coordinates(const Tune& tune);
+
+// A row for each field with its importance_of_fields(), below the names of the columns.
+TableRows importance_rows(const Tune& tune);
+
 // A self-contained SVG document of tune_lines(), in the reader's light or dark theme.
 std::string tune_chart(const Tune& tune);
 

@@ -92,6 +92,13 @@ std::string tune_page(const Tune& given) {
   const LineChart lines = tune_lines(tune);
   if (!lines.lines.empty())
     html += page_heading("Course") + page_legend(tune_legend(tune)) + page_figure(lines);
+  if (const std::string coordinates = tune_coordinates(tune); !coordinates.empty()) {
+    html +=
+        page_heading("Values") + page_figure(coordinates) + page_heading("Importance of the fields") +
+        page_table(importance_rows(tune)) +
+        "<p class=\"note\">How much of the differences in rank the values of a field explain by themselves. "
+        "Fields that matter only together have little.</p>\n";
+  }
   return html + page_heading("Trials, the best first") + page_table(tune_rows(tune)) + page_end();
 }
 

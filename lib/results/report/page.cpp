@@ -47,7 +47,7 @@ constexpr const char* kPageStyle = R"(<style>
   .tile span { color: var(--soft); font-size: .85rem }
   .above { margin-top: .8rem }
   .card { padding: .8rem }
-  figure { margin: 0; padding: .3rem }
+  figure { margin: 0; padding: .3rem; overflow-x: auto }
   figure svg { display: block; width: 100%; height: auto }
   .page { fill: none }
   .legend { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; list-style: none; margin: .5rem 0 .8rem; padding: 0 }

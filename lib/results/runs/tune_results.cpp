@@ -20,6 +20,12 @@ constexpr int64_t kMostRepeats = 1000;  // folds, and seeds, of a file that is t
 
 // How many trials a rung trains.
 size_t size_of_rung(const Tune& tune, size_t rung) {
+  if (tune.asynchronous) {
+    const auto ended = std::ranges::count_if(tune.trials, [&](const TuneTrial& trial) {
+      return trial.scores.size() >= rung || (!trial.error.empty() && trial.scores.size() + 1 == rung);
+    });
+    return static_cast<size_t>(ended / tune.halving);
+  }
   size_t count = tune.trials.size();
   for (size_t i = 0; i < rung; ++i) count /= static_cast<size_t>(tune.halving);
   return std::max<size_t>(1, count);
@@ -63,6 +69,7 @@ Event trial_event(const Tune& tune, size_t index) {
   event["epochs"] = trial.epochs;
   event["seconds"] = trial.seconds;
   event["scores"] = tune.is_combined ? trial.singles : trial.scores;
+  if (tune.asynchronous) event["rung"] = trial.rung;
   if (tune.is_combined && trial.has_result()) {
     event["mean"] = trial.scores.back();
     event["deviation"] = sample_deviation(trial.singles);
@@ -83,6 +90,7 @@ TuneTrial trial_from(const Event& event, const std::vector<std::string>& fields)
   for (const std::string& field : fields)
     trial.values.push_back(event.at("values").at(field).get<std::string>());
   event.at("scores").get_to(trial.scores);
+  trial.rung = event.value("rung", size_t{0});  // missing: nothing depends on it
   event.at("epochs").get_to(trial.epochs);
   event.at("seconds").get_to(trial.seconds);
   for (const Event& point : event.at("evaluations"))
@@ -103,9 +111,18 @@ Tune tune_from(const Event& document) {
   document.at("metric").get_to(tune.metric);
   metric_info(tune.metric);  // throws if there is none
   tune.of_validation = document.at("part") == "validation";
-  tune.random = document.at("search") == "random";
+  document.at("search").get_to(tune.search);
+  if (tune.search == "tpe") {
+    document.at("combinations_to_try").get_to(tune.combinations);
+    document.at("tries").get_to(tune.tries);
+    document.at("set").get_to(tune.set);
+    document.at("unset").get_to(tune.unset);
+    document.at("spec_folder").get_to(tune.spec_folder);
+    document.at("working_folder").get_to(tune.working_folder);
+  }
   document.at("seed").get_to(tune.seed);
   document.at("halving").get_to(tune.halving);
+  tune.asynchronous = document.value("asynchronous", false);  // missing: of an earlier version
   document.at("rung_epochs").get_to(tune.epochs);
   document.at("trials_at_once").get_to(tune.at_once);
   tune.folds = document.value("folds", int64_t{0});  // missing: of an earlier version
@@ -113,7 +130,8 @@ Tune tune_from(const Event& document) {
   for (const Event& trial : document.at("trials")) tune.trials.push_back(trial_from(trial, tune.fields));
   if (tune.epochs.empty() || (tune.epochs.size() > 1 && tune.halving < 2) || tune.at_once < 1 ||
       tune.folds < 0 || tune.folds > kMostRepeats || tune.seeds < 1 || tune.seeds > kMostRepeats ||
-      std::ssize(tune.trials) % tune.trials_each() != 0 || tune.fields.size() < fields_of_repetition(tune))
+      std::ssize(tune.trials) % tune.trials_each() != 0 || tune.fields.size() < fields_of_repetition(tune) ||
+      (tune.search == "tpe" && tune.trials.empty()))
     throw Error(ExitCode::kUsage, "no rungs");
   return tune;
 }
@@ -161,8 +179,16 @@ std::vector<size_t> trials_of_rung(const Tune& tune, size_t rung) {
   std::ranges::stable_sort(trials, [&](size_t a, size_t b) {
     return is_better(tune.metric, "auto", tune.trials[a].scores[rung - 1], tune.trials[b].scores[rung - 1]);
   });
-  trials.resize(std::min(trials.size(), size_of_rung(tune, rung)));
-  std::ranges::sort(trials);
+  const size_t best = std::min(trials.size(), size_of_rung(tune, rung));
+  if (!tune.asynchronous) {
+    trials.resize(best);
+    std::ranges::sort(trials);
+    return trials;
+  }
+  // What has begun the rung stays in it, though others were better later.
+  const auto leaves = [&](size_t i) { return tune.trials[i].rung < rung; };
+  trials.erase(std::remove_if(trials.begin() + static_cast<std::ptrdiff_t>(best), trials.end(), leaves),
+               trials.end());
   return trials;
 }
 
@@ -210,21 +236,22 @@ std::string command_of(const Tune& tune, size_t trial) {
 }
 
 Event tune_document(const Tune& tune) {
-  Event document = {{"name", tune.name},
-                    {"time", utc_time()},
-                    {"directory", tune.directory},
-                    {"command", tune.command},
-                    {"metric", tune.metric},
-                    {"part", tune.of_validation ? "validation" : "test"},
-                    {"search", tune.random ? "random" : "grid"},
-                    {"seed", tune.seed},
-                    {"halving", tune.halving},
-                    {"rung_epochs", tune.epochs},
-                    {"trials_at_once", tune.at_once},
-                    {"folds", tune.folds},
-                    {"seeds", tune.seeds},
-                    {"dtrain", kVersion},
-                    {"fields", tune.fields}};
+  Event document = {{"name", tune.name},           {"time", utc_time()},
+                    {"directory", tune.directory}, {"command", tune.command},
+                    {"metric", tune.metric},       {"part", tune.of_validation ? "validation" : "test"},
+                    {"search", tune.search},       {"seed", tune.seed},
+                    {"halving", tune.halving},     {"asynchronous", tune.asynchronous},
+                    {"rung_epochs", tune.epochs},  {"trials_at_once", tune.at_once},
+                    {"folds", tune.folds},         {"seeds", tune.seeds},
+                    {"dtrain", kVersion},          {"fields", tune.fields}};
+  if (tune.search == "tpe") {
+    document["combinations_to_try"] = tune.combinations;
+    document["tries"] = tune.tries;
+    document["set"] = tune.set;
+    document["unset"] = tune.unset;
+    document["spec_folder"] = tune.spec_folder;
+    document["working_folder"] = tune.working_folder;
+  }
   const Tune whole = combined(tune);
   if (const auto best = best_trial(whole)) {
     document["best"] = trial_title(whole, *best);
@@ -233,6 +260,10 @@ Event tune_document(const Tune& tune) {
   if (whole.is_combined) {
     document["combinations"] = Event::array();
     for (const size_t i : ranking(whole)) document["combinations"].push_back(trial_event(whole, i));
+  }
+  const std::vector<std::optional<double>> importance = importance_of_fields(whole);
+  for (size_t i = 0; i < importance.size(); ++i) {
+    if (importance[i]) document["importance"][whole.fields[i]] = *importance[i];
   }
   document["trials"] = Event::array();
   for (size_t i = 0; i < tune.trials.size(); ++i) document["trials"].push_back(trial_event(tune, i));

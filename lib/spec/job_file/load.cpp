@@ -12,6 +12,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "job_file/rules.h"
+#include "job_file/start_of_paths.h"
 #include "job_file/values.h"
 #include "spec/fields.h"
 #include "spec/program_file.h"
@@ -55,8 +56,8 @@ bool names_a_choice(const std::string& field) {
 // Reads a tree into a LoadedSpec.
 class SpecReader {
  public:
-  SpecReader(LoadedSpec& loaded, std::string file, std::filesystem::path folder)
-      : loaded_(loaded), file_(std::move(file)), folder_(std::move(folder)) {}
+  SpecReader(LoadedSpec& loaded, std::string file, StartOfPaths starts)
+      : loaded_(loaded), file_(std::move(file)), starts_(std::move(starts)) {}
 
   void read(YamlNode& root, const Overrides& overrides) {
     loaded_.positions[""] = {file_, root.line, root.column};
@@ -261,8 +262,8 @@ class SpecReader {
   // Relative paths in the file start at the spec's folder; on the command line, at the working folder.
   std::string resolve(const std::string& path, const YamlNode& node) const {
     if (is_address(path)) return path;
-    if (node.line == 0) return std::filesystem::absolute(path).lexically_normal();
-    return folder_.empty() ? path : (folder_ / path).lexically_normal().string();
+    if (node.line == 0) return std::filesystem::absolute(starts_.in_overrides / path).lexically_normal();
+    return starts_.in_file.empty() ? path : (starts_.in_file / path).lexically_normal().string();
   }
 
   template <class Entry>
@@ -316,7 +317,7 @@ class SpecReader {
   const ReportProblem report_ = [this](const YamlNode& node, const std::string& path,
                                        const std::string& text) { report(node, path, text); };
   const std::string file_;
-  const std::filesystem::path folder_;
+  const StartOfPaths starts_;
 };
 
 // Sorts the problems by position, with those of overrides last, and drops those beyond the limit.
@@ -380,11 +381,11 @@ void resolve_target_kind(JobSpec& spec) {
   spec.data.target_kind = classes ? "classes" : "numbers";
 }
 
-LoadedSpec parse(const std::string& text, const std::string& name, const std::filesystem::path& folder,
+LoadedSpec parse(const std::string& text, const std::string& name, const StartOfPaths& starts,
                  const Overrides& overrides) {
   const ReadTree read = [&](YamlNode root, const Overrides& with) {
     LoadedSpec loaded;
-    SpecReader(loaded, name, folder).read(root, with);
+    SpecReader(loaded, name, starts).read(root, with);
     return loaded;
   };
   LoadedSpec loaded;
@@ -426,7 +427,8 @@ Problem LoadedSpec::problem_at(const std::string& path, const std::string& text)
   return {position.file, position.line, position.column, path, text};
 }
 
-LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrides) {
+LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrides,
+                     const StartOfPaths& starts) {
   const std::string name = path == "-" ? "<stdin>" : path.string();
   std::string text;
   try {
@@ -443,17 +445,22 @@ LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrid
   // The folder of a pipe, or of /dev/stdin and /dev/fd/3, means nothing to its reader.
   const bool in_folder = path != "-" && std::filesystem::is_regular_file(path) &&
                          std::filesystem::absolute(path).native().rfind("/dev/", 0) != 0;
-  const std::filesystem::path folder =
-      in_folder ? std::filesystem::absolute(path).parent_path() : std::filesystem::current_path();
-  LoadedSpec loaded = parse(text, name, folder, overrides);
+  const std::filesystem::path folder = !starts.in_file.empty() ? starts.in_file
+                                       : in_folder             ? std::filesystem::absolute(path).parent_path()
+                                                               : std::filesystem::current_path();
+  LoadedSpec loaded = parse(text, name, {folder, starts.in_overrides}, overrides);
   const auto file = loaded.positions.find("model.file");  // one of an override is not the run's
   if (in_folder && file != loaded.positions.end() && file->second.file == name)
     loaded.spec.model.kept_file = folder / kProgramFile;
   return loaded;
 }
 
+LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrides) {
+  return load_spec(path, overrides, {});
+}
+
 LoadedSpec parse_spec(const std::string& text, const std::string& name, const Overrides& overrides) {
-  return parse(text, name, "", overrides);
+  return parse(text, name, {}, overrides);
 }
 
 }  // namespace dtrain

@@ -131,12 +131,15 @@ class Mirrored : public Strategy {
                                    leads ? static_cast<double>(own.steps_until) : 0.0},
                                   at::kDouble)
                            .to(device_);
+    pacer_.wait_for_all();  // steps that the device has to do are no cost of the exchange
+    const double began = steady_seconds();
     everyone().all_reduce_sum(words);
     pacer_.wait_for_all();
     words = words.cpu();
+    const double cost = steady_seconds() - began;
     const double* const sums = words.const_data_ptr<double>();
     const auto until = static_cast<int64_t>(sums[3]);
-    return {sums[0] > 0, sums[1] > 0, sums[2] > 0, outer_ ? outer_->round_up(until) : until};
+    return {sums[0] > 0, sums[1] > 0, sums[2] > 0, outer_ ? outer_->round_up(until) : until, cost};
   }
 
   std::string check_variables() override {

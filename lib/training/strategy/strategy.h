@@ -39,6 +39,7 @@ struct Decision {
   bool leave = false;       // save a checkpoint and end before the training is complete
   bool end = false;         // the training is complete
   int64_t steps_until = 0;  // the number of steps until the next decision
+  double cost = 0;          // of the answer: seconds that the exchange took
 };
 
 // The number and the learning rate of a step.

@@ -71,11 +71,16 @@ TEST_CASE("what a tune does not take") {
   CHECK_THAT(job.refused_tune({"--try", "train.optimizer.learning_rate=log(1e-3,1)"}),
              ContainsSubstring("add --random N"));
   CHECK_THAT(job.refused_tune({"--try", rates, "--random", "1001"}), ContainsSubstring("--random"));
-  CHECK_THAT(job.refused_tune({"--try", rates, "--seed", "3"}), ContainsSubstring("--random"));
+  CHECK_THAT(job.refused_tune({"--try", rates, "--seed", "3"}), ContainsSubstring("--random or --tpe"));
+  CHECK_THAT(job.refused_tune({"--try", rates, "--random", "3", "--tpe", "3"}), ContainsSubstring("--tpe"));
+  CHECK_THAT(job.refused_tune({"--tpe", "3"}), ContainsSubstring("--try"));
+  CHECK_THAT(job.refused_tune({"--try", rates, "--tpe", "3", "--halving", "2"}),
+             ContainsSubstring("use --random with --halving"));
   CHECK_THAT(job.refused_tune({"--try", rates, "--metric", "beauty"}), ContainsSubstring("--metric"));
   CHECK_THAT(job.refused_tune({"--try", rates, "--metric", "auc"}),
              ContainsSubstring("--metric: cross_entropy has no auc"));
   CHECK_THAT(job.refused_tune({"--try", rates, "--halving", "1"}), ContainsSubstring("--halving"));
+  CHECK_THAT(job.refused_tune({"--try", rates, "--asynchronous"}), ContainsSubstring("--halving"));
   CHECK_THAT(job.refused_tune({"--try", rates, "--halving", "5"}), ContainsSubstring("too few epochs"));
   CHECK_THAT(job.refused_tune({"--try", "train.epochs=4,8", "--halving", "2"}),
              ContainsSubstring("--halving divides train.epochs"));
@@ -109,6 +114,11 @@ TEST_CASE("a tune writes only into a folder of its own, and goes on only in that
   CHECK_THAT(job.refused({"tune", "--resume", folder, "--folds", "3"}),
              ContainsSubstring("with the options that it began with; leave out the other"));
   CHECK_THAT(job.refused({"tune", "--resume", folder, "--try", rates}), ContainsSubstring("--resume"));
+  CHECK_THAT(job.refused({"tune", "--resume", folder, "--tpe", "30"}), ContainsSubstring("--resume"));
+  CHECK_THAT(job.refused({"tune", "--resume", folder, "--seed", "3"}),
+             ContainsSubstring("--resume excludes --seed"));
+  CHECK_THAT(job.refused({"tune", "--resume", folder, "--asynchronous"}),
+             ContainsSubstring("--resume excludes --asynchronous"));
   CHECK(content_of(mine) == "mine");
 }
 

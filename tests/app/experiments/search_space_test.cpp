@@ -71,10 +71,27 @@ TEST_CASE("numbers are drawn evenly from their range") {
   CHECK(std::abs(twos - 300) < 85);
 }
 
+TEST_CASE("numbers have as many digits as their range needs, and are not rounded out of it") {
+  const auto narrow =
+      random_trials(fields_of({"u=uniform(0.0001,0.00010001)", "l=log(0.0001,0.00010001)", "c=1"}), 100, 1);
+  CHECK(narrow.size() == 100);
+  std::set<std::string> uniform, logarithmic;
+  for (const TrialValues& trial : narrow) {
+    uniform.insert(trial[0]);
+    logarithmic.insert(trial[1]);
+    for (const size_t i : {0, 1}) CHECK((std::stod(trial[i]) >= 0.0001 && std::stod(trial[i]) <= 0.00010001));
+  }
+  CHECK(uniform.size() > 80);
+  CHECK(logarithmic.size() > 80);
+  const auto all = random_trials(fields_of({"u=uniform(1.23401,2)"}), 1000, 1);  // all 767 that there are
+  CHECK(all.size() == 767);
+  for (const TrialValues& trial : all) CHECK(std::stod(trial[0]) >= 1.23401);
+}
+
 TEST_CASE("what --try does not take is said of all at once") {
   const std::string problems =
       problems_of_tries({"a", "=1", "b=1,2", "b=3", "c=1,1", "d=1,,2", "e=", "f=log(1,x)", "g=log(0,1)",
-                         "h=uniform(2,1)", "i=int(0.5,2)"});
+                         "h=uniform(2,1)", "i=int(0.5,2)", "j=uniform(-1e308,1e308)"});
   CHECK_THAT(problems, ContainsSubstring("'a' is not of the form PATH=VALUE") &&
                            ContainsSubstring("'=1' is not of the form") &&
                            ContainsSubstring("b: is tried twice") &&
@@ -84,7 +101,8 @@ TEST_CASE("what --try does not take is said of all at once") {
                            ContainsSubstring("f: log(1,x) is not a range of two numbers") &&
                            ContainsSubstring("g: log(0,1) begins at a number that has no logarithm") &&
                            ContainsSubstring("h: uniform(2,1) does not ascend") &&
-                           ContainsSubstring("i: int(0.5,2) is not between two whole numbers"));
+                           ContainsSubstring("i: int(0.5,2) is not between two whole numbers") &&
+                           ContainsSubstring("j: uniform(-1e308,1e308) is wider than a number can be"));
   CHECK_THROWS_WITH(grid_trials(fields_of({"a=log(1,2)"})), ContainsSubstring("add --random N"));
   std::string many = "=0";
   for (int i = 1; i < 40; ++i) many += "," + std::to_string(i);

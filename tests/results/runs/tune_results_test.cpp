@@ -56,6 +56,57 @@ TEST_CASE("the best of a rung go on to the next one") {
   CHECK(best_trial(tune) == size_t{3});
 }
 
+TEST_CASE("an asynchronous tune waits for no trial of a rung") {
+  Tune tune = halved_tune();
+  tune.asynchronous = true;
+  for (const size_t running : {3, 4, 5, 6}) tune.trials[running].scores.clear();
+  CHECK(trials_of_rung(tune, 1) == Indices{2});  // one in two of three, of which the second has failed
+  tune.trials[3].scores = {0.7};
+  CHECK(trials_of_rung(tune, 1) == Indices{2, 3});
+  tune.trials[3].scores.clear();
+  tune.trials[4].scores = {0.8};
+  CHECK(trials_of_rung(tune, 1) == Indices{2, 4});
+  tune.trials[3].scores = {0.7};
+  CHECK(trials_of_rung(tune, 2).empty());
+  tune.trials[2].scores.push_back(0.91);
+  CHECK(trials_of_rung(tune, 2).empty());
+  tune.trials[4].scores.push_back(0.95);
+  CHECK(trials_of_rung(tune, 2) == Indices{4});
+  // Two that come later are better than one that has gone on.
+  tune.trials[5].scores = {0.99};
+  tune.trials[6].scores = {0.98};
+  CHECK(trials_of_rung(tune, 1) == Indices{5, 6, 2});  // the best first, whatever their numbers
+  CHECK(trials_of_rung(tune, 2) == Indices{4});
+  CHECK(status_of(tune, 0) == "dropped");
+  CHECK(status_of(tune, 5) == "unfinished");
+  CHECK_THAT(tune_table(tune),
+             ContainsSubstring("asynchronous halving, one in 2 continues: 6 to epoch 1, then 2 to"));
+  const TemporaryFolder folder;
+  CHECK(read_tune(folder.write("tune.json", event_text(tune_document(tune)))).asynchronous);
+}
+
+TEST_CASE("a trial that went on stays in its rung though others are better later, also after a resume") {
+  Tune tune = halved_tune();
+  tune.asynchronous = true;
+  tune.trials[0].rung = 1;  // it was the best of two
+  const TemporaryFolder folder;
+  const Tune again = read_tune(folder.write("tune.json", event_text(tune_document(tune))));
+  CHECK(trials_of_rung(again, 1) == Indices{2, 4, 3, 0});
+  CHECK(status_of(again, 0) == "unfinished");
+  CHECK(status_of(again, 5) == "dropped");
+}
+
+TEST_CASE("where most trials of a rung fail, some go on all the same") {
+  Tune tune = halved_tune();
+  tune.asynchronous = true;
+  tune.halving = 6;
+  for (const size_t failed : {0, 2, 3, 4, 6}) {
+    tune.trials[failed].scores.clear();
+    tune.trials[failed].error = "it fails";
+  }
+  CHECK(trials_of_rung(tune, 1) == Indices{5});
+}
+
 TEST_CASE("where less is better, the lowest value is the best") {
   Tune tune = halved_tune();
   tune.metric = "loss";
@@ -73,7 +124,9 @@ TEST_CASE("a tune without results has no best trial") {
 TEST_CASE("a tune is read as it was written") {
   const TemporaryFolder folder;
   Tune tune = halved_tune();
-  tune.random = true;
+  tune.search = "tpe";
+  tune.combinations = 8;
+  tune.tries = {"model.hidden=[8],[16]"};
   tune.seed = 9;
   tune.of_validation = true;
   tune.at_once = 3;
@@ -175,6 +228,78 @@ TEST_CASE("what is shown of a tune") {
   Tune judged = tune;
   judged.of_validation = true;
   CHECK_THAT(tune_table(judged), !ContainsSubstring("NOTE"));
+}
+
+Tune importance_tune(const std::vector<std::string>& fields,
+                     const std::vector<std::vector<std::string>>& values) {
+  Tune tune;
+  tune.name = "mine";
+  tune.fields = fields;
+  tune.metric = "loss";
+  tune.epochs = {0};
+  for (const auto& each : values)
+    tune.trials.push_back({.values = each, .scores = {static_cast<double>(tune.trials.size())}});
+  return tune;
+}
+
+TEST_CASE("the importance of a field is how much of the ranks it explains, and failed trials are the last") {
+  const std::string balanced = "uvvuuvvuuvvu";
+  std::vector<std::vector<std::string>> values;
+  for (size_t i = 0; i < 12; ++i)
+    values.push_back(
+        {i < 6 ? "x" : "y", balanced.substr(i, 1), "c" + std::to_string(i), "d" + std::to_string(i % 5)});
+  Tune tune = importance_tune({"a", "b", "c", "d"}, values);
+  const auto importance = importance_of_fields(tune);
+  REQUIRE(importance.size() == 4);
+  // H is 12 / (12 * 13) * (21^2 / 6 + 57^2 / 6) - 3 * 13, of two groups.
+  CHECK(importance[0].value() == Approx((12.0 / 156 * (441.0 / 6 + 3249.0 / 6) - 39 - 1) / 10));
+  CHECK(importance[1] == 0.0);
+  CHECK_FALSE(importance[2]);  // each value has one trial
+  CHECK_FALSE(importance[3]);  // or two or three
+  CHECK(tune_document(tune)["importance"].size() == 2);
+  tune.trials.pop_back();
+  for (const auto& field : importance_of_fields(tune)) CHECK_FALSE(field);  // too few trials
+
+  Tune failing = importance_tune({"a"}, std::vector<std::vector<std::string>>(12, {"x"}));
+  for (const size_t failed : {1, 3, 5, 7, 9, 11}) {
+    failing.trials[failed].values = {"y"};
+    failing.trials[failed].scores.clear();
+    failing.trials[failed].error = "it fails";
+  }
+  CHECK(importance_of_fields(failing)[0].value() == Approx((11 * 108 / 125.5 - 1) / 10));
+
+  std::vector<std::vector<std::string>> numbers;
+  for (const char* const number :
+       {"1e-6", "3e-6", "1e-5", "3e-5", "1e-4", "3e-4", "1e-3", "3e-3", "0.01", "0.03", "0.1", "3"})
+    numbers.push_back({number});
+  // Three groups of four.
+  CHECK(importance_of_fields(importance_tune({"a"}, numbers))[0].value() ==
+        Approx((11 * 128.0 / 143 - 2) / 9));
+}
+
+TEST_CASE("the page of a tune draws each trial with a result across the axes") {
+  const Tune tune = halved_tune();
+  const std::string picture = tune_coordinates(tune);
+  const auto lines_in = [](const std::string& svg) {
+    size_t lines = 0;
+    for (size_t at = 0; (at = svg.find("class=\"line", at)) != std::string::npos; ++at) ++lines;
+    return lines;
+  };
+  CHECK(lines_in(picture) == 6);
+  CHECK_THAT(picture, ContainsSubstring("min-width:900px"));
+  Tune further = tune;
+  further.trials[2].scores.push_back(0.1);
+  further.trials[4].scores.push_back(0.2);
+  CHECK(lines_in(tune_coordinates(further)) == 2);  // those of the last rung, by whose metric they compare
+  CHECK_THAT(picture, ContainsSubstring(">learning_rate</text>") && ContainsSubstring(">[8, 8]</text>") &&
+                          ContainsSubstring("trial-003: learning_rate 0.900000, hidden [8, 8]</title>"));
+  // The best is at the top of the last axis, and of the first one, where it has the highest value.
+  CHECK_THAT(picture, ContainsSubstring("d=\"M70.0 44.0L450.0 214.0L830.0 44.0\"><title>trial-003"));
+  const std::string page = tune_page(tune);
+  CHECK_THAT(page, ContainsSubstring("Importance of the fields") && ContainsSubstring(picture));
+  Tune without = tune;
+  for (TuneTrial& trial : without.trials) trial.scores.clear();
+  CHECK(tune_coordinates(without).empty());
 }
 
 }  // namespace

@@ -196,8 +196,7 @@ TEST_CASE("a gradient that is not the sum, and weights that differ, are found") 
     try {
       train(job, inspection_group, make_group("gloo", second, rank, 2, std::chrono::seconds(20)), 1, tamper);
     } catch (const Error& error) {
-      CHECK(error.code() == ExitCode::kBug);
-      ++found;
+      if (error.code() == ExitCode::kBug) ++found;
     }
   });
   CHECK(found == 2);

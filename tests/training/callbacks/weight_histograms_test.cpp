@@ -50,11 +50,11 @@ TEST_CASE("replicas that hold parts of a parameter make its histogram together")
     reducer->finish({});
     const auto histograms = histograms_of(*model, *reducer, group);
     const auto parameters = model->named_parameters();
-    REQUIRE(histograms.size() == 2 * parameters.size());
     const auto alone = initial_model(job);
     (alone->forward(at::ones({2, 1, 4, 4})).sum() * (replicas * (replicas + 1) / 2)).backward();
     static std::mutex one_at_a_time;
     const std::lock_guard lock(one_at_a_time);
+    REQUIRE(histograms.size() == 2 * parameters.size());
     for (size_t i = 0; i < parameters.size(); ++i) {
       CHECK(histograms[2 * i].tag == "weights/" + parameters[i].key());
       CHECK(histograms[2 * i + 1].tag == "gradients/" + parameters[i].key());

@@ -370,17 +370,15 @@ TEST_CASE("a phase begins when all have come to it, and then trains only what is
     first.read();
     first.update(step, 1);
   }
-  std::atomic<bool> begun = false;
-  std::thread waiting([&] {
-    CHECK(first.begin(1, trained.second).phase == 1);
-    begun = true;
-  });
+  std::atomic<int> begun = 0;
+  std::thread waiting([&] { begun = first.begin(1, trained.second).phase; });
   second.read();
   second.update(1, 1);
-  CHECK_FALSE(begun);
+  CHECK(begun == 0);
   second.ask({.request = Request::kSkip, .sequence = 2});
   CHECK(second.begin(1, trained.second).steps == 2);
   waiting.join();
+  CHECK(begun == 1);
   CHECK(at::equal(first.all(), second.all()));
   CHECK(first.all().sum().item<double>() == -3.0 * static_cast<double>(trained.first));
   CHECK(first.read() == 0);  // what this phase trains was frozen
@@ -430,10 +428,12 @@ TEST_CASE("a phase waits for worker 0 however long it evaluates") {
   HandJob job(options_of(2, milliseconds(100)), kTwoPhases);
   HandWorker first(job.servers, 0, job.elements, trained.first);
   HandWorker second(job.servers, 1, job.elements, trained.first);
-  std::thread waiting([&] { CHECK(second.begin(1, trained.second).phase == 1); });
+  int begun = 0;
+  std::thread waiting([&] { begun = second.begin(1, trained.second).phase; });
   while (second.waits() < 10) std::this_thread::yield();  // each a quarter of the timeout
   CHECK(first.begin(1, trained.second).phase == 1);
   waiting.join();
+  CHECK(begun == 1);
   CHECK(second.waits() > 0);
   second.leave();
   first.leave();
@@ -445,13 +445,12 @@ TEST_CASE("no phase begins once a worker has left because the job is to stop") {
   HandWorker first(job.servers, 0, job.elements, trained.first);
   HandWorker second(job.servers, 1, job.elements, trained.first);
   HandWorker third(job.servers, 2, job.elements, trained.first);
-  std::thread waiting([&] {
-    const AnswerHeader answer = first.begin(1, trained.second);
-    CHECK(answer.phase == 0);
-    CHECK(answer.stopping == 1);
-  });
+  AnswerHeader answer;
+  std::thread waiting([&] { answer = first.begin(1, trained.second); });
   third.ask({.request = Request::kLeave});
   waiting.join();
+  CHECK(answer.phase == 0);
+  CHECK(answer.stopping == 1);
   CHECK(second.begin(1, trained.second).phase == 0);  // the last one that was missing
   CHECK(first.ask({.request = Request::kCollect}).steps == 0);
 }

@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <functional>
+#include <stdexcept>
 #include <thread>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
@@ -110,7 +111,8 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
     for (std::optional<Share> share; step < steps && (share = loader.next()); ++step) {
       if (step < first) continue;
       for (size_t i = 1; i < phases.size(); ++i) {
-        if (phases[i].step == step) CHECK(strategy->begin_phase(static_cast<int64_t>(i), phases[i].layers));
+        if (phases[i].step == step && !strategy->begin_phase(static_cast<int64_t>(i), phases[i].layers))
+          throw std::runtime_error("a phase does not begin");
       }
       const MetricSums sums =
           strategy->sum_over_replicas(strategy->train_step(*share, {step + 1, rate.at(step)}));

@@ -45,7 +45,8 @@ WorkerResult train_worker(const JobSpec& spec, const Dataset& dataset, const Ser
       if (step < first) continue;
       if (begun + 1 < phases.size() && phases[begun + 1].step == step) {
         ++begun;
-        CHECK(strategy->begin_phase(static_cast<int64_t>(begun), phases[begun].layers));
+        if (!strategy->begin_phase(static_cast<int64_t>(begun), phases[begun].layers))
+          throw std::runtime_error("a phase does not begin");
       }
       const MetricSums sums =
           strategy->sum_over_replicas(strategy->train_step(*share, {step + 1, rate.at(step)}));

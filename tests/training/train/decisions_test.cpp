@@ -17,7 +17,7 @@ class OtherReplicas : public Strategy {
   MetricSums sum_over_replicas(MetricSums own) override { return own; }
   Decision agree(const Decision& own) override {
     const Decision& leader = leads ? own : others;
-    return {own.save || others.save, own.leave || others.leave, leader.end, leader.steps_until};
+    return {own.save || others.save, own.leave || others.leave, leader.end, leader.steps_until, others.cost};
   }
   std::string check_variables() override { return ""; }
   CollectedVariables collect_variables() override { return {}; }
@@ -53,6 +53,22 @@ TEST_CASE("quick steps agree rarely, and never not at all") {
   }
   CHECK(exchanges >= 2);
   CHECK(exchanges <= 20);
+}
+
+TEST_CASE("ends of short epochs do not stretch the interval") {
+  OtherReplicas nobody;
+  Decisions decisions(nobody);
+  decisions.agree({}, 1);
+  for (int64_t epoch = 0; epoch < 100; ++epoch) decisions.agree({}, 2);
+  CHECK_FALSE(decisions.are_due(2));
+  CHECK(decisions.are_due(10));
+}
+
+TEST_CASE("what takes long to agree on is asked rarely: at most 2 % of the time, and every two seconds") {
+  CHECK(seconds_between_decisions(0) == 0.25);
+  CHECK(seconds_between_decisions(0.01) == Approx(0.5));
+  CHECK(seconds_between_decisions(0.04) == 2);
+  CHECK(seconds_between_decisions(std::numeric_limits<double>::infinity()) == 2);
 }
 
 }  // namespace
