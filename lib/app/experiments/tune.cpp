@@ -115,7 +115,7 @@ class TuneRunner {
       }
       if (!running.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     } while (!running.empty());
-    return !stops;
+    return !stops && stop_signals_received() == signals_passed_on_;
   }
 
   // How many trials of --tpe are still to be proposed.

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/text.h"
 #include "display/chart.h"
 #include "display/table_layout.h"
 #include "display/tune.h"
 #include "metrics/show.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {
@@ -55,8 +57,9 @@ struct CoordinateAxis {
   std::vector<size_t> places;
 };
 
-// The axes of the fields, and of the metric in the order of the ranking.
-std::vector<CoordinateAxis> coordinate_axes(const Tune& tune, const std::vector<size_t>& trials) {
+// The axes of the fields, and of the metric at the end of this rung (from 1), which has the best at the top.
+std::vector<CoordinateAxis> coordinate_axes(const Tune& tune, const std::vector<size_t>& trials,
+                                            size_t rung) {
   std::vector<CoordinateAxis> axes;
   for (size_t field = 0; field < tune.fields.size(); ++field) {
     std::vector<std::string> values;
@@ -67,9 +70,15 @@ std::vector<CoordinateAxis> coordinate_axes(const Tune& tune, const std::vector<
     axes.push_back(std::move(axis));
   }
   CoordinateAxis& metric = axes.emplace_back(CoordinateAxis{tune.metric, {}, {}});
-  for (size_t i = trials.size(); i-- > 0;) {
-    metric.labels.push_back(show_metric(tune.trials[trials[i]].scores.back()));
-    metric.places.push_back(i);
+  metric.places.resize(trials.size());
+  std::vector<size_t> order(trials.size());
+  std::iota(order.rbegin(), order.rend(), size_t{0});
+  const auto score = [&](size_t i) { return tune.trials[trials[i]].scores[rung - 1]; };
+  std::ranges::stable_sort(
+      order, [&](size_t a, size_t b) { return is_better(tune.metric, "auto", score(b), score(a)); });
+  for (const size_t i : order) {
+    metric.places[i] = metric.labels.size();
+    metric.labels.push_back(show_metric(score(i)));
   }
   return axes;
 }
@@ -211,12 +220,13 @@ std::vector<std::pair<std::string, size_t>> tune_legend(const Tune& tune) {
 std::string tune_coordinates(const Tune& tune) {
   constexpr double kTop = 44, kHeight = 340, kMostLabels = 12, kSide = 70, kApart = 150;
   std::vector<size_t> trials = drawn_trials(tune);
-  const auto rungs = [&](size_t trial) { return tune.trials[trial].scores.size(); };
-  std::erase_if(trials, [&](size_t trial) {  // after fewer epochs, a better value may rank below
-    return !tune.trials[trial].has_result() || rungs(trial) < rungs(trials.front());
-  });
+  std::erase_if(trials, [&](size_t trial) { return !tune.trials[trial].has_result(); });
   if (trials.size() < 2 || tune.fields.empty()) return "";
-  const std::vector<CoordinateAxis> axes = coordinate_axes(tune, trials);
+  // Only metrics after the same epochs compare. The ranking goes by rungs: the second one came as far as any
+  // but the first.
+  const size_t rung = tune.trials[trials[1]].scores.size();
+  std::erase_if(trials, [&](size_t trial) { return tune.trials[trial].scores.size() < rung; });
+  const std::vector<CoordinateAxis> axes = coordinate_axes(tune, trials, rung);
   const double width = std::max(900.0, 2 * kSide + kApart * static_cast<double>(axes.size() - 1));
   const auto x = [&](size_t axis) {
     return kSide + (width - 2 * kSide) * static_cast<double>(axis) / static_cast<double>(axes.size() - 1);

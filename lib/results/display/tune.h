@@ -33,8 +33,8 @@ LineChart tune_lines(const Tune& tune);
 std::vector<std::pair<std::string, size_t>> tune_legend(const Tune& tune);
 
 // Parallel coordinates, an <svg> element: an axis for each field and one for the metric, which has the best
-// at the top, with their values evenly in their order, and a line for each trial that came furthest, in the
-// colours of tune_legend(). "" for fewer than two.
+// at the top, with their values evenly in their order, and a line for each trial that completed the last rung
+// which two or more have completed, in the colours of tune_legend(). "" for fewer than two trials.
 std::string tune_coordinates(const Tune& tune);
 
 // A row for each field with its importance_of_fields(), below the names of the columns.

@@ -289,6 +289,7 @@ TEST_CASE("the page of a tune draws each trial with a result across the axes") {
   CHECK_THAT(picture, ContainsSubstring("min-width:900px"));
   Tune further = tune;
   further.trials[2].scores.push_back(0.1);
+  CHECK(lines_in(tune_coordinates(further)) == 6);  // of the rung that others have completed
   further.trials[4].scores.push_back(0.2);
   CHECK(lines_in(tune_coordinates(further)) == 2);  // those of the last rung, by whose metric they compare
   CHECK_THAT(picture, ContainsSubstring(">learning_rate</text>") && ContainsSubstring(">[8, 8]</text>") &&
