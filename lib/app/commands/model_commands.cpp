@@ -170,7 +170,7 @@ ExitCode eval_command(const EvalOptions& options) {
     report_failure(ended.message);
     return ended.code;
   }
-  if (has_example_results(job) && are_too_many(job, result.examples)) report_warnings({kTooManyExamples});
+  if (why_not_kept(job, result.examples) == kTooManyExamples) report_warnings({kTooManyExamples});
   std::cout << (options.json ? event_text(evaluation_document(evaluation, job, result), 2) + "\n"
                              : evaluation_text(evaluation, job, result, width_limit(STDOUT_FILENO)));
   return ExitCode::kDone;

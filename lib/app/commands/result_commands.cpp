@@ -9,7 +9,6 @@
 #include "checkpoint/retention.h"
 #include "commands/commands.h"
 #include "commands/shared.h"
-#include "core/error.h"
 #include "core/files.h"
 #include "core/terminal.h"
 #include "core/text.h"
@@ -18,7 +17,6 @@
 #include "inference/model_description.h"
 #include "inference/output.h"
 #include "judge/chance.h"
-#include "plan/plan_file.h"
 #include "report/report.h"
 #include "runs/finished_run.h"
 #include "watch/watch.h"
@@ -40,22 +38,6 @@ std::vector<fs::path> checkpoints_at(const fs::path& path) {
   return {path};
 }
 
-// What the run keeps of its examples, with the titles of its classes or outputs.
-void add_results(ModelReport& model, const fs::path& run) {
-  try {
-    model.results = read_examples(run / kExamplesFile);
-  } catch (const Error& error) {
-    report_warnings({fmt::format("the page has no calibration and no thresholds: {}", error.what())});
-  }
-  if (!model.results || !model.classes.empty()) return;
-  try {
-    const DatasetInfo data = read_plan(run / "plan.json").data;
-    model.classes = data.target_names;
-    for (int64_t label = 0; label < data.classes; ++label) model.classes.push_back(class_title(data, label));
-  } catch (const Error&) {  // made by another version
-  }
-}
-
 // The page of runs, or of the sweep or tune in the only folder.
 std::string page_of(const ReportOptions& options) {
   const fs::path sweep = fs::path(options.runs.front()) / "sweep.json";
@@ -67,10 +49,8 @@ std::string page_of(const ReportOptions& options) {
   for (const std::string& folder : options.runs) {
     require_run(folder, ExitCode::kUsage, "dtrain report RUN");
     runs.push_back(read_run_history(folder));
-    models.push_back(model_report_of(folder, !options.without_mistakes && options.runs.size() == 1));
-    if (!models.back().problem.empty())
-      report_warnings({"the page has no confusion matrix and no mistakes: " + models.back().problem});
-    if (options.runs.size() == 1) add_results(models.back(), folder);
+    models.push_back(model_report_of(folder, options.runs.size() == 1, !options.without_mistakes));
+    report_warnings(models.back().problems);
   }
   return report_page(runs, models);
 }

@@ -1,5 +1,6 @@
 #include "judge/chance.h"
 
+#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,9 +35,8 @@ std::string obstacle(const ExampleResults& first, const ExampleResults& other, c
   if (first.part != other.part)
     return fmt::format("A was evaluated on {} examples, {} on {} examples", first.part, letter, other.part);
   if (first.size() != other.size())
-    return fmt::format("A was evaluated on {}, {} on {}",
-                       counted(static_cast<int64_t>(first.size()), "example"), letter,
-                       with_separators(static_cast<int64_t>(other.size())));
+    return fmt::format("A was evaluated on {}, {} on {}", counted(first.size(), "example"), letter,
+                       with_separators(other.size()));
   if (first.examples != other.examples)
     return "its examples are not those of A: other data or targets, or another data.split";
   return "";
@@ -52,19 +52,18 @@ bool have_same_loss(const JobSpec& first, const JobSpec& other) {
 }
 
 void test_classes(RunDifference& result, const ExampleResults& first, const ExampleResults& other) {
-  const std::vector<bool> left = first.right(), right = other.right();
-  result.is_tested = !left.empty() && !right.empty();
-  for (size_t i = 0; result.is_tested && i < left.size(); ++i) {
-    result.only_first += left[i] && !right[i];
-    result.only_this += right[i] && !left[i];
-  }
+  const at::Tensor left = first.right(), right = other.right();
+  result.is_tested = left.defined() && right.defined();
+  if (!result.is_tested) return;
+  result.only_first = (left & ~right).sum().item<int64_t>();
+  result.only_this = (right & ~left).sum().item<int64_t>();
   result.chance = mcnemar(result.only_first, result.only_this);
 }
 
 }  // namespace
 
 bool RunDifference::is_more_than_chance(const MetricInterval& difference) const {
-  if (is_tested && difference.metric == "accuracy") return chance < 1 - kIntervalLevel;
+  if (is_tested && difference.name == "accuracy") return chance < 1 - kIntervalLevel;
   return difference.low > 0 || difference.high < 0;
 }
 
@@ -80,11 +79,11 @@ std::vector<RunDifference> differences_of(const std::vector<FinishedRun>& runs) 
     if (other) one.why_not = obstacle(*first, *other, run_letter(i));
     if (!one.why_not.empty()) continue;
     one.examples = first->size(), one.part = first->part;
-    if (!draws) draws = draws_of(ExampleMetrics(*first));
-    const Draws others = draws_of(ExampleMetrics(*other));
+    if (!draws) draws = draws_of(*first);
+    const Draws others = draws_of(*other);
     one.differences = intervals_of(*draws, &others);
     if (!have_same_loss(runs.front().spec, runs[i].spec))
-      std::erase_if(one.differences, [](const auto& metric) { return metric.metric == "loss"; });
+      std::erase_if(one.differences, [](const MetricInterval& metric) { return metric.name == "loss"; });
     test_classes(one, *first, *other);
   }
   return all;
@@ -95,11 +94,11 @@ TableRows chance_rows(const std::vector<RunDifference>& runs) {
   for (size_t i = 0; i < runs.size(); ++i) {
     for (const MetricInterval& one : runs[i].differences) {
       std::string said = runs[i].is_more_than_chance(one) ? "more than chance" : "may be chance";
-      if (runs[i].is_tested && one.metric == "accuracy")
+      if (runs[i].is_tested && one.name == "accuracy")
         said += fmt::format("; only A is right on {}, only {} on {}: p = {:.2g}",
                             with_separators(runs[i].only_first), run_letter(i + 1),
                             with_separators(runs[i].only_this), runs[i].chance);
-      rows.push_back({run_letter(i + 1), one.metric, show_metric(one.value),
+      rows.push_back({run_letter(i + 1), one.name, show_metric(one.value),
                       show_metric(one.low) + " to " + show_metric(one.high), said});
     }
   }
@@ -111,12 +110,12 @@ std::vector<std::string> chance_notes(const std::vector<RunDifference>& runs) {
   std::vector<std::string> notes;
   for (size_t i = 0; i < runs.size(); ++i) {
     const RunDifference& run = runs[i];
-    notes.push_back(run_letter(i + 1) +
-                    (!run.why_not.empty()
-                         ? " cannot be compared: " + run.why_not
-                         : fmt::format(": paired with A on {} {} examples{}",
-                                       with_separators(static_cast<int64_t>(run.examples)), run.part,
-                                       run.differences.empty() ? ", which are too much for intervals" : "")));
+    notes.push_back(
+        run_letter(i + 1) +
+        (!run.why_not.empty()
+             ? " cannot be compared: " + run.why_not
+             : fmt::format(": paired with A on {} {} examples{}", with_separators(run.examples), run.part,
+                           run.differences.empty() ? ", which are too much for intervals" : "")));
   }
   return notes;
 }
@@ -130,16 +129,18 @@ std::string chance_text(const std::vector<RunDifference>& runs, int width) {
 Event chance_document(const std::vector<RunDifference>& runs) {
   Event all = Event::array();
   for (const RunDifference& run : runs) {
-    Event one = {{"run", run.run}};
-    if (!run.why_not.empty()) one["why_not"] = run.why_not;
-    if (run.why_not.empty()) one["examples"] = run.examples, one["part"] = run.part;
+    Event& one = all.emplace_back(Event{{"run", run.run}});
+    if (!run.why_not.empty()) {
+      one["why_not"] = run.why_not;
+      continue;
+    }
+    one["examples"] = run.examples, one["part"] = run.part;
     for (const MetricInterval& metric : run.differences)
-      one["differences"][metric.metric] = {{"difference", metric.value},
-                                           {"interval", {metric.low, metric.high}},
-                                           {"more_than_chance", run.is_more_than_chance(metric)}};
+      one["differences"][metric.name] = {{"difference", metric.value},
+                                         {"interval", {metric.low, metric.high}},
+                                         {"more_than_chance", run.is_more_than_chance(metric)}};
     if (run.is_tested)
       one["mcnemar"] = {{"only_first", run.only_first}, {"only_this", run.only_this}, {"p", run.chance}};
-    all.push_back(one);
   }
   return all;
 }

@@ -15,9 +15,9 @@ namespace dtrain {
 struct RunDifference {
   std::string run = {};      // its folder
   std::string why_not = {};  // nothing can be said, and why; empty: something can
-  size_t examples = 0;
+  int64_t examples = 0;
   std::string part = {};
-  std::vector<MetricInterval> differences = {};  // how much higher the run's metrics are than the first one's
+  NamedIntervals differences = {};  // how much higher the run's metrics are than the first one's
   // Where examples are right or wrong: how many only one of them gets right, and mcnemar() of these.
   bool is_tested = false;
   int64_t only_first = 0, only_this = 0;

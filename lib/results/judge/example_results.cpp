@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -12,78 +11,53 @@
 #include "safetensors/safetensors.h"
 
 namespace dtrain {
-namespace {
-
-at::Tensor as_tensor(const std::vector<float>& values, at::IntArrayRef shape) {
-  return at::tensor(values, at::kFloat).view(shape);
-}
-
-}  // namespace
 
 std::string ExampleResults::problem() const {
   const std::vector<std::string> known = objective_names();
   if (std::ranges::find(known, loss) == known.end()) return "it has no known loss";
   if (part != kTestPart && part != kValidationPart && part != "train") return "it has no known part";
-  const auto count = static_cast<int64_t>(size());
-  const auto is_sized = [&](const std::vector<float>& values, int64_t width) {
-    return width > 0 && std::ssize(values) % count == 0 && std::ssize(values) / count == width;
+  const auto is_matrix = [&](const at::Tensor& numbers) {
+    return numbers.dim() == 2 && numbers.size(0) == size() && numbers.size(1) > 0;
   };
-  if (count == 0 || count > kMostKeptExamples || !is_sized(wanted, targets) || !is_sized(given, outputs))
+  if (losses.dim() != 1 || size() == 0 || size() > kMostKeptExamples || !is_matrix(targets) ||
+      !is_matrix(outputs))
     return "its tensors do not fit together";
-  for (const auto* values : {&losses, &wanted, &given}) {
-    if (std::ranges::any_of(*values, [](float value) { return std::isnan(value); }))
-      return "it has values that are not numbers";
+  for (const at::Tensor& numbers : {losses, targets, outputs}) {
+    if (numbers.isnan().any().item<bool>()) return "it has values that are not numbers";
   }
+  const int64_t count = outputs.size(1);
   if (info().outputs != Outputs::kClassLogits)
-    return targets == outputs ? "" : "targets and outputs differ in number";
-  const auto is_class = [&](float label) {
-    return label >= 0 && label < static_cast<float>(outputs) && label == std::floor(label);
-  };
-  if (targets != 1 || !std::ranges::all_of(wanted, is_class)) return "a target is no class of the model";
+    return targets.size(1) == count ? "" : "targets and outputs differ in number";
+  if (targets.size(1) != 1 || (targets != targets.floor()).any().item<bool>() ||
+      targets.min().item<double>() < 0 || targets.max().item<double>() >= static_cast<double>(count))
+    return "a target is no class of the model";
   // A class may be impossible, but not all of them, and none is certain.
-  for (auto row = given.begin(); row != given.end(); row += outputs) {
-    if (!std::isfinite(*std::max_element(row, row + outputs))) return "it has outputs that are infinite";
-  }
-  return "";
+  return outputs.amax(1).isfinite().all().item<bool>() ? "" : "it has outputs that are infinite";
 }
 
-std::vector<double> ExampleResults::probabilities() const {
-  std::vector<double> all(given.begin(), given.end());
-  if (info().outputs == Outputs::kYesNoLogits) {
-    for (double& value : all) value = 1 / (1 + std::exp(-value));
-    return all;
-  }
-  for (auto row = all.begin(); row != all.end(); row += outputs) {
-    const double most = *std::max_element(row, row + outputs);
-    double sum = 0;
-    for (auto value = row; value != row + outputs; ++value) sum += * value = std::exp(*value - most);
-    for (auto value = row; value != row + outputs; ++value) *value /= sum;
-  }
-  return all;
+at::Tensor ExampleResults::probabilities() const {
+  const at::Tensor logits = outputs.to(at::kDouble);
+  return has_answers() ? logits.sigmoid() : logits.softmax(1);
 }
 
-int64_t ExampleResults::predicted(size_t example) const {
-  const auto row = given.begin() + static_cast<int64_t>(example) * outputs;
-  return info().outputs == Outputs::kClassLogits ? std::max_element(row, row + outputs) - row : *row > 0;
+at::Tensor ExampleResults::wanted() const {
+  return has_answers() ? targets > 0.5 : at::arange(outputs.size(1)) == targets;
 }
 
-std::vector<bool> ExampleResults::right() const {
-  std::vector<bool> right;
-  if (!has_probabilities() || targets > 1) return right;
-  const bool answers = info().outputs == Outputs::kYesNoLogits;
-  for (size_t i = 0; i < size(); ++i)
-    right.push_back(predicted(i) == (answers ? wanted[i] > 0.5F : static_cast<int64_t>(wanted[i])));
-  return right;
+at::Tensor ExampleResults::predicted() const {
+  return has_answers() ? outputs > 0 : at::arange(outputs.size(1)) == outputs.argmax(1, /*keepdim=*/true);
+}
+
+at::Tensor ExampleResults::right() const {
+  if (!has_probabilities() || targets.size(1) > 1) return {};
+  return (wanted() == predicted()).all(1);
 }
 
 void write_examples(const std::filesystem::path& file, const ExampleResults& results) {
-  const auto count = static_cast<int64_t>(results.size());
   write_file_atomically(
       file,
       safetensors_bytes(
-          {{"loss", as_tensor(results.losses, {count})},
-           {"target", as_tensor(results.wanted, {count, results.targets})},
-           {"output", as_tensor(results.given, {count, results.outputs})}},
+          {{"loss", results.losses}, {"target", results.targets}, {"output", results.outputs}},
           {{"format", "pt"}, {"loss", results.loss}, {"part", results.part}, {"examples", results.examples}}),
       "");
 }
@@ -92,33 +66,19 @@ std::optional<ExampleResults> read_examples(const std::filesystem::path& file) {
   if (std::error_code none; !std::filesystem::exists(file, none)) return std::nullopt;
   try {
     const SafetensorsFile opened(file);
-    if (opened.bytes() > 2 * static_cast<int64_t>(sizeof(float)) * kMostKeptNumbers)
-      throw Error(ExitCode::kUsage, "it is too large");
-    ExampleResults results;
-    const auto read = [&](const char* name, std::vector<float>& values, bool is_matrix) {
+    int64_t bytes = 0;
+    const auto read = [&](const char* name) {
       const auto entry = std::ranges::find(opened.tensors(), name, &TensorEntry::name);
-      if (entry == opened.tensors().end() || entry->dtype != at::kFloat)
+      if (entry == opened.tensors().end() || entry->dtype != at::kFloat || entry->shape.size() > 2)
         throw Error(ExitCode::kUsage, "it has no {}", name);
-      // As many rows as losses; the columns follow from the bytes, so that no product overflows.
-      const int64_t numbers = (entry->end - entry->begin) / static_cast<int64_t>(sizeof(float));
-      const int64_t rows = is_matrix ? std::max<int64_t>(1, std::ssize(results.losses)) : numbers;
-      const int64_t columns = numbers / std::max<int64_t>(1, rows);
-      if (entry->shape != (is_matrix ? std::vector{rows, columns} : std::vector{rows}))
-        throw Error(ExitCode::kUsage, "its tensors do not fit together");
-      const at::Tensor tensor = opened.read(*entry).contiguous();
-      const float* const first = tensor.const_data_ptr<float>();
-      values.assign(first, first + numbers);
-      return columns;
+      bytes += entry->end - entry->begin;
+      if (bytes > static_cast<int64_t>(sizeof(float)) * kMostKeptNumbers)
+        throw Error(ExitCode::kUsage, "it is too large");
+      return opened.read(*entry);
     };
-    read("loss", results.losses, /*is_matrix=*/false);
-    results.targets = read("target", results.wanted, /*is_matrix=*/true);
-    results.outputs = read("output", results.given, /*is_matrix=*/true);
-    if (std::ssize(results.losses) + std::ssize(results.wanted) + std::ssize(results.given) >
-        kMostKeptNumbers)
-      throw Error(ExitCode::kUsage, "it is too large");
-    results.loss = opened.metadata().at("loss");
-    results.part = opened.metadata().at("part");
-    results.examples = opened.metadata().at("examples");
+    const Metadata& said = opened.metadata();
+    ExampleResults results{said.at("loss"), said.at("part"), said.at("examples"),
+                           read("loss"),    read("target"),  read("output")};
     if (const std::string problem = results.problem(); !problem.empty())
       throw Error(ExitCode::kUsage, "{}", problem);
     return results;

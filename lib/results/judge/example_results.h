@@ -2,11 +2,12 @@
 // calibration and thresholds is computed from it.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "traits/objectives.h"
 
@@ -19,30 +20,28 @@ constexpr const char* kExamplesFile = "examples.safetensors";
 constexpr int64_t kMostKeptNumbers = 8 << 20;
 constexpr int64_t kMostKeptExamples = 1 << 20;
 
-// Of n examples in the order of their part of the data.
+// Of n examples in the order of their part of the data. Tensors are of float32, on the CPU.
 struct ExampleResults {
-  std::string loss;                // the job's, or that which a plug-in's is like: as for objective_info()
-  std::string part = "test";       // of the data: test, validation or train
-  std::string examples = {};       // the same text for the same examples alone
-  int64_t targets = 1;             // numbers of an example's target; a class is one
-  int64_t outputs = 1;             // of the model
-  std::vector<float> losses = {};  // [n], as evaluations report them
-  std::vector<float> wanted = {};  // [n, targets]: classes or numbers
-  std::vector<float> given = {};   // [n, outputs]: what the model computes; of classes, logits
+  std::string loss;           // the job's, or that which a plug-in's is like: as for objective_info()
+  std::string part = "test";  // of the data: test, validation or train
+  std::string examples = {};  // the same text for the same examples alone
+  at::Tensor losses = {};     // [n], as evaluations report them
+  at::Tensor targets = {};    // [n, targets]: the class, or numbers
+  at::Tensor outputs = {};    // [n, outputs]: what the model computes; of classes, logits
 
-  size_t size() const { return losses.size(); }
+  int64_t size() const { return losses.size(0); }
   const ObjectiveInfo& info() const { return objective_info(loss); }
-  // Why they cannot be computed with: sizes that do not fit together, classes that do not exist, no numbers.
-  // Empty: they can.
-  std::string problem() const;
-  // Whether they are classes, or answers of yes or no.
+  bool has_answers() const { return info().outputs == Outputs::kYesNoLogits; }
+  // Whether they are classes, or answers of yes or no: those have what follows.
   bool has_probabilities() const { return info().outputs != Outputs::kValues; }
-  // The probability of each class, or of each yes: softmax or sigmoid of `given`, [n, outputs].
-  std::vector<double> probabilities() const;
-  // The class that is predicted of an example; of one answer 1 for yes.
-  int64_t predicted(size_t example) const;
-  // By example, whether the prediction is right. Empty where it is no class and no single answer.
-  std::vector<bool> right() const;
+  // Why they cannot be computed with. Empty: they can.
+  std::string problem() const;
+  // Of each class, or of each yes: [n, outputs], float64; whether it is right, and whether it is predicted.
+  at::Tensor probabilities() const;
+  at::Tensor wanted() const;
+  at::Tensor predicted() const;
+  // By example, whether the prediction is right. Undefined where it is no class and no single answer.
+  at::Tensor right() const;
 };
 
 // Replaces the file. Throws as write_file_atomically().

@@ -24,11 +24,6 @@ Event json_of(const NamedCounts& counts) {
   for (const auto& [name, count] : counts) object[name] = count;
   return object;
 }
-Event json_of(const NamedIntervals& intervals) {
-  Event object = Event::object();
-  for (const auto& [name, ends] : intervals) object[name] = {ends.first, ends.second};
-  return object;
-}
 template <HasEventTable T>
 Event json_of(const T& object) {
   Event json = Event::object();
@@ -67,7 +62,7 @@ void read(const Event& json, std::optional<NamedIntervals>& intervals) {
   for (const auto& [name, ends] : json.items()) {
     if (!ends.is_array() || ends.size() != 2) continue;
     const auto low = as_number(ends[0]), high = as_number(ends[1]);
-    if (low && high) intervals->emplace_back(name, std::pair(*low, *high));
+    if (low && high) intervals->push_back({name, *low, *high});
   }
 }
 template <HasEventTable T>
@@ -129,6 +124,12 @@ T read_fields(const Event& from) {
 }
 
 }  // namespace
+
+Event json_of(const NamedIntervals& intervals) {
+  Event object = Event::object();
+  for (const MetricInterval& one : intervals) object[one.name] = {one.low, one.high};
+  return object;
+}
 
 template <class T>
 T begin_event(const std::string& run) {

@@ -200,8 +200,14 @@ struct WarningEvent : EventHead {
 // Counts by name: {{"0", 120}, {"64-127", 1}}.
 using NamedCounts = std::vector<std::pair<std::string, int64_t>>;
 
-// Two numbers by name: {{"accuracy", {0.97, 0.98}}}.
-using NamedIntervals = std::vector<std::pair<std::string, std::pair<double, double>>>;
+// A metric, and the lowest and the highest value of its interval. Events do not have the value.
+struct MetricInterval {
+  std::string name;
+  double low = 0, high = 0;
+  double value = 0;
+};
+using NamedIntervals = std::vector<MetricInterval>;
+Event json_of(const NamedIntervals& intervals);  // {"accuracy": [0.97, 0.98]}
 
 struct StalenessSummary {
   std::optional<NamedCounts> updates;

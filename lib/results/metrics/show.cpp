@@ -48,8 +48,8 @@ std::string show_seconds(std::optional<double> seconds) {
 }
 
 std::string show_interval(const std::optional<NamedIntervals>& intervals, const std::string& metric) {
-  for (const auto& [name, ends] : intervals.value_or(NamedIntervals())) {
-    if (name == metric) return show_metric(ends.first) + " to " + show_metric(ends.second);
+  for (const MetricInterval& one : intervals.value_or(NamedIntervals())) {
+    if (one.name == metric) return show_metric(one.low) + " to " + show_metric(one.high);
   }
   return "";
 }

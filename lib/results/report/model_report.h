@@ -34,14 +34,13 @@ struct ModelReport {
   std::vector<std::string> classes;             // their titles, or those of the outputs
   std::vector<std::vector<int64_t>> confusion;  // [class][prediction]
   std::vector<Mistake> mistakes;                // the worst first
-  std::string problem;                          // why nothing was predicted although somebody asked for it
+  std::vector<std::string> problems;            // what the page lacks although somebody asked for it, and why
   std::optional<ExampleResults> results;        // of the evaluation that the run ended with
 };
 
 // Elements of a page; empty if there is nothing to show.
 std::string layers_section(const ModelReport& model);
 std::string mistakes_section(const ModelReport& model);
-// Whether its probabilities hold, and what thresholds for them find.
 std::string examples_section(const ModelReport& model);
 
 }  // namespace dtrain

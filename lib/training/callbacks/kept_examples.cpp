@@ -14,18 +14,13 @@ namespace {
 
 int64_t targets_of(const JobPlan& job) { return std::max<int64_t>(1, job.data.targets); }
 
-std::vector<float> values_of(const at::Tensor& tensor) {
-  const at::Tensor values = tensor.cpu().contiguous();
-  return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
-}
-
 }  // namespace
 
-bool has_example_results(const JobPlan& job) { return !objective_info(job.spec.train.loss.kind).is_step; }
-
-bool are_too_many(const JobPlan& job, int64_t examples) {
-  return examples > kMostKeptExamples ||
-         examples * (1 + targets_of(job) + job.model.output_shape().at(0)) > kMostKeptNumbers;
+std::string why_not_kept(const JobPlan& job, int64_t examples) {
+  if (objective_info(job.spec.train.loss.kind).is_step)
+    return "the step of a plug-in has no results of single examples";
+  const int64_t numbers = 1 + targets_of(job) + job.model.output_shape().at(0);
+  return examples > kMostKeptExamples || examples * numbers > kMostKeptNumbers ? kTooManyExamples : "";
 }
 
 void add_rows(const at::Tensor& rows, std::span<const int64_t> indices, int64_t count, at::Tensor& all) {
@@ -36,14 +31,14 @@ void add_rows(const at::Tensor& rows, std::span<const int64_t> indices, int64_t 
 
 ExampleResults results_of(const JobPlan& job, const std::string& part, const at::Tensor& sum) {
   const ObjectiveInfo& info = objective_info(job.spec.train.loss.kind);
-  const int64_t targets = targets_of(job), outputs = sum.size(1) - 1 - targets;
+  const int64_t targets = targets_of(job);
+  const std::vector<at::Tensor> columns =
+      sum.cpu().split_with_sizes({1, targets, sum.size(1) - 1 - targets}, 1);
   return {.loss = info.base.empty() ? info.name : info.base,
           .part = part,
-          .targets = targets,
-          .outputs = outputs,
-          .losses = values_of(sum.select(1, 0)),
-          .wanted = values_of(sum.narrow(1, 1, targets)),
-          .given = values_of(sum.narrow(1, 1 + targets, outputs))};
+          .losses = columns[0].squeeze(1).contiguous(),
+          .targets = columns[1].contiguous(),
+          .outputs = columns[2].contiguous()};
 }
 
 std::string identity_of(const JobPlan& job, const ExampleResults& results, const ExampleSource& source) {
@@ -53,14 +48,14 @@ std::string identity_of(const JobPlan& job, const ExampleResults& results, const
   for (const auto& field : job_fields()) {
     if (is_split && field.path.starts_with("data.split.")) text += " " + to_json(field, job.spec).dump();
   }
-  std::vector<int64_t> indices(results.size());
+  std::vector<int64_t> indices(static_cast<size_t>(results.size()));
   std::iota(indices.begin(), indices.end(), int64_t{0});
   Checksum checksum;
   for (const ExampleName& name : source.names_of(indices)) {
     const std::string title = title_of(name);
     checksum.add(title.c_str(), title.size() + 1);
   }
-  checksum.add(results.wanted.data(), results.wanted.size() * sizeof(float));
+  checksum.add(results.targets.const_data_ptr(), results.targets.nbytes());
   return text + " " + checksum.text();
 }
 

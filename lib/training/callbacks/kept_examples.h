@@ -16,10 +16,9 @@ namespace dtrain {
 constexpr const char* kTooManyExamples =
     "there are no intervals: the evaluation is too large to keep the results of its examples";
 
-// Whether evaluations have results of single examples: not those by a plug-in's step.
-bool has_example_results(const JobPlan& job);
-// Whether the results of so many are not kept.
-bool are_too_many(const JobPlan& job, int64_t examples);
+// Why an evaluation of so many does not keep the results of single examples: kTooManyExamples, or that there
+// are none. Empty: it does.
+std::string why_not_kept(const JobPlan& job, int64_t examples);
 
 // Puts `rows`, MetricSums::take_rows() of the examples `indices` of `count`, into their places in `all`: a
 // row for each example, zeros where other replicas have it, so that the sum over the replicas has them all.

@@ -371,7 +371,7 @@ void RunReporter::warn_if_worse() {
 }
 
 void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers,
-                             const std::function<std::optional<NamedIntervals>()>& intervals) {
+                             const std::function<NamedIntervals()>& intervals) {
   warn_if_worse();
   const StepRate rate = run_timer_.run();
   auto end = begin_event<RunEndEvent>(run_.name());
@@ -393,7 +393,8 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   end.part = part_;
   end.metrics = evaluated_;
   end.validation = validation_;
-  if (intervals) end.intervals = intervals();
+  if (NamedIntervals found = intervals ? intervals() : NamedIntervals(); !found.empty())
+    end.intervals = std::move(found);
   sink_.on_event(encode(end));
 }
 

@@ -102,7 +102,7 @@ class RunReporter {
   // `workers`: what each worker did, if replicas train asynchronously. `intervals` computes those of the
   // metrics, in a time that is no longer the run's.
   void on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers = std::nullopt,
-                  const std::function<std::optional<NamedIntervals>()>& intervals = {});
+                  const std::function<NamedIntervals()>& intervals = {});
 
  private:
   const JobPlan& job_;

@@ -105,10 +105,8 @@ SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Ev
   const ExampleSourcePtr examples = alone || is_grouped ? load_examples(job, evaluation.split) : nullptr;
   ExampleGroups groups;
   if (is_grouped) {
-    if (!has_example_results(job) || are_too_many(job, examples->size()))
-      throw Error(ExitCode::kUsage, "--by: {}; leave it out",
-                  has_example_results(job) ? "the evaluation is too large to keep the results of its examples"
-                                           : "the step of a plug-in has no results of single examples");
+    if (const std::string why_not = why_not_kept(job, examples->size()); !why_not.empty())
+      throw Error(ExitCode::kUsage, "--by: {}; leave it out", why_not);
     groups = groups_of(job, *examples, evaluation.by);
   }
   EvaluationSums sums;
@@ -124,7 +122,7 @@ SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Ev
   const ExampleResults results =
       results_of(job, evaluation.split, at::tensor(sums.examples, at::kFloat).view({result.examples, -1}));
   if (is_grouped) result.groups = metrics_by_group(results, groups);
-  result.intervals = named_intervals(results);
+  result.intervals = intervals_of(results);
   return ended;
 }
 

@@ -159,7 +159,7 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   at::Tensor confusion = at::zeros({confusion_cells(classes)}, at::kLong);
   WorstMistakes worst(most_mistakes);
   at::Tensor rows;
-  keeps_rows = keeps_rows && has_example_results(job) && !are_too_many(job, examples->size());
+  keeps_rows = keeps_rows && why_not_kept(job, examples->size()).empty();
   while (const std::optional<Share> share = loader.next()) {
     std::span<const int64_t> indices = share->indices;
     for (const MicroBatch& micro_batch : share->micro_batches) {

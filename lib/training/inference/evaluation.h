@@ -67,9 +67,8 @@ struct Evaluation {
   // Where the targets are classes, at most kMostConfusedClasses.
   std::vector<std::vector<int64_t>> confusion;  // [class][predicted class]
   std::vector<WrongExample> mistakes;           // as many as were asked for, the worst first
-  // Of each metric, if the results of its examples are known.
-  std::optional<NamedIntervals> intervals;
-  std::vector<GroupMetrics> groups;  // as EvaluationJob::by says
+  NamedIntervals intervals;                     // if the results of its examples are known
+  std::vector<GroupMetrics> groups;             // as EvaluationJob::by says
 
   int64_t correct() const;
 };

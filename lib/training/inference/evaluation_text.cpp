@@ -137,16 +137,12 @@ std::string groups_text(const std::string& by, const Evaluation& result, int wid
   return table_of(rows, width);
 }
 
-void add_intervals(Event& to, const NamedIntervals& intervals) {
-  for (const auto& [name, ends] : intervals) to["intervals"][name] = {ends.first, ends.second};
-}
-
 Event groups_document(const Evaluation& result) {
   Event groups = Event::array();
   for (const GroupMetrics& group : result.groups) {
     Event one = {{"group", group.name}, {"examples", group.examples}};
     for (const auto& [name, value] : group.metrics) one[name] = value;
-    add_intervals(one, group.intervals);
+    if (!group.intervals.empty()) one["intervals"] = json_of(group.intervals);
     groups.push_back(one);
   }
   return groups;
@@ -227,7 +223,7 @@ std::string evaluation_text(const EvaluationJob& evaluation, const JobPlan& job,
     if (!line.empty() && !interval.empty()) line.insert(line.size() - 1, fmt::format(" ({})", interval));
     text += line;
   }
-  if (!result.intervals.value_or(NamedIntervals()).empty())
+  if (!result.intervals.empty())
     text += fmt::format("{:<12}in parentheses: 95 % intervals (bootstrap of the {} examples)\n", "",
                         with_separators(result.examples));
   if (!result.groups.empty()) text += groups_text(evaluation.by, result, width);
@@ -248,7 +244,7 @@ Event evaluation_document(const EvaluationJob& evaluation, const JobPlan& job, c
   if (!evaluation.best_by.empty()) json["best_by"] = evaluation.best_by;
   for (const auto& [name, value] : result.metrics) json[name] = value;
   if (result.mean_area) json["auc_error"] = result.mean_area->error;
-  add_intervals(json, result.intervals.value_or(NamedIntervals()));
+  if (!result.intervals.empty()) json["intervals"] = json_of(result.intervals);
   if (!result.groups.empty()) json["groups"] = groups_document(result);
   if (job.data.classes == 0) {
     if (!result.areas.empty()) json["outputs"] = outputs_document(job, result);

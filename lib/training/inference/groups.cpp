@@ -1,5 +1,7 @@
 #include "inference/groups.h"
 
+#include <ATen/ATen.h>
+
 #include <filesystem>
 #include <memory>
 #include <numeric>
@@ -50,21 +52,6 @@ std::string group_in(const std::string& name, const Pattern* pattern) {
   return found->at(found->size() > 1 ? 1 : 0).text;
 }
 
-// The results of some examples.
-ExampleResults selected(const ExampleResults& all, const std::vector<size_t>& examples) {
-  ExampleResults some{.loss = all.loss, .part = all.part, .targets = all.targets, .outputs = all.outputs};
-  const auto take = [&](std::vector<float> ExampleResults::*values, int64_t width) {
-    for (const size_t example : examples) {
-      const auto first = (all.*values).begin() + static_cast<int64_t>(example) * width;
-      (some.*values).insert((some.*values).end(), first, first + width);
-    }
-  };
-  take(&ExampleResults::losses, 1);
-  take(&ExampleResults::wanted, all.targets);
-  take(&ExampleResults::given, all.outputs);
-  return some;
-}
-
 }  // namespace
 
 ExampleGroups groups_of(const JobPlan& job, const ExampleSource& examples, const std::string& by) {
@@ -77,10 +64,11 @@ ExampleGroups groups_of(const JobPlan& job, const ExampleSource& examples, const
   ExampleGroups groups;
   if (has_columns(job.data.name)) {
     const std::vector<std::string> cells = cells_of(job, names, by);
-    for (size_t i = 0; i < cells.size(); ++i) groups[cells[i]].push_back(i);
+    for (const int64_t i : indices) groups[cells[static_cast<size_t>(i)]].push_back(i);
   } else {
     const std::unique_ptr<const Pattern> pattern = pattern_of(by);
-    for (size_t i = 0; i < names.size(); ++i) groups[group_in(names[i].file, pattern.get())].push_back(i);
+    for (const int64_t i : indices)
+      groups[group_in(names[static_cast<size_t>(i)].file, pattern.get())].push_back(i);
   }
   if (groups.size() > kMostGroups)
     throw Error(ExitCode::kUsage, "--by: there are {} groups, more than {}; use another column or pattern",
@@ -91,8 +79,12 @@ ExampleGroups groups_of(const JobPlan& job, const ExampleSource& examples, const
 std::vector<GroupMetrics> metrics_by_group(const ExampleResults& results, const ExampleGroups& groups) {
   std::vector<GroupMetrics> all;
   for (const auto& [name, own] : groups) {
-    const ExampleResults some = selected(results, own);
-    all.push_back({name, std::ssize(own), ExampleMetrics(some).values(), named_intervals(some)});
+    const at::Tensor rows = at::tensor(own, at::kLong);
+    ExampleResults some = results;
+    for (at::Tensor* numbers : {&some.losses, &some.targets, &some.outputs})
+      *numbers = numbers->index_select(0, rows);
+    const Draws draws = draws_of(some, std::ssize(groups));
+    all.push_back({name, std::ssize(own), draws.front(), intervals_of(draws)});
   }
   return all;
 }

@@ -21,7 +21,7 @@ struct GroupMetrics {
 };
 
 // Of each group, by its name, its examples.
-using ExampleGroups = std::map<std::string, std::vector<size_t>>;
+using ExampleGroups = std::map<std::string, std::vector<int64_t>>;
 
 // `by`: of a table a column; of pictures "folder", or a pattern of their files' names, as data.split.group
 // has it. Throws Error(kUsage) if the data have none or more than kMostGroups, Error(kData) as reading the

@@ -447,7 +447,7 @@ void Trainer::test(int64_t epochs) {
 }
 
 bool Trainer::keeps(int64_t examples) const {
-  return run_.traits().is_observed && has_example_results(job_) && !are_too_many(job_, examples);
+  return run_.traits().is_observed && why_not_kept(job_, examples).empty();
 }
 
 void Trainer::gather_examples() {
@@ -456,13 +456,13 @@ void Trainer::gather_examples() {
   if (examples_.defined()) strategy_.sum_over_evaluating(examples_);
 }
 
-std::optional<NamedIntervals> Trainer::keep_examples() {
+NamedIntervals Trainer::keep_examples() {
   const bool tested = shares().final_test != nullptr;
   const ShareLoader* const loader = tested ? shares().final_test.get() : shares().evaluated.get();
-  if (!leads_ || loader == nullptr || !run_.traits().is_observed) return std::nullopt;
-  if (has_example_results(job_) && are_too_many(job_, loader->source().size()))
+  if (!leads_ || loader == nullptr || !run_.traits().is_observed) return {};
+  if (why_not_kept(job_, loader->source().size()) == kTooManyExamples)
     callbacks_.on_event(message_event(run_, kTooManyExamples));
-  if (!examples_.defined()) return std::nullopt;
+  if (!examples_.defined()) return {};
   ExampleResults results =
       results_of(job_, tested || !job_.data.has_validation() ? kTestPart : kValidationPart, examples_);
   try {
@@ -471,9 +471,7 @@ std::optional<NamedIntervals> Trainer::keep_examples() {
   } catch (const Error& error) {  // the model is saved, and that is what counts
     reporter_.on_warning(error.what());
   }
-  NamedIntervals intervals = named_intervals(results);
-  if (intervals.empty()) return std::nullopt;
-  return intervals;
+  return intervals_of(results);
 }
 
 MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {

@@ -165,7 +165,7 @@ class Trainer {
   // Adds up what the replicas found of each example in the evaluation that the run ends with. Collective.
   void gather_examples();
   // Rank 0 keeps it, and computes the metrics' intervals.
-  std::optional<NamedIntervals> keep_examples();
+  NamedIntervals keep_examples();
   bool keeps(int64_t examples) const;  // of an evaluation of so many; the same on every replica
   // Evaluates all of `examples`, which are `count`. Collective.
   MetricSums pass_over(ShareLoader& examples, int64_t count);

@@ -6,10 +6,10 @@
 #include "catch.h"
 #include "checkpoint/manifest.h"
 #include "command_line.h"
+#include "example_results.h"
 #include "files.h"
 #include "initial_state/resume.h"
 #include "job_file/load.h"
-#include "judge/example_results.h"
 #include "plan/plan_file.h"
 #include "saved_run.h"
 
@@ -120,11 +120,8 @@ TEST_CASE("a page names the classes of what a run keeps of its examples, and say
   JobPlan job = plan_job(parse_spec(kSavedSpec, "spec"), find_dataset).job;
   job.data.class_names = {"ash", "beech", "cedar"};
   write_plan(run / "plan.json", job);
-  write_examples(run / kExamplesFile, {.loss = "cross_entropy",
-                                       .outputs = 3,
-                                       .losses = {1, 1, 1},
-                                       .wanted = {0, 1, 2},
-                                       .given = {1, 0, 0, 0, 1, 0, 0, 0, 1}});
+  write_examples(run / kExamplesFile,
+                 example_results("cross_entropy", {1, 1, 1}, {0, 1, 2}, {1, 0, 0, 0, 1, 0, 0, 0, 1}));
   const fs::path page = folder / "page.html";
   CHECK(dtrain_command({"report", run, "--out", page, "--no-mistakes"}).exit_code == 0);
   CHECK_THAT(content_of(page), ContainsSubstring("<th scope=\"row\">1 beech</th>"));

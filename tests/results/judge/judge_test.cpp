@@ -8,6 +8,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "example_results.h"
 #include "files.h"
 #include "judge/chance.h"
 #include "judge/curves.h"
@@ -18,58 +19,57 @@ namespace dtrain {
 namespace {
 
 const std::vector<double> kScores = {0.125, 0.25, 0.25, 0.375, 0.5, 0.5, 0.625, 0.75, 0.75, 0.875, 0.9375, 1};
-const std::vector<bool> kIsYes = {false, false, true, false, false, true,
-                                  true,  false, true, true,  false, true};
+const std::vector<int64_t> kIsYes = {0, 0, 1, 0, 0, 1, 1, 0, 1, 1, 0, 1};
+
+at::Tensor scores() { return at::tensor(kScores, at::kDouble); }
+at::Tensor is_yes() { return at::tensor(kIsYes, at::kLong) > 0; }
 
 // Of `count` examples of three classes: those with i % 4 == 0 are taken for the next class, unless `better`.
 ExampleResults some_results(int64_t count, bool better = false) {
-  ExampleResults results{
-      .loss = "cross_entropy", .part = "test", .examples = "these", .targets = 1, .outputs = 3};
+  std::vector<float> losses, targets, outputs;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t label = i % 3, said = i % 4 == 0 && !better ? (label + 1) % 3 : label;
-    results.wanted.push_back(static_cast<float>(label));
-    results.losses.push_back(said == label ? 0.25F : 1.5F);
-    for (int64_t output = 0; output < 3; ++output) results.given.push_back(output == said ? 2.0F : 0.5F);
+    targets.push_back(static_cast<float>(label));
+    losses.push_back(said == label ? 0.25F : 1.5F);
+    for (int64_t output = 0; output < 3; ++output) outputs.push_back(output == said ? 2.0F : 0.5F);
   }
+  ExampleResults results = example_results("cross_entropy", losses, targets, outputs);
+  results.examples = "these";
   return results;
 }
 
-double value_of(const std::vector<MetricInterval>& all, const std::string& metric,
-                double MetricInterval::*member) {
+MetricValues metrics_of(const ExampleResults& results) { return draws_of(results).front(); }
+
+double value_of(const NamedIntervals& all, const std::string& metric, double MetricInterval::*member) {
   for (const MetricInterval& one : all) {
-    if (one.metric == metric) return one.*member;
+    if (one.name == metric) return one.*member;
   }
   return std::nan("");
 }
 
 TEST_CASE("a curve of thresholds is scikit-learn's, with equal scores in one point") {
-  const ThresholdCurve curve = threshold_curve(kScores, kIsYes);
-  REQUIRE(curve.points.size() == 9);
+  const ThresholdCurve curve = threshold_curve(scores(), is_yes());
   const std::vector<double> alarms = {0, 1, 1, 2, 2, 3, 4, 5, 6}, found = {1, 1, 2, 3, 4, 5, 5, 6, 6};
   const std::vector<double> precisions = {1, 0.5, 2.0 / 3, 0.6, 2.0 / 3, 0.625, 5.0 / 9, 6.0 / 11, 0.5};
-  for (size_t i = 0; i < 9; ++i) {
-    CHECK(curve.points[i].false_alarms == Approx(alarms[i] / 6));
-    CHECK(curve.points[i].recall == Approx(found[i] / 6));
-    CHECK(curve.points[i].precision == Approx(precisions[i]));
-  }
-  CHECK(curve.points.front().threshold == 1);
+  CHECK(at::allclose(curve.false_alarms, at::tensor(alarms, at::kDouble) / 6));
+  CHECK(at::allclose(curve.recall, at::tensor(found, at::kDouble) / 6));
+  CHECK(at::allclose(curve.precision, at::tensor(precisions, at::kDouble)));
+  CHECK(curve.yes == 6);
   CHECK(curve.area == Approx(0.6805555555555556));
   CHECK(curve.average_precision == Approx(0.6839646464646464));
   CHECK(curve.best_threshold == 0.5);  // 5 of 6 with a precision of 0.625
   CHECK(curve.best_f1 == Approx(2 * 5.0 / (8 + 6)));
-  CHECK(threshold_curve({kScores.data(), 1}, {true}).points.empty());
+  CHECK_FALSE(threshold_curve(scores(), at::ones({12}, at::kBool)).recall.defined());
 }
 
 TEST_CASE("calibration has scikit-learn's bins") {
-  const auto& [bins, error] = calibration(kScores, kIsYes);
+  const Calibration found = calibration(scores(), is_yes());
   const std::vector<double> means = {0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 0.96875};
   const std::vector<double> shares = {0, 0.5, 0, 0.5, 1, 0.5, 1, 0.5};
-  REQUIRE(bins.size() == means.size());
-  for (size_t i = 0; i < bins.size(); ++i) {
-    CHECK(bins[i].probability == Approx(means[i]));
-    CHECK(bins[i].share == Approx(shares[i]));
-  }
-  CHECK(error == Approx(0.24479166666666666));
+  REQUIRE(found.probability.numel() == std::ssize(means));
+  CHECK(at::allclose(found.probability, at::tensor(means, at::kDouble)));
+  CHECK(at::allclose(found.share, at::tensor(shares, at::kDouble)));
+  CHECK(found.error == Approx(0.24479166666666666));
 }
 
 TEST_CASE("McNemar's test is the exact binomial one") {
@@ -80,52 +80,42 @@ TEST_CASE("McNemar's test is the exact binomial one") {
   CHECK(mcnemar(0, 0) == 1);
 }
 
-TEST_CASE("metrics of weighted examples are those of a longer list") {
-  const ExampleResults results = some_results(24);
-  const ExampleMetrics metrics(results);
-  const MetricValues all = metrics.values();
-  CHECK(find_metric(all, "accuracy").value() == 0.75);
-  CHECK(find_metric(all, "loss").value() == Approx(0.75 * 0.25 + 0.25 * 1.5));
-  CHECK(find_metric(all, "macro_recall").value() == Approx(0.75));
-  std::vector<uint32_t> times(24);
-  times[0] = 3, times[1] = 1;  // one that is wrong, one that is right
-  CHECK(find_metric(metrics.values(times), "accuracy").value() == 0.25);
-  CHECK(find_metric(metrics.values(times), "loss").value() == Approx((3 * 1.5 + 0.25) / 4));
-}
-
-TEST_CASE("the metrics of numbers and of answers are those of their definitions") {
-  const ExampleResults numbers{.loss = "mean_squared_error",
-                               .targets = 1,
-                               .outputs = 1,
-                               .losses = {1, 4, 0, 1},
-                               .wanted = {1, 2, 3, 4},
-                               .given = {2, 4, 3, 3}};
-  const MetricValues of_numbers = ExampleMetrics(numbers).values();
+TEST_CASE("the metrics of classes, of numbers and of answers are those of their definitions") {
+  const MetricValues of_classes = metrics_of(some_results(24));
+  CHECK(find_metric(of_classes, "accuracy").value() == 0.75);
+  CHECK(find_metric(of_classes, "loss").value() == Approx(0.75 * 0.25 + 0.25 * 1.5));
+  CHECK(find_metric(of_classes, "macro_recall").value() == Approx(0.75));
+  const MetricValues of_numbers =
+      metrics_of(example_results("mean_squared_error", {1, 4, 0, 1}, {1, 2, 3, 4}, {2, 4, 3, 3}));
   CHECK(find_metric(of_numbers, "rmse").value() == Approx(std::sqrt(6.0 / 4)));
   CHECK(find_metric(of_numbers, "mae").value() == Approx(1));
   CHECK(find_metric(of_numbers, "r2").value() == Approx(1 - 6.0 / 5));
-  ExampleResults answers{.loss = "binary_cross_entropy", .targets = 1, .outputs = 1};
-  for (size_t i = 0; i < kScores.size(); ++i) {
-    answers.losses.push_back(1);
-    answers.wanted.push_back(kIsYes[i] ? 1 : 0);
-    answers.given.push_back(static_cast<float>(kScores[i] - 0.55));
-  }
-  const MetricValues of_answers = ExampleMetrics(answers).values();
+  const ExampleResults answers{.loss = "binary_cross_entropy",
+                               .losses = at::ones({12}),
+                               .targets = is_yes().unsqueeze(1).to(at::kFloat),
+                               .outputs = (scores() - 0.55).unsqueeze(1).to(at::kFloat)};
+  const MetricValues of_answers = metrics_of(answers);
   CHECK(find_metric(of_answers, "auc").value() == Approx(0.6805555555555556));
   CHECK(find_metric(of_answers, "accuracy").value() == Approx(8.0 / 12));
   CHECK(find_metric(of_answers, "precision").value() == Approx(4.0 / 6));
-  CHECK(answers.probabilities().back() == Approx(1 / (1 + std::exp(-0.45))));
+  CHECK(answers.probabilities()[11].item<double>() == Approx(1 / (1 + std::exp(-0.45))));
+}
+
+TEST_CASE("six classes have a top-5 accuracy, of which an example with five larger outputs has no part") {
+  const ExampleResults results =
+      example_results("cross_entropy", {1, 1}, {0, 1}, {0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5});
+  CHECK(find_metric(metrics_of(results), "top_5_accuracy").value() == 0.5);
 }
 
 TEST_CASE("an interval has the width of the metric's standard error") {
-  const std::vector<MetricInterval> intervals = bootstrap(ExampleMetrics(some_results(1200)));
+  const NamedIntervals intervals = intervals_of(some_results(1200));
   CHECK(value_of(intervals, "accuracy", &MetricInterval::value) == 0.75);
   const double half = 1.96 * std::sqrt(0.75 * 0.25 / 1200);
   CHECK(value_of(intervals, "accuracy", &MetricInterval::low) == Approx(0.75 - half).margin(0.003));
   CHECK(value_of(intervals, "accuracy", &MetricInterval::high) == Approx(0.75 + half).margin(0.003));
   const double loss_half = half * 1.25;  // two values of the loss, 1.25 apart
   CHECK(value_of(intervals, "loss", &MetricInterval::low) == Approx(0.5625 - loss_half).margin(0.004));
-  const std::vector<MetricInterval> again = bootstrap(ExampleMetrics(some_results(1200)));
+  const NamedIntervals again = intervals_of(some_results(1200));
   CHECK(value_of(again, "loss", &MetricInterval::high) == value_of(intervals, "loss", &MetricInterval::high));
 }
 
@@ -138,11 +128,11 @@ TEST_CASE("the results of examples are read as they were written, and damage is 
   const ExampleResults read = read_examples(file).value();
   CHECK(read.loss == "cross_entropy");
   CHECK(read.examples == "these");
-  CHECK(read.losses == results.losses);
-  CHECK(read.wanted == results.wanted);
-  CHECK(read.given == results.given);
-  ExampleResults other_class = results;
-  other_class.wanted[3] = 3;
+  CHECK(at::equal(read.losses, results.losses));
+  CHECK(at::equal(read.targets, results.targets));
+  CHECK(at::equal(read.outputs, results.outputs));
+  ExampleResults other_class = some_results(7);
+  other_class.targets[3] = 3;
   write_examples(file, other_class);
   CHECK_THROWS_WITH(read_examples(file), ContainsSubstring("a target is no class of the model"));
   std::ofstream(file) << "nothing";
@@ -164,18 +154,19 @@ TEST_CASE("what may come from anywhere is refused where it cannot be computed wi
     return "";
   };
   const float infinity = std::numeric_limits<float>::infinity(), none = std::nanf("");
-  CHECK_THAT(problem_of([&](auto& results) { results.given[4] = none; }), ContainsSubstring("not numbers"));
+  CHECK_THAT(problem_of([&](auto& results) { results.outputs[1][1] = none; }),
+             ContainsSubstring("not numbers"));
   CHECK_THAT(problem_of([&](auto& results) { results.losses[4] = none; }), ContainsSubstring("not numbers"));
-  CHECK_THAT(problem_of([&](auto& results) { results.given[4] = infinity; }), ContainsSubstring("infinite"));
-  CHECK(problem_of([&](auto& results) { results.given[4] = -infinity; }).empty());  // a masked class
-  CHECK_THAT(
-      problem_of([&](auto& results) { results.given[3] = results.given[4] = results.given[5] = -infinity; }),
-      ContainsSubstring("infinite"));
+  CHECK_THAT(problem_of([&](auto& results) { results.outputs[1][1] = infinity; }),
+             ContainsSubstring("infinite"));
+  CHECK(problem_of([&](auto& results) { results.outputs[1][1] = -infinity; }).empty());  // a masked class
+  CHECK_THAT(problem_of([&](auto& results) { results.outputs[1].fill_(-infinity); }),
+             ContainsSubstring("infinite"));
   CHECK_THAT(problem_of([](auto& results) { results.part = "<b>test"; }), ContainsSubstring("known part"));
   CHECK_THAT(problem_of([](auto& results) { results.loss = "guess"; }), ContainsSubstring("known loss"));
   ExampleResults unsound = some_results(7);
-  unsound.given[4] = none;
-  CHECK(named_intervals(unsound).empty());
+  unsound.outputs[1][1] = none;
+  CHECK(intervals_of(unsound).empty());
 
   const Metadata metadata = {{"loss", "cross_entropy"}, {"part", "test"}, {"examples", ""}};
   const auto write = [&](at::IntArrayRef losses, at::IntArrayRef targets, at::IntArrayRef outputs) {
@@ -198,29 +189,27 @@ TEST_CASE("what may come from anywhere is refused where it cannot be computed wi
 }
 
 TEST_CASE("draws have a bound, and where too few fit into it there are no intervals") {
-  const auto classes = [](int64_t outputs) {
-    ExampleResults results{.loss = "cross_entropy", .outputs = outputs};
-    results.losses.assign(4, 1);
-    results.wanted = {0, 1, 2, 3};
-    results.given.assign(static_cast<size_t>(4 * outputs), 0);
-    return results;
+  const auto classes = [](int64_t outputs) -> ExampleResults {
+    return {.loss = "cross_entropy",
+            .losses = at::ones({4}),
+            .targets = at::arange(4, at::kFloat).unsqueeze(1),
+            .outputs = at::zeros({4, outputs})};
   };
-  CHECK(draws_of(ExampleMetrics(classes(1000))).size() == kMostResamples + 1);
-  CHECK(draws_of(ExampleMetrics(classes(400'000))).empty());
-  CHECK(named_intervals(classes(400'000)).empty());
+  CHECK(draws_of(classes(1000)).size() == kMostResamples + 1);
+  CHECK(draws_of(classes(1000), 100'000).size() == 1);  // the metrics of all alone
+  CHECK(draws_of(classes(400'000)).size() == 1);
+  CHECK(intervals_of(classes(400'000)).empty());
 }
 
 TEST_CASE("an area under the curve is exact for many outputs too, and inside its interval") {
   constexpr int64_t kOutputs = 1000, kExamples = 100;
-  ExampleResults results{.loss = "binary_cross_entropy", .targets = kOutputs, .outputs = kOutputs};
-  results.losses.assign(kExamples, 1);
+  std::vector<float> targets, outputs;
   double areas = 0;
   for (int64_t example = 0; example < kExamples; ++example) {
     for (int64_t output = 0; output < kOutputs; ++output) {
       const bool yes = (example * 7 + output) % 3 == 0;
-      results.wanted.push_back(yes ? 1 : 0);
-      results.given.push_back(static_cast<float>((example * 37 + output * 11) % 101) / 101 +
-                              (yes ? 0.05F : 0));
+      targets.push_back(yes ? 1 : 0);
+      outputs.push_back(static_cast<float>((example * 37 + output * 11) % 101) / 101 + (yes ? 0.05F : 0));
     }
   }
   for (int64_t output = 0; output < kOutputs; ++output) {
@@ -229,15 +218,16 @@ TEST_CASE("an area under the curve is exact for many outputs too, and inside its
       for (int64_t two = 0; two < kExamples; ++two) {
         const auto at = static_cast<size_t>(one * kOutputs + output);
         const auto other = static_cast<size_t>(two * kOutputs + output);
-        if (results.wanted[at] < 0.5F || results.wanted[other] > 0.5F) continue;
+        if (targets[at] < 0.5F || targets[other] > 0.5F) continue;
         pairs += 1;
-        if (results.given[at] == results.given[other]) right += 0.5;
-        if (results.given[at] > results.given[other]) right += 1;
+        if (outputs[at] == outputs[other]) right += 0.5;
+        if (outputs[at] > outputs[other]) right += 1;
       }
     }
     areas += right / pairs;
   }
-  const std::vector<MetricInterval> intervals = bootstrap(ExampleMetrics(results));
+  const NamedIntervals intervals = intervals_of(
+      example_results("binary_cross_entropy", std::vector<float>(kExamples, 1), targets, outputs));
   CHECK(value_of(intervals, "auc", &MetricInterval::value) == Approx(areas / kOutputs).epsilon(1e-9));
   CHECK(value_of(intervals, "auc", &MetricInterval::low) < areas / kOutputs);
   CHECK(value_of(intervals, "auc", &MetricInterval::high) > areas / kOutputs);
@@ -246,16 +236,15 @@ TEST_CASE("an area under the curve is exact for many outputs too, and inside its
 TEST_CASE("a metric that is not finite, or not in most draws, has no interval") {
   ExampleResults results = some_results(50);
   results.losses[0] = std::numeric_limits<float>::infinity();
-  CHECK(std::isnan(value_of(bootstrap(ExampleMetrics(results)), "loss", &MetricInterval::value)));
-  CHECK(value_of(bootstrap(ExampleMetrics(results)), "accuracy", &MetricInterval::value) > 0);
+  CHECK(std::isnan(value_of(intervals_of(results), "loss", &MetricInterval::value)));
+  CHECK(value_of(intervals_of(results), "accuracy", &MetricInterval::value) > 0);
   // One yes among 20: a third of the draws has none of it, and no area.
-  ExampleResults answers{.loss = "binary_cross_entropy", .targets = 1, .outputs = 1};
-  for (int i = 0; i < 20; ++i) {
-    answers.losses.push_back(1);
-    answers.wanted.push_back(i == 7 ? 1 : 0);
-    answers.given.push_back(static_cast<float>(i - 10));
-  }
-  CHECK(std::isnan(value_of(bootstrap(ExampleMetrics(answers)), "auc", &MetricInterval::value)));
+  std::vector<float> yes(20), outputs;
+  yes[7] = 1;
+  for (int i = 0; i < 20; ++i) outputs.push_back(static_cast<float>(i - 10));
+  const ExampleResults answers =
+      example_results("binary_cross_entropy", std::vector<float>(20, 1), yes, outputs);
+  CHECK(std::isnan(value_of(intervals_of(answers), "auc", &MetricInterval::value)));
 }
 
 // Runs whose folders have such results, and whose specs those losses.
@@ -275,7 +264,7 @@ struct SomeRuns {
 
 TEST_CASE("the loss is compared with the same loss alone") {
   SomeRuns some;
-  ExampleResults numbers{.loss = "huber", .losses = {1, 2, 3}, .wanted = {1, 2, 3}, .given = {2, 4, 1}};
+  const ExampleResults numbers = example_results("huber", {1, 2, 3}, {1, 2, 3}, {2, 4, 1});
   const auto huber = [](double delta) { return LossSpec{.kind = "huber", .own = HuberFields{delta}}; };
   for (const double delta : {1.0, 5.0, 1.0}) some.add(numbers, huber(delta));
   some.runs[2].spec.train.label_smoothing = 0.1;  // of no evaluation

@@ -4,6 +4,7 @@
 
 #include "catch.h"
 #include "core/error.h"
+#include "example_results.h"
 #include "files.h"
 #include "markup.h"
 #include "metrics/sample_events.h"
@@ -271,11 +272,8 @@ TEST_CASE("the page shows the layers, what the model confuses, and its worst mis
   CHECK_THAT(page, ContainsSubstring("taken for 1 &lt;dog&gt; (75.0 %; 0 cat: 12.5 %)") &&
                        ContainsSubstring("<span>cat/2&lt;.png</span>"));
   CHECK_THAT(page, !ContainsSubstring("Calibration"));
-  model.results = ExampleResults{.loss = "cross_entropy",
-                                 .outputs = 3,
-                                 .losses = {1, 1, 1, 1},
-                                 .wanted = {0, 1, 1, 0},
-                                 .given = {1, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0}};
+  model.results =
+      example_results("cross_entropy", {1, 1, 1, 1}, {0, 1, 1, 0}, {1, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0});
   page = report_page(runs, {model});
   check_page(page);
   // Three of four are right, each with e / (e + 2) of probability; no example is an owl.

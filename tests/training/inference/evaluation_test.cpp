@@ -10,6 +10,7 @@
 #include "catch.h"
 #include "comm/group_threads.h"
 #include "core/error.h"
+#include "example_results.h"
 #include "files.h"
 #include "models/variables.h"
 #include "train/assembly.h"
@@ -191,20 +192,19 @@ TEST_CASE("the results of the examples are in their order, whatever the number o
   for (const int ranks : {1, 3}) {
     const EvaluationSums sums = evaluate(job, source, ranks);
     const auto results = results_of(job, "test", at::tensor(sums.examples, at::kFloat).view({50, -1}));
-    CHECK(results.outputs == 3);
+    CHECK(results.outputs.size(1) == 3);
     for (int64_t i = 0; i < 50; ++i) {
-      const auto at = static_cast<size_t>(i);
-      CHECK(results.wanted[at] == examples.targets[i].item<float>());
-      CHECK(results.losses[at] == Approx(losses[i].item<float>()).epsilon(1e-4));
-      CHECK(results.given[3 * at + 2] == Approx(logits[i][2].item<float>()).epsilon(1e-4));
+      CHECK(results.targets[i].item<float>() == examples.targets[i].item<float>());
+      CHECK(results.losses[i].item<float>() == Approx(losses[i].item<float>()).epsilon(1e-4));
+      CHECK(results.outputs[i][2].item<float>() == Approx(logits[i][2].item<float>()).epsilon(1e-4));
     }
-    const MetricValues of_results = ExampleMetrics(results).values();
+    const MetricValues of_results = draws_of(results).front();
     const Evaluation whole = evaluation_from(sums, job);
     for (const auto& [name, value] : whole.metrics)
       CHECK(find_metric(of_results, name).value() == Approx(value).epsilon(1e-6));
   }
-  CHECK_FALSE(are_too_many(job, kMostKeptExamples));
-  CHECK(are_too_many(job, kMostKeptExamples + 1));
+  CHECK(why_not_kept(job, kMostKeptExamples).empty());
+  CHECK(why_not_kept(job, kMostKeptExamples + 1) == kTooManyExamples);
 }
 
 TEST_CASE("examples are the same by their names and targets, and by data.split if that chose them") {
@@ -216,7 +216,7 @@ TEST_CASE("examples are the same by their names and targets, and by data.split i
       for (const int64_t index : indices) names.push_back({.file = files[static_cast<size_t>(index)]});
       return names;
     };
-    const ExampleResults results{.loss = "cross_entropy", .losses = {1, 2}, .wanted = {0, 1}};
+    const ExampleResults results = example_results("cross_entropy", {1, 2}, {0, 1}, {1, 0, 0, 1});
     return identity_of(small_job(overrides), results, *make_memory_source(stored, names_of));
   };
   const std::string first = identity({"a.png", "b.png"}, {});
@@ -266,11 +266,8 @@ TEST_CASE("groups are folders or what a pattern finds, and their metrics those o
   };
   CHECK_THROWS_WITH(groups_of(job, *make_memory_source(many, numbered), "[0-9]+"),
                     ContainsSubstring("1001 groups, more than 1000"));
-  const ExampleResults results{.loss = "cross_entropy",
-                               .outputs = 2,
-                               .losses = {1, 2, 3, 4},
-                               .wanted = {0, 1, 1, 0},
-                               .given = {1, 0, 1, 0, 0, 1, 1, 0}};
+  const ExampleResults results =
+      example_results("cross_entropy", {1, 2, 3, 4}, {0, 1, 1, 0}, {1, 0, 1, 0, 0, 1, 1, 0});
   const auto groups = metrics_by_group(results, {{"x", {0, 1, 3}}, {"y", {2}}});
   REQUIRE(groups.size() == 2);
   CHECK(groups[0].name == "x");
