@@ -122,6 +122,7 @@ void MetricSums::add(const MetricSums& other) {
   };
   add_values(values_, other.values_);
   add_values(counts_, other.counts_);
+  rows_.insert(rows_.end(), other.rows_.begin(), other.rows_.end());
   pending_.insert(pending_.end(), other.pending_.begin(), other.pending_.end());
   settle(kMostPending);
 }

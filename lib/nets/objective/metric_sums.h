@@ -64,8 +64,7 @@ class MetricSums {
   at::Tensor& counts() { return counts_; }
   Counts counted() const;
   // Of each example of the batches since the last call its evaluation loss, targets and outputs, float32
-  // [n, all of these], where the batches are. An undefined tensor: no batch was to keep them. Sums that are
-  // added to others do not pass them on.
+  // [n, all of these], where the batches are. An undefined tensor: no batch was to keep them.
   at::Tensor take_rows();
 
  private:

@@ -19,9 +19,9 @@ std::optional<ExampleResults> results_in(const std::string& run, std::string& wh
     auto results = read_examples(std::filesystem::path(run) / kExamplesFile);
     if (!results)
       why_not = fmt::format(
-          "{} keeps no results of its examples: it was trained by a version of dtrain before this one, or "
-          "its "
-          "evaluation was too large",
+          "{} keeps no results of its examples: an earlier version of dtrain trained it, or its evaluation "
+          "was "
+          "too large",
           printable(run, 1000));
     return results;
   } catch (const Error& error) {

@@ -23,10 +23,10 @@ std::string why_not_kept(const JobPlan& job, int64_t examples) {
   return examples > kMostKeptExamples || examples * numbers > kMostKeptNumbers ? kTooManyExamples : "";
 }
 
-void add_rows(const at::Tensor& rows, std::span<const int64_t> indices, int64_t count, at::Tensor& all) {
-  if (!rows.defined()) return;
-  if (!all.defined()) all = at::zeros({count, rows.size(1)}, rows.options());
-  all.index_copy_(0, at::tensor(at::IntArrayRef(indices.data(), indices.size())).to(rows.device()), rows);
+at::Tensor placed_rows(const at::Tensor& rows, const std::vector<int64_t>& indices, int64_t count) {
+  if (!rows.defined()) return {};
+  const at::Tensor all = at::zeros({count, rows.size(1)}, rows.options());
+  return all.index_copy_(0, at::tensor(indices, at::kLong).to(rows.device()), rows);
 }
 
 ExampleResults results_of(const JobPlan& job, const std::string& part, const at::Tensor& sum) {

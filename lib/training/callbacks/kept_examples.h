@@ -4,8 +4,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "data/example_source.h"
 #include "judge/example_results.h"
@@ -20,10 +20,10 @@ constexpr const char* kTooManyExamples =
 // are none. Empty: it does.
 std::string why_not_kept(const JobPlan& job, int64_t examples);
 
-// Puts `rows`, MetricSums::take_rows() of the examples `indices` of `count`, into their places in `all`: a
-// row for each example, zeros where other replicas have it, so that the sum over the replicas has them all.
-// An undefined `all` is allocated first, where the rows are; undefined rows leave it as it is.
-void add_rows(const at::Tensor& rows, std::span<const int64_t> indices, int64_t count, at::Tensor& all);
+// `rows`, MetricSums::take_rows() of the examples `indices` of `count`, in their places: a row for each
+// example, zeros where other replicas have it, so that the sum over the replicas has them all. Undefined if
+// the rows are.
+at::Tensor placed_rows(const at::Tensor& rows, const std::vector<int64_t>& indices, int64_t count);
 
 // Such a sum as the results of `part`, "test", "validation" or "train", without `examples`.
 ExampleResults results_of(const JobPlan& job, const std::string& part, const at::Tensor& sum);

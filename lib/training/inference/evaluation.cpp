@@ -158,16 +158,16 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   MetricSums sums(objective->info(), model.outputs());
   at::Tensor confusion = at::zeros({confusion_cells(classes)}, at::kLong);
   WorstMistakes worst(most_mistakes);
-  at::Tensor rows;
+  std::vector<int64_t> all_indices;
   keeps_rows = keeps_rows && why_not_kept(job, examples->size()).empty();
   while (const std::optional<Share> share = loader.next()) {
     std::span<const int64_t> indices = share->indices;
+    all_indices.insert(all_indices.end(), indices.begin(), indices.end());
     for (const MicroBatch& micro_batch : share->micro_batches) {
       const Batch batch = micro_batch.assemble();
       // In double precision, so that the sum does not depend on how the examples were shared.
       const at::Tensor outputs = finite_outputs(job.spec, model, batch.inputs);
       sums.add_evaluated(*objective, outputs, batch.targets, keeps_rows);
-      add_rows(sums.take_rows(), indices.first(static_cast<size_t>(batch.size())), examples->size(), rows);
       if (confusion.numel() > 0)
         confusion +=
             at::bincount(batch.targets * classes + predicted_classes(outputs), {}, confusion.numel());
@@ -179,10 +179,10 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   group.all_reduce_sum(sums.values());
   if (sums.counts().defined()) group.all_reduce_sum(sums.counts());
   if (confusion.numel() > 0) group.all_reduce_sum(confusion);
+  at::Tensor rows = at::empty({0}, at::kFloat);
   if (keeps_rows) {
+    rows = placed_rows(sums.take_rows(), all_indices, examples->size());
     group.all_reduce_sum(rows);
-  } else {
-    rows = at::empty({0}, at::kFloat);
   }
 
   if (sums.examples() != examples->size())

@@ -79,7 +79,7 @@ struct EvaluationSums {
   std::vector<int64_t> counts;     // Counts::numbers()
   std::vector<int64_t> confusion;  // the rows of the matrix
   std::vector<WrongExample> mistakes = {};
-  std::vector<float> examples = {};  // the sum of add_rows(); empty: they are not kept
+  std::vector<float> examples = {};  // the sum of placed_rows(); empty: they are not kept
 };
 Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job);
 

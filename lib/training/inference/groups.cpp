@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <filesystem>
-#include <memory>
 #include <numeric>
 
 #include "core/error.h"
@@ -33,23 +31,25 @@ std::vector<std::string> cells_of(const JobPlan& job, const std::vector<ExampleN
   return groups;
 }
 
-// Null: the folder is the group.
-std::unique_ptr<const Pattern> pattern_of(const std::string& by) {
+// What the pattern finds in a file's name: its first parentheses, or else all.
+std::vector<std::string> groups_in(const std::vector<ExampleName>& names, const std::string& by) {
+  std::vector<std::string> groups;
   try {
-    return by == "folder" ? nullptr : std::make_unique<const Pattern>(by);
+    const Pattern pattern(by == "folder" ? "^(?:(.*)/)?" : by);
+    for (const ExampleName& name : names) {
+      const auto found = pattern.search(name.file);
+      if (!found)
+        throw Error(ExitCode::kData, "{}: --by finds no group in its name; use another pattern, or `folder`",
+                    printable(name.file, 1000));
+      groups.push_back(found->at(found->size() > 1 ? 1 : 0).text);
+    }
+  } catch (const Error&) {
+    throw;
   } catch (const std::exception& error) {
     throw Error(ExitCode::kUsage, "--by {}: no regular expression: {}; or say `folder`", printable(by),
                 error.what());
   }
-}
-
-std::string group_in(const std::string& name, const Pattern* pattern) {
-  if (pattern == nullptr) return std::filesystem::path(name).parent_path().string();
-  const auto found = pattern->search(name);
-  if (!found)
-    throw Error(ExitCode::kData, "{}: --by finds no group in its name; use another pattern, or `folder`",
-                printable(name, 1000));
-  return found->at(found->size() > 1 ? 1 : 0).text;
+  return groups;
 }
 
 }  // namespace
@@ -61,15 +61,10 @@ ExampleGroups groups_of(const JobPlan& job, const ExampleSource& examples, const
   if (names.front().file.empty())
     throw Error(ExitCode::kUsage,
                 "--by needs a table or pictures in files, and {} has examples without names", job.data.name);
+  const std::vector<std::string> own =
+      has_columns(job.data.name) ? cells_of(job, names, by) : groups_in(names, by);
   ExampleGroups groups;
-  if (has_columns(job.data.name)) {
-    const std::vector<std::string> cells = cells_of(job, names, by);
-    for (const int64_t i : indices) groups[cells[static_cast<size_t>(i)]].push_back(i);
-  } else {
-    const std::unique_ptr<const Pattern> pattern = pattern_of(by);
-    for (const int64_t i : indices)
-      groups[group_in(names[static_cast<size_t>(i)].file, pattern.get())].push_back(i);
-  }
+  for (size_t i = 0; i < own.size(); ++i) groups[own[i]].push_back(indices[i]);
   if (groups.size() > kMostGroups)
     throw Error(ExitCode::kUsage, "--by: there are {} groups, more than {}; use another column or pattern",
                 groups.size(), kMostGroups);

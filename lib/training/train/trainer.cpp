@@ -479,12 +479,13 @@ MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
   MetricSums sums;
   examples_ = at::Tensor();
   examples.start_epoch(0);
+  std::vector<int64_t> indices;
   while (std::optional<Share> share = examples.next()) {
     share->keeps_rows = keeps(count);
-    MetricSums of_share = strategy_.evaluate(*share);
-    add_rows(of_share.take_rows(), share->indices, count, examples_);
-    sums.add(of_share);
+    sums.add(strategy_.evaluate(*share));
+    indices.insert(indices.end(), share->indices.begin(), share->indices.end());
   }
+  examples_ = placed_rows(sums.take_rows(), indices, count);
   sums = strategy_.sum_over_replicas(std::move(sums));
   if (sums.examples() != count)
     throw Error(ExitCode::kBug, "evaluated {} examples of {}", sums.examples(), count);

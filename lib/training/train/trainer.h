@@ -204,7 +204,7 @@ class Trainer {
   int save_requests_met_ = 0;
   MetricSums window_;  // of this replica
   MetricSums epoch_sums_;
-  at::Tensor examples_;  // add_rows() of the last evaluation; undefined: not kept, or not of these weights
+  at::Tensor examples_;  // placed_rows() of the last evaluation; undefined: not kept, or not of these weights
   std::map<std::string, double> evaluation_;  // with the current weights; empty: none
 };
 
