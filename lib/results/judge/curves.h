@@ -10,10 +10,10 @@ namespace dtrain {
 // For every different score, the highest first: where every example with this score or a higher one is said
 // to be yes. Undefined tensors if all examples are alike.
 struct ThresholdCurve {
-  int64_t yes = 0;          // examples where yes is right
-  at::Tensor recall;        // the share of these that are found
-  at::Tensor false_alarms;  // the share of the others that are said to be yes, too
-  at::Tensor precision;
+  int64_t yes = 0;               // examples where yes is right
+  at::Tensor recall = {};        // the share of these that are found
+  at::Tensor false_alarms = {};  // the share of the others that are said to be yes, too
+  at::Tensor precision = {};
   double area = 0;               // under the ROC curve
   double average_precision = 0;  // the mean of the precision over recall
   double best_f1 = 0, best_threshold = 0;

@@ -259,7 +259,7 @@ inline RunEndEvent run_end() {
   event.phases_ms = StepTimes{{0.5, 1.5, 0.25, 0.125, 0}};
   event.part = "test";
   event.metrics = {{"loss", 0.0715}, {"accuracy", 0.976}};
-  event.intervals = NamedIntervals{{"loss", {0.0625, 0.125}}};
+  event.intervals = NamedIntervals{{"loss", 0.0625, 0.125}};
   event.validation = ValidationSummary{{{"loss", 0.5}}};
   event.restart_cost = {2, 3.5};
   return event;
