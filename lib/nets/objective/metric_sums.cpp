@@ -98,14 +98,11 @@ void MetricSums::add_evaluated(const Objective& objective, const at::Tensor& out
   const at::NoGradGuard no_grad;
   add(counts_, objective.count(outputs, targets));
   if (!keeps_rows) return;
-  std::vector<at::Tensor> row = {objective.evaluation_losses(outputs, targets), targets, outputs};
-  for (at::Tensor& part : row) part = (part.dim() == 1 ? part.unsqueeze(1) : part).to(at::kFloat);
-  rows_.push_back(at::cat(row, 1));
-}
-
-at::Tensor MetricSums::take_rows() {
-  const std::vector<at::Tensor> rows = std::exchange(rows_, {});
-  return rows.empty() ? at::Tensor() : at::cat(rows);
+  rows_.emplace_back([&objective, outputs, own = targets.clone()] {
+    std::vector<at::Tensor> row = {objective.evaluation_losses(outputs, own), own, outputs};
+    for (at::Tensor& part : row) part = (part.dim() == 1 ? part.unsqueeze(1) : part).to(at::kFloat);
+    return at::cat(row, 1);
+  });
 }
 
 void MetricSums::add(const MetricSums& other) {

@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <future>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "objective/objective.h"
@@ -63,9 +65,10 @@ class MetricSums {
   // without counts.
   at::Tensor& counts() { return counts_; }
   Counts counted() const;
-  // Of each example of the batches since the last call its evaluation loss, targets and outputs, float32
-  // [n, all of these], where the batches are. An undefined tensor: no batch was to keep them.
-  at::Tensor take_rows();
+  // Of each batch since the last call that was to keep its rows, while its objective lives: of each example
+  // the evaluation loss, targets and outputs, float32 [n, all of these], where the batch is.
+  using Rows = std::vector<std::function<at::Tensor()>>;
+  Rows take_rows() { return std::exchange(rows_, {}); }
 
  private:
   static void add(at::Tensor& to, at::Tensor&& values);
@@ -78,7 +81,7 @@ class MetricSums {
   mutable at::Tensor values_;  // without what is pending
   mutable std::deque<std::shared_future<std::vector<double>>> pending_;
   at::Tensor counts_;
-  std::vector<at::Tensor> rows_;
+  Rows rows_;
 };
 
 }  // namespace dtrain

@@ -23,10 +23,13 @@ std::string why_not_kept(const JobPlan& job, int64_t examples) {
   return examples > kMostKeptExamples || examples * numbers > kMostKeptNumbers ? kTooManyExamples : "";
 }
 
-at::Tensor placed_rows(const at::Tensor& rows, const std::vector<int64_t>& indices, int64_t count) {
-  if (!rows.defined()) return {};
-  const at::Tensor all = at::zeros({count, rows.size(1)}, rows.options());
-  return all.index_copy_(0, at::tensor(indices, at::kLong).to(rows.device()), rows);
+at::Tensor placed_rows(const MetricSums::Rows& rows, const std::vector<int64_t>& indices, int64_t count) {
+  if (rows.empty()) return {};
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> made;
+  for (const auto& make : rows) made.push_back(make());
+  const at::Tensor own = at::cat(made), all = at::zeros({count, own.size(1)}, own.options());
+  return all.index_copy_(0, at::tensor(indices, at::kLong).to(own.device()), own);
 }
 
 ExampleResults results_of(const JobPlan& job, const std::string& part, const at::Tensor& sum) {

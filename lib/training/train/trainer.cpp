@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cmath>
+#include <utility>
 
 #include "callbacks/kept_examples.h"
 #include "core/error.h"
@@ -159,7 +160,7 @@ void Trainer::train_epoch(int64_t epoch) {
   const int64_t first_step = step_ - position_ / run_.batch.global;
   double learning_rate = 0;
   if (position_ == 0) epoch_sums_ = MetricSums();
-  examples_ = at::Tensor();
+  rows_.clear();
   if (leads_ && run_.traits().is_observed) callbacks_.forget_examples();
   enter_phase_of(step_, epoch);
   clock_.start();
@@ -451,8 +452,10 @@ bool Trainer::keeps(int64_t examples) const {
 }
 
 void Trainer::gather_examples() {
-  const int64_t count = job_.data.evaluated_examples();
-  if (went_back_ && shares().final_test == nullptr && keeps(count)) pass_over(*shares().evaluated, count);
+  const bool tested = shares().final_test != nullptr;
+  const int64_t count = tested ? job_.data.test_examples : job_.data.evaluated_examples();
+  if (went_back_ && !tested && keeps(count)) pass_over(*shares().evaluated, count);
+  examples_ = placed_rows(std::exchange(rows_, {}), indices_, count);
   if (examples_.defined()) strategy_.sum_over_evaluating(examples_);
 }
 
@@ -477,15 +480,14 @@ NamedIntervals Trainer::keep_examples() {
 MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
   activity_.doing(Activity::kEvaluating);
   MetricSums sums;
-  examples_ = at::Tensor();
+  indices_.clear();
   examples.start_epoch(0);
-  std::vector<int64_t> indices;
   while (std::optional<Share> share = examples.next()) {
     share->keeps_rows = keeps(count);
     sums.add(strategy_.evaluate(*share));
-    indices.insert(indices.end(), share->indices.begin(), share->indices.end());
+    indices_.insert(indices_.end(), share->indices.begin(), share->indices.end());
   }
-  examples_ = placed_rows(sums.take_rows(), indices, count);
+  rows_ = sums.take_rows();
   sums = strategy_.sum_over_replicas(std::move(sums));
   if (sums.examples() != count)
     throw Error(ExitCode::kBug, "evaluated {} examples of {}", sums.examples(), count);

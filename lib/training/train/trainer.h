@@ -204,7 +204,10 @@ class Trainer {
   int save_requests_met_ = 0;
   MetricSums window_;  // of this replica
   MetricSums epoch_sums_;
-  at::Tensor examples_;  // placed_rows() of the last evaluation; undefined: not kept, or not of these weights
+  // What the last evaluation kept, and of which examples; none: nothing, or not of these weights.
+  MetricSums::Rows rows_;
+  std::vector<int64_t> indices_;
+  at::Tensor examples_;                       // made of it at the end; undefined: nothing was kept
   std::map<std::string, double> evaluation_;  // with the current weights; empty: none
 };
 

@@ -45,6 +45,7 @@ class FakeStrategy : public Strategy {
 
   std::function<void()> on_finish = [] {};
   int64_t kept = 0;  // evaluated examples of which rows were asked for
+  std::unique_ptr<Objective> objective = make_objective(TrainSpec());
 
   bool defers = false;          // its steps are made when sums are asked for
   bool tells_all = false;       // `calls` has sums and checks, too
@@ -90,7 +91,7 @@ class FakeStrategy : public Strategy {
     const int64_t count = examples_of(share);
     kept += count;
     MetricSums sums;
-    sums.add_evaluated(*make_objective(TrainSpec()), at::zeros({count, 3}), at::zeros({count}, at::kLong),
+    sums.add_evaluated(*objective, at::zeros({count, 3}), at::zeros({count}, at::kLong),
                        /*keeps_rows=*/true);
     sums.values() = made.values();
     sums.counts() = at::Tensor();
