@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <cmath>
-#include <utility>
 
 #include "callbacks/kept_examples.h"
 #include "core/error.h"
@@ -452,9 +451,8 @@ bool Trainer::keeps(int64_t examples) const {
 }
 
 void Trainer::gather_examples() {
-  const bool tested = shares().final_test != nullptr;
-  const int64_t count = tested ? job_.data.test_examples : job_.data.evaluated_examples();
-  if (went_back_ && !tested && keeps(count)) pass_over(*shares().evaluated, count);
+  const int64_t count = shares().final_test ? job_.data.test_examples : job_.data.evaluated_examples();
+  if (went_back_ && !shares().final_test && keeps(count)) pass_over(*shares().evaluated, count);
   examples_ = placed_rows(std::exchange(rows_, {}), indices_, count);
   if (examples_.defined()) strategy_.sum_over_evaluating(examples_);
 }
