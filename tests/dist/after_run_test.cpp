@@ -34,6 +34,12 @@ TEST_CASE("after any run its folder and the next commands are shown, and these w
   const Finished eval = run_program({"eval", folder, "--json"});
   CHECK(eval.exit_code == 0);
   CHECK(parsed(eval).at("accuracy") == job.event("run_end", "distributed").at("accuracy"));
+  // One process finds of each example what the replicas of the run found.
+  CHECK(parsed(eval).at("intervals").at("accuracy") ==
+        job.event("run_end", "distributed").at("intervals").at("accuracy"));
+  const Event chance = parsed(run_program({"compare", folder, folder, "--json"})).at("chance").at(0);
+  CHECK(chance.at("mcnemar").at("p") == 1);
+  CHECK(chance.at("differences").at("accuracy").at("more_than_chance") == false);
   const std::string exported = (job.folder() / "model.onnx").string();
   CHECK(run_program({"export", "--format", "onnx", folder, "--out", exported}).exit_code == 0);
   CHECK(std::filesystem::file_size(exported) > 0);

@@ -88,8 +88,8 @@ void check_events(const Job& job) {
 
 void check_files(const Job& job) {
   const fs::path folder = job.run_folder();
-  CHECK(names_in(folder) == std::set<std::string>{"checkpoints", "logs", "metrics.jsonl", "plan.json",
-                                                  "spec.yaml", "summary.json"});
+  CHECK(names_in(folder) == std::set<std::string>{"checkpoints", "examples.safetensors", "logs",
+                                                  "metrics.jsonl", "plan.json", "spec.yaml", "summary.json"});
   CHECK(names_in(folder / "logs") == std::set<std::string>{"baseline-rank0.log", "overhead-rank0.log",
                                                            "distributed-rank0.log", "distributed-rank1.log"});
   for (const auto& log : fs::directory_iterator(folder / "logs")) {

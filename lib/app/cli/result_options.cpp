@@ -65,6 +65,10 @@ void CommandLine::add_eval() {
   add_value(command, "--replicas N", eval.evaluation.replicas,
             "Processes that share the examples (default: 1)")
       ->check(whole_numbers(1, kMaxEvaluationReplicas));
+  add_value(
+      command, "--by GROUP", eval.evaluation.by,
+      "Also print the metrics of each group: for a table the values of a column; for pictures `folder`, or a "
+      "regular expression on their names");
   command->add_flag("--json", eval.json, "Print the same as JSON");
   command->footer(exit_code_help());
   command->callback([this] { action = [this] { return eval_command(eval); }; });

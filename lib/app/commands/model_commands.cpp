@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "callbacks/kept_examples.h"
 #include "checkpoint/checkpoint.h"
 #include "commands/commands.h"
 #include "commands/shared.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "core/own_process.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "csv/csv_file.h"
@@ -164,18 +164,13 @@ ExitCode eval_command(const EvalOptions& options) {
         {fmt::format("dataset {0} was not found; this evaluates the fallback {1}, and its numbers are not "
                      "those of {0}",
                      job.data.requested, job.data.name)});
-  EvaluationSums sums;
-  if (evaluation.replicas == 1) {
-    sums = evaluate_alone(evaluation, job);
-  } else {
-    const std::string program = own_program().string();
-    const SuperviseResult ended = supervise_evaluation(evaluation, program, sums);
-    if (ended.code != ExitCode::kDone) {
-      report_failure(ended.message);
-      return ended.code;
-    }
+  Evaluation result;
+  const SuperviseResult ended = evaluate(evaluation, job, result);
+  if (ended.code != ExitCode::kDone) {
+    report_failure(ended.message);
+    return ended.code;
   }
-  const Evaluation result = evaluation_from(sums, job);
+  if (why_not_kept(job, result.examples) == kTooManyExamples) report_warnings({kTooManyExamples});
   std::cout << (options.json ? event_text(evaluation_document(evaluation, job, result), 2) + "\n"
                              : evaluation_text(evaluation, job, result, width_limit(STDOUT_FILENO)));
   return ExitCode::kDone;

@@ -16,6 +16,7 @@
 #include "inference/find_checkpoint.h"
 #include "inference/model_description.h"
 #include "inference/output.h"
+#include "judge/chance.h"
 #include "report/report.h"
 #include "runs/finished_run.h"
 #include "watch/watch.h"
@@ -48,9 +49,8 @@ std::string page_of(const ReportOptions& options) {
   for (const std::string& folder : options.runs) {
     require_run(folder, ExitCode::kUsage, "dtrain report RUN");
     runs.push_back(read_run_history(folder));
-    models.push_back(model_report_of(folder, !options.without_mistakes && options.runs.size() == 1));
-    if (!models.back().problem.empty())
-      report_warnings({"the page has no confusion matrix and no mistakes: " + models.back().problem});
+    models.push_back(model_report_of(folder, options.runs.size() == 1, !options.without_mistakes));
+    report_warnings(models.back().problems);
   }
   return report_page(runs, models);
 }
@@ -64,20 +64,24 @@ ExitCode compare_command(const CompareOptions& options) {
     runs.push_back(read_finished_run(folder));
   }
   const RunsComparison comparison = compare_finished_runs(std::move(runs));
+  const std::vector<RunDifference> differences = differences_of(comparison.runs);
   Event regressions = Event::array();
   std::string text;
   for (size_t i = 1; options.max_regression && i < comparison.runs.size(); ++i) {
     for (const std::string& worse : comparison.regressions(i, *options.max_regression / 100)) {
       regressions.push_back({{"run", comparison.runs[i].path}, {"worse", worse}});
-      text += fmt::format("WORSE: {}: {}\n", printable(comparison.runs[i].path, 1000), worse);
+      text += fmt::format("{}WORSE: {}: {}\n", text.empty() ? "\n" : "",
+                          printable(comparison.runs[i].path, 1000), worse);
     }
   }
   if (options.json) {
     Event document = runs_document(comparison);
     document["regressions"] = regressions;
+    document["chance"] = chance_document(differences);
     std::cout << event_text(document, 2) << '\n';
   } else {
-    std::cout << runs_table(comparison, width_limit(STDOUT_FILENO)) << (text.empty() ? "" : "\n") << text;
+    const int width = width_limit(STDOUT_FILENO);
+    std::cout << runs_table(comparison, width) << chance_text(differences, width) << text;
   }
   return regressions.empty() ? ExitCode::kDone : ExitCode::kRegression;
 }

@@ -55,6 +55,7 @@ class ShareLoader::Implementation {
     looks_ahead_ = source_->expect({}) != nullptr;
   }
 
+  const ExampleSource& source() const { return *source_; }
   int64_t steps() const { return options_.plan.steps_per_epoch(source_->size()); }
 
   void start_epoch(int64_t epoch, int64_t first_step) {
@@ -251,5 +252,7 @@ void ShareLoader::start_epoch(int64_t epoch, int64_t first_step) {
 std::optional<Share> ShareLoader::next() { return implementation_->next(); }
 
 int64_t ShareLoader::steps_per_epoch() const { return implementation_->steps(); }
+
+const ExampleSource& ShareLoader::source() const { return implementation_->source(); }
 
 }  // namespace dtrain

@@ -26,6 +26,7 @@ struct Share {
   int64_t global_examples = 0;   // in the whole step, over all replicas and micro-batches
   int64_t epoch = 0;             // 0-based
   int64_t step = 0;              // 0-based within the epoch
+  bool keeps_rows = false;       // an evaluation: MetricSums::take_rows() is asked for
 
   std::span<const MicroBatch> part(size_t number) const {
     const size_t count = micro_batches.size() / parts;
@@ -48,6 +49,7 @@ class ShareLoader {
   // The next share, or nullopt at the end of the epoch.
   std::optional<Share> next();
   int64_t steps_per_epoch() const;
+  const ExampleSource& source() const;
 
  private:
   class Implementation;

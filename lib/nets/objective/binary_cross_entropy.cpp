@@ -34,8 +34,8 @@ class BinaryCrossEntropy : public Objective {
     if (weights_.empty()) return losses(logits, soft, {});
     return losses(logits, soft, hard * (weights_[1] - weights_[0]) + weights_[0]);
   }
-  at::Tensor evaluation_loss(const at::Tensor& logits, const at::Tensor& targets) const override {
-    return losses(logits, as_matrix(targets, logits), {}).sum();
+  at::Tensor evaluation_losses(const at::Tensor& logits, const at::Tensor& targets) const override {
+    return losses(logits, as_matrix(targets, logits), {});
   }
   void sum_up(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& sums) const override {
     const at::Tensor positive = as_matrix(targets, logits) > 0.5;

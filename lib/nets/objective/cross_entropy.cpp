@@ -50,6 +50,9 @@ class CrossEntropy : public Objective {
   at::Tensor evaluation_loss(const at::Tensor& logits, const at::Tensor& targets) const override {
     return loss(logits, targets, /*label_smoothing=*/0);
   }
+  at::Tensor evaluation_losses(const at::Tensor& logits, const at::Tensor& targets) const override {
+    return loss(logits, targets, /*label_smoothing=*/0, at::Reduction::None);
+  }
   std::optional<std::vector<double>> run_kernel(const at::Tensor& logits, const at::Tensor& targets,
                                                 double scale, const at::Tensor& gradient) const override {
     const int64_t examples = logits.size(0), classes = logits.size(1);

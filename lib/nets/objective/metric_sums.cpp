@@ -93,10 +93,16 @@ void MetricSums::settle(size_t left) const {
 }
 
 void MetricSums::add_evaluated(const Objective& objective, const at::Tensor& outputs,
-                               const at::Tensor& targets) {
+                               const at::Tensor& targets, bool keeps_rows) {
   add_batch(objective, outputs, targets, objective.evaluation_loss(outputs, targets));
   const at::NoGradGuard no_grad;
   add(counts_, objective.count(outputs, targets));
+  if (!keeps_rows) return;
+  rows_.emplace_back([&objective, outputs, own = targets.clone()] {
+    std::vector<at::Tensor> row = {objective.evaluation_losses(outputs, own), own, outputs};
+    for (at::Tensor& part : row) part = (part.dim() == 1 ? part.unsqueeze(1) : part).to(at::kFloat);
+    return at::cat(row, 1);
+  });
 }
 
 void MetricSums::add(const MetricSums& other) {
@@ -113,6 +119,7 @@ void MetricSums::add(const MetricSums& other) {
   };
   add_values(values_, other.values_);
   add_values(counts_, other.counts_);
+  rows_.insert(rows_.end(), other.rows_.begin(), other.rows_.end());
   pending_.insert(pending_.end(), other.pending_.begin(), other.pending_.end());
   settle(kMostPending);
 }
@@ -123,6 +130,7 @@ MetricSums MetricSums::rows_of(std::vector<MetricSums> rows) {
   for (MetricSums& row : rows) {
     values.push_back(row.values());
     add(sums.counts_, std::move(row.counts_));
+    sums.rows_.insert(sums.rows_.end(), row.rows_.begin(), row.rows_.end());
   }
   sums.objective_ = rows.front().objective_;
   sums.values_ = at::stack(values);

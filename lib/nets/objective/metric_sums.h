@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <future>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "objective/objective.h"
@@ -38,8 +40,10 @@ class MetricSums {
   void add_pending(const ObjectiveInfo& objective, std::shared_future<std::vector<double>> sums);
   // Adds the pending sums to the others, and waits for them.
   void settle() { settle(0); }
-  // Adds one batch of an evaluation: its evaluation loss, and what evaluations count besides.
-  void add_evaluated(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets);
+  // Adds one batch of an evaluation: its evaluation loss, and what evaluations count besides. `keeps_rows`:
+  // take_rows() has its examples.
+  void add_evaluated(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets,
+                     bool keeps_rows = false);
   // Adds sums of the same objective. Afterwards these sums are on the device of `other`.
   void add(const MetricSums& other);
   // A row for each of these sums, which are those of virtual replicas. Until values() are summed, they can
@@ -61,6 +65,10 @@ class MetricSums {
   // without counts.
   at::Tensor& counts() { return counts_; }
   Counts counted() const;
+  // Of each batch since the last call that was to keep its rows, while its objective lives: of each example
+  // the evaluation loss, targets and outputs, float32 [n, all of these], where the batch is.
+  using Rows = std::vector<std::function<at::Tensor()>>;
+  Rows take_rows() { return std::exchange(rows_, {}); }
 
  private:
   static void add(at::Tensor& to, at::Tensor&& values);
@@ -73,6 +81,7 @@ class MetricSums {
   mutable at::Tensor values_;  // without what is pending
   mutable std::deque<std::shared_future<std::vector<double>>> pending_;
   at::Tensor counts_;
+  Rows rows_;
 };
 
 }  // namespace dtrain

@@ -36,7 +36,11 @@ class Objective {
     return training_losses(outputs, targets).sum();
   }
   virtual at::Tensor evaluation_loss(const at::Tensor& outputs, const at::Tensor& targets) const {
-    return training_loss(outputs, targets);
+    return evaluation_losses(outputs, targets).sum();
+  }
+  // The same of each example, [n].
+  virtual at::Tensor evaluation_losses(const at::Tensor& outputs, const at::Tensor& targets) const {
+    return training_losses(outputs, targets);
   }
   // The training loss of each example, [n]: training_loss() is their sum.
   virtual at::Tensor training_losses(const at::Tensor& outputs, const at::Tensor& targets) const = 0;

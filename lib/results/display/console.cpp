@@ -33,6 +33,17 @@ std::string evaluation_line(const std::string& title, const MetricValues& metric
   return line + "\n";
 }
 
+// Of the same metrics; empty: there are none.
+std::string intervals_line(const RunEndEvent& end) {
+  std::string line;
+  for (const auto& [name, value] : end.metrics) {
+    const std::string interval = show_interval(end.intervals, name);
+    if (interval.empty() || metric_info(name).is_of_evaluations()) continue;
+    line += fmt::format("{} {} {}", line.empty() ? "  95 % intervals:" : ",", name, interval);
+  }
+  return line.empty() ? line : line + "\n";
+}
+
 // What each worker of parameter_server did; empty for strategies whose replicas work in step.
 std::string workers_lines(const RunEndEvent& end) {
   if (!end.workers || !end.staleness) return "";
@@ -265,6 +276,7 @@ std::string Console::evaluation_lines(const RunEndEvent& event) const {
   if (event.validation && event.part != kValidationPart)
     text += in_lines(evaluation_line("final validation", event.validation->metrics));
   text += in_lines(evaluation_line("final " + show_text(event.part.value_or(kTestPart)), event.metrics));
+  text += in_lines(intervals_line(event));
   const auto all = evaluations_.find(event.run.value_or(""));
   if (all == evaluations_.end()) return text;
   const EvaluationPoint* best = all->second.best(options_.best);

@@ -19,6 +19,7 @@ std::string type_of(const std::optional<int64_t>&) { return "integer"; }
 std::string type_of(const std::optional<double>&) { return "number"; }
 std::string type_of(const std::optional<std::string>&) { return "text"; }
 std::string type_of(const std::optional<NamedCounts>&) { return "object"; }
+std::string type_of(const std::optional<NamedIntervals>&) { return "object"; }
 template <class T>
 std::string type_of(const std::optional<std::vector<T>>&) {
   return "list";

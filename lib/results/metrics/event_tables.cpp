@@ -276,6 +276,10 @@ const EventTable<RunEndEvent> RunEndEvent::table = {
       "the examples of the final evaluation: `test`, or `validation` if there are no test examples",
       kWithSplit},
      {PART(metrics), "", "of the final evaluation", "when there was one"},
+     {FIELD(intervals), "",
+      "for each metric of the final evaluation the lowest and the highest value of its 95 % "
+      "[interval](evaluation.md#intervals): `{\"accuracy\": [0.9794, 0.9849]}`",
+      "when the results of single examples were kept"},
      {FIELD(validation), "", "see below", kWithSplit},
      {PART(restart_cost), "", ""}}};
 

@@ -16,9 +16,10 @@ using EventMember =
     std::variant<std::optional<bool> T::*, std::optional<int64_t> T::*, std::optional<double> T::*,
                  std::optional<std::string> T::*, std::optional<std::vector<int64_t>> T::*,
                  std::optional<std::vector<std::string>> T::*, std::optional<NamedCounts> T::*,
-                 std::optional<StepTimes> T::*, std::optional<StalenessSummary> T::*,
-                 std::optional<ValidationSummary> T::*, std::optional<ComparedRun> T::*,
-                 std::optional<std::vector<WorkerSummary>> T::*, std::optional<std::vector<LinkSummary>> T::*,
+                 std::optional<NamedIntervals> T::*, std::optional<StepTimes> T::*,
+                 std::optional<StalenessSummary> T::*, std::optional<ValidationSummary> T::*,
+                 std::optional<ComparedRun> T::*, std::optional<std::vector<WorkerSummary>> T::*,
+                 std::optional<std::vector<LinkSummary>> T::*,
                  std::optional<std::vector<InspectedReplica>> T::*, MetricValues T::*, StepSpeed T::*,
                  StepTraffic T::*, DeviceUse T::*, RestartCost T::*>;
 

@@ -56,6 +56,15 @@ void read(const Event& json, std::optional<NamedCounts>& counts) {
     if (const auto number = as_integer(count)) counts->emplace_back(name, *number);
   }
 }
+void read(const Event& json, std::optional<NamedIntervals>& intervals) {
+  if (!json.is_object()) return;
+  intervals.emplace();
+  for (const auto& [name, ends] : json.items()) {
+    if (!ends.is_array() || ends.size() != 2) continue;
+    const auto low = as_number(ends[0]), high = as_number(ends[1]);
+    if (low && high) intervals->push_back({name, *low, *high});
+  }
+}
 template <HasEventTable T>
 void read(const Event& json, std::optional<T>& object) {
   if (json.is_object()) object = read_fields<T>(json);
@@ -115,6 +124,12 @@ T read_fields(const Event& from) {
 }
 
 }  // namespace
+
+Event json_of(const NamedIntervals& intervals) {
+  Event object = Event::object();
+  for (const MetricInterval& one : intervals) object[one.name] = {one.low, one.high};
+  return object;
+}
 
 template <class T>
 T begin_event(const std::string& run) {

@@ -200,6 +200,15 @@ struct WarningEvent : EventHead {
 // Counts by name: {{"0", 120}, {"64-127", 1}}.
 using NamedCounts = std::vector<std::pair<std::string, int64_t>>;
 
+// A metric, and the lowest and the highest value of its interval. Events do not have the value.
+struct MetricInterval {
+  std::string name;
+  double low = 0, high = 0;
+  double value = 0;
+};
+using NamedIntervals = std::vector<MetricInterval>;
+Event json_of(const NamedIntervals& intervals);  // {"accuracy": [0.97, 0.98]}
+
 struct StalenessSummary {
   std::optional<NamedCounts> updates;
   std::optional<double> mean;
@@ -246,6 +255,7 @@ struct RunEndEvent : EventHead {
   std::optional<StepTimes> phases_ms;
   std::optional<std::string> part;
   MetricValues metrics;
+  std::optional<NamedIntervals> intervals;
   std::optional<ValidationSummary> validation;
   RestartCost restart_cost;
   static const EventTable<RunEndEvent> table;

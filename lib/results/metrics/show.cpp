@@ -47,6 +47,13 @@ std::string show_seconds(std::optional<double> seconds) {
   return seconds && *seconds < 60 ? show_number(seconds, 3) + " s" : show_duration(seconds);
 }
 
+std::string show_interval(const std::optional<NamedIntervals>& intervals, const std::string& metric) {
+  for (const MetricInterval& one : intervals.value_or(NamedIntervals())) {
+    if (one.name == metric) return show_metric(one.low) + " to " + show_metric(one.high);
+  }
+  return "";
+}
+
 std::string show_restarts(const RestartCost& cost) {
   return fmt::format("{} ({})", show_count(cost.restarts), show_seconds(cost.lost_seconds));
 }

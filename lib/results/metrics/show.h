@@ -20,6 +20,9 @@ std::string show_seconds(std::optional<double> seconds);                        
 std::string show_restarts(const RestartCost& cost);                               // 2 (3.500 s)
 std::string show_duration(std::optional<double> seconds);                         // 0.9 s, 1 min 15 s
 
+// "0.9794 to 0.9849", of the metric; empty: it has none.
+std::string show_interval(const std::optional<NamedIntervals>& intervals, const std::string& metric);
+
 // A line for each link that stands out among three or more by its least round trip or by what was sent again.
 // Of a single link, its numbers.
 std::vector<std::string> link_lines(const std::vector<LinkSummary>& links);

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "judge/example_results.h"
 
 namespace dtrain {
 
@@ -28,14 +31,16 @@ struct Mistake {
 struct ModelReport {
   std::vector<LayerRow> layers;
   std::string examined;                         // what was predicted, by which checkpoint; empty: nothing
-  std::vector<std::string> classes;             // their titles
+  std::vector<std::string> classes;             // their titles, or those of the outputs
   std::vector<std::vector<int64_t>> confusion;  // [class][prediction]
   std::vector<Mistake> mistakes;                // the worst first
-  std::string problem;                          // why nothing was predicted although somebody asked for it
+  std::vector<std::string> problems;            // what the page lacks although somebody asked for it, and why
+  std::optional<ExampleResults> results;        // of the evaluation that the run ended with
 };
 
 // Elements of a page; empty if there is nothing to show.
 std::string layers_section(const ModelReport& model);
 std::string mistakes_section(const ModelReport& model);
+std::string examples_section(const ModelReport& model);
 
 }  // namespace dtrain

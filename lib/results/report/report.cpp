@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "display/chart.h"
 #include "job_file/print.h"
+#include "judge/chance.h"
 #include "metrics/show.h"
 #include "report/page.h"
 #include "report/report_charts.h"
@@ -89,14 +90,21 @@ std::string tiles(const RunHistory& run) {
   const auto add = [&](const std::string& title, std::optional<double> value, const auto& show) {
     if (value) html += page_tile(title, show(value));
   };
-  // First what the run ended with.
+  // First what the run ended with, with its interval.
+  const auto add_metric = [&](const std::string& part, const std::string& name, std::optional<double> value) {
+    const std::string interval =
+        part == finished.end.part.value_or(kTestPart) ? show_interval(finished.end.intervals, name) : "";
+    add(part + " " + name, value, [&](std::optional<double> number) {
+      return show_metric(number) + (interval.empty() ? "" : " (" + interval + ")");
+    });
+  };
   if (finished.final_test) {
-    add("test " + metric, finished.test(metric), show_metric);
-    add("test loss", finished.test("loss"), show_metric);
+    add_metric(kTestPart, metric, finished.test(metric));
+    add_metric(kTestPart, "loss", finished.test("loss"));
   }
   const std::string part = finished.evaluated_part();
-  add(part + " " + metric, finished.last(metric), show_metric);
-  add(part + " loss", finished.last("loss"), show_metric);
+  add_metric(part, metric, finished.last(metric));
+  add_metric(part, "loss", finished.last("loss"));
   const RunCourse* course = run.distributed();
   const BestCheckpointSpec deciding = deciding_metric(finished.spec);
   const EvaluationPoint* best = course == nullptr ? nullptr : course->evaluations.best(deciding);
@@ -265,6 +273,11 @@ std::string several(const std::vector<RunHistory>& runs) {
     return page_table(table_of_runs(std::move(rows), runs.size()), of_text);
   };
   std::string html = page_heading("Results, and their ratio to A") + with_letters(number_rows(comparison));
+  const std::vector<RunDifference> differences = differences_of(comparison.runs);
+  html += page_heading("Is the difference to A more than chance?");
+  for (const std::string& note : chance_notes(differences))
+    html += fmt::format("<p class=\"note\">{}</p>\n", markup_text(note, kLongText));
+  if (const TableRows chance = chance_rows(differences); !chance.empty()) html += page_table(chance);
   const TableRows differing = differing_fields(comparison.runs);
   if (!differing.empty())
     html += page_heading("What differs in their specs") + with_letters(differing, /*of_text=*/true);
@@ -326,7 +339,7 @@ std::string report_page(const std::vector<RunHistory>& runs, const std::vector<M
         chosen.size(), runs.size(), markup_text(main_metric(runs)));
   html += phases_table(courses);
   add_charts("Curves", legend(courses), course_charts(courses, are_multiplied_down(runs)));
-  if (alone && !models.empty()) html += mistakes_section(models.front());
+  if (alone && !models.empty()) html += mistakes_section(models.front()) + examples_section(models.front());
   html += step_times_section(step_times_of(courses));
   if (const std::string figures = phase_figures(courses); !figures.empty())
     html += "<div class=\"charts above\">\n" + figures + "</div>\n";

@@ -68,7 +68,8 @@ bool has_callbacks(const JobPlan& job, const RunPlan& run) {
 void remove_files_of_callbacks(const std::filesystem::path& folder) {
   std::error_code none;
   std::vector<std::filesystem::path> ours = {folder / "history.csv", folder / kProfileFile,
-                                             folder / kKernelsFile, folder / kReceiptsFile};
+                                             folder / kKernelsFile, folder / kReceiptsFile,
+                                             folder / kExamplesFile};
   for (const auto& entry : std::filesystem::directory_iterator(folder / "tensorboard", none)) {
     const std::string name = entry.path().filename();
     if (name.starts_with("events.out.tfevents.") && name.ends_with(".dtrain")) ours.push_back(entry.path());

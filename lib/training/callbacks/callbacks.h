@@ -6,9 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "judge/example_results.h"
 #include "metrics/events.h"
 #include "metrics/tensorboard.h"
 #include "plan/job_plan.h"
@@ -93,6 +95,13 @@ class CallbackList : public EventSink {
   void settle() override { context_.events.settle(); }
   void on_histograms(int64_t step, const std::vector<NamedHistogram>& histograms);
   void on_receipt(const Event& receipt);
+  // Writes what the last evaluation found of each example into the run's folder; forget_examples() removes
+  // it, which is not of the weights that training goes on with.
+  void keep(const ExampleResults& results) { write_examples(context_.folder / kExamplesFile, results); }
+  void forget_examples() {
+    std::error_code none;
+    std::filesystem::remove(context_.folder / kExamplesFile, none);
+  }
   // Whether any callback has a reason to end the training. The first time, the reason is sent as a message.
   bool want_to_end();
 

@@ -370,7 +370,8 @@ void RunReporter::warn_if_worse() {
         validation_ ? kValidationPart : kTestPart, *r2, rate));
 }
 
-void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers) {
+void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers,
+                             const std::function<NamedIntervals()>& intervals) {
   warn_if_worse();
   const StepRate rate = run_timer_.run();
   auto end = begin_event<RunEndEvent>(run_.name());
@@ -392,6 +393,8 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   end.part = part_;
   end.metrics = evaluated_;
   end.validation = validation_;
+  if (NamedIntervals found = intervals ? intervals() : NamedIntervals(); !found.empty())
+    end.intervals = std::move(found);
   sink_.on_event(encode(end));
 }
 

@@ -99,8 +99,10 @@ class RunReporter {
   void look_at_links() {
     if (links_) run_links_ = links_();
   }
-  // `workers`: what each worker did, if replicas train asynchronously.
-  void on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers = std::nullopt);
+  // `workers`: what each worker did, if replicas train asynchronously. `intervals` computes those of the
+  // metrics, in a time that is no longer the run's.
+  void on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers = std::nullopt,
+                  const std::function<NamedIntervals()>& intervals = {});
 
  private:
   const JobPlan& job_;

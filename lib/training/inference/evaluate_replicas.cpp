@@ -1,12 +1,18 @@
 #include "inference/evaluation.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
+#include "callbacks/kept_examples.h"
 #include "core/clock.h"
+#include "core/own_process.h"
 #include "host/cores.h"
 #include "job/replica_process.h"
 #include "job/supervise_run.h"
+#include "judge/intervals.h"
 #include "metrics/event.h"
 #include "parallel/parallel_blocks.h"
 #include "store/store.h"
@@ -41,6 +47,7 @@ void report(const EvaluationSums& sums, ReportPipe& pipe) {
   report_numbers("counts", sums.counts, pipe);
   report_numbers("confusion", sums.confusion, pipe);
   report_numbers("sums", sums.sums, pipe);
+  report_numbers("examples", sums.examples, pipe);
 }
 
 // Every rank tells its own mistakes, and rank 0 the sums of all.
@@ -52,11 +59,14 @@ void collect(int rank, const std::string& line, EvaluationSums& sums, WorstMista
   if (rank != 0) return;
   const auto append = [&](const char* name, auto& numbers) {
     if (!event.contains(name)) return;
-    for (const Event& number : event[name]) numbers.push_back(number);
+    // JSON has no infinite numbers, which a loss may be.
+    for (const Event& number : event[name])
+      numbers.push_back(number.is_null() ? Event(std::numeric_limits<double>::infinity()) : number);
   };
   append("counts", sums.counts);
   append("confusion", sums.confusion);
   append("sums", sums.sums);
+  append("examples", sums.examples);
 }
 
 void take_part(const EvaluationJob& evaluation, const Identity& identity, StatusBoard& board,
@@ -80,8 +90,8 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
   const auto group = make_group("auto", store, identity.rank, identity.world_size, timeout);
   group->set_on_wait([&] { doing(Activity::kCommunicating); });
   doing(Activity::kEvaluating);
-  const EvaluationSums sums =
-      evaluate_model(job, *model, examples, *group, static_cast<size_t>(evaluation.mistakes));
+  const EvaluationSums sums = evaluate_model(job, *model, examples, *group,
+                                             static_cast<size_t>(evaluation.mistakes), /*keeps_rows=*/true);
   for (const WrongExample& one : sums.mistakes)
     pipe.write(event_text(Event{{"event", "mistake"}, {"mistake", nlohmann::json(one)}}));
   if (identity.rank == 0) report(sums, pipe);
@@ -89,6 +99,32 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
 }
 
 }  // namespace
+
+SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Evaluation& result) {
+  const bool alone = evaluation.replicas == 1, is_grouped = !evaluation.by.empty();
+  const ExampleSourcePtr examples = alone || is_grouped ? load_examples(job, evaluation.split) : nullptr;
+  ExampleGroups groups;
+  if (is_grouped) {
+    if (const std::string why_not = why_not_kept(job, examples->size()); !why_not.empty())
+      throw Error(ExitCode::kUsage, "--by: {}; leave it out", why_not);
+    groups = groups_of(job, *examples, evaluation.by);
+  }
+  EvaluationSums sums;
+  SuperviseResult ended;
+  if (alone) {
+    sums = evaluate_alone(evaluation, job, examples);
+  } else {
+    ended = supervise_evaluation(evaluation, own_program().string(), sums);
+  }
+  if (ended.code != ExitCode::kDone) return ended;
+  result = evaluation_from(sums, job);
+  if (sums.examples.empty()) return ended;
+  const ExampleResults results =
+      results_of(job, evaluation.split, at::tensor(sums.examples, at::kFloat).view({result.examples, -1}));
+  if (is_grouped) result.groups = metrics_by_group(results, groups);
+  result.intervals = intervals_of(results);
+  return ended;
+}
 
 SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std::string& program,
                                      EvaluationSums& sums) {
@@ -122,12 +158,12 @@ ExitCode run_evaluation_replica(const EvaluationJob& evaluation) {
   });
 }
 
-EvaluationSums evaluate_alone(const EvaluationJob& evaluation, const JobPlan& job) {
+EvaluationSums evaluate_alone(const EvaluationJob& evaluation, const JobPlan& job,
+                              const ExampleSourcePtr& examples) {
   compute_with(available_cores());
   const auto group = make_single_group();
-  return evaluate_model(job, *model_of_rank(job, evaluation.checkpoint, 0),
-                        load_examples(job, evaluation.split), *group,
-                        static_cast<size_t>(evaluation.mistakes));
+  return evaluate_model(job, *model_of_rank(job, evaluation.checkpoint, 0), examples, *group,
+                        static_cast<size_t>(evaluation.mistakes), /*keeps_rows=*/true);
 }
 
 }  // namespace dtrain

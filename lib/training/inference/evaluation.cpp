@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "callbacks/kept_examples.h"
 #include "core/error.h"
 #include "loader/batches.h"
 #include "loader/pixel_statistics.h"
@@ -140,7 +141,7 @@ ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part) {
 }
 
 EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSourcePtr& examples,
-                              ProcessGroup& group, size_t most_mistakes) {
+                              ProcessGroup& group, size_t most_mistakes, bool keeps_rows) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> variables;
   for (const auto& [name, tensor] : named_variables(model)) variables.push_back(tensor.detach());
@@ -157,13 +158,16 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   MetricSums sums(objective->info(), model.outputs());
   at::Tensor confusion = at::zeros({confusion_cells(classes)}, at::kLong);
   WorstMistakes worst(most_mistakes);
+  std::vector<int64_t> all_indices;
+  keeps_rows = keeps_rows && why_not_kept(job, examples->size()).empty();
   while (const std::optional<Share> share = loader.next()) {
     std::span<const int64_t> indices = share->indices;
+    all_indices.insert(all_indices.end(), indices.begin(), indices.end());
     for (const MicroBatch& micro_batch : share->micro_batches) {
       const Batch batch = micro_batch.assemble();
       // In double precision, so that the sum does not depend on how the examples were shared.
       const at::Tensor outputs = finite_outputs(job.spec, model, batch.inputs);
-      sums.add_evaluated(*objective, outputs, batch.targets);
+      sums.add_evaluated(*objective, outputs, batch.targets, keeps_rows);
       if (confusion.numel() > 0)
         confusion +=
             at::bincount(batch.targets * classes + predicted_classes(outputs), {}, confusion.numel());
@@ -175,6 +179,11 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   group.all_reduce_sum(sums.values());
   if (sums.counts().defined()) group.all_reduce_sum(sums.counts());
   if (confusion.numel() > 0) group.all_reduce_sum(confusion);
+  at::Tensor rows = at::empty({0}, at::kFloat);
+  if (keeps_rows) {
+    rows = placed_rows(sums.take_rows(), all_indices, examples->size());
+    group.all_reduce_sum(rows);
+  }
 
   if (sums.examples() != examples->size())
     throw Error(ExitCode::kBug, "evaluated {} examples of {}", sums.examples(), examples->size());
@@ -183,7 +192,8 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   return {{first_sum, first_sum + sums.values().numel()},
           sums.counted().values(),
           {first, first + confusion.numel()},
-          named(worst.take(), *examples)};
+          named(worst.take(), *examples),
+          {rows.const_data_ptr<float>(), rows.const_data_ptr<float>() + rows.numel()}};
 }
 
 void WorstMistakes::add(WrongExample example) {

@@ -13,6 +13,8 @@
 #include "checkpoint/checkpoint.h"
 #include "comm/process_group.h"
 #include "data/example_source.h"
+#include "inference/groups.h"
+#include "metrics/events.h"
 #include "models/model.h"
 #include "plan/job_plan.h"
 #include "processes/supervisor.h"
@@ -65,6 +67,8 @@ struct Evaluation {
   // Where the targets are classes, at most kMostConfusedClasses.
   std::vector<std::vector<int64_t>> confusion;  // [class][predicted class]
   std::vector<WrongExample> mistakes;           // as many as were asked for, the worst first
+  NamedIntervals intervals;                     // if the results of its examples are known
+  std::vector<GroupMetrics> groups;             // as EvaluationJob::by says
 
   int64_t correct() const;
 };
@@ -75,6 +79,7 @@ struct EvaluationSums {
   std::vector<int64_t> counts;     // Counts::numbers()
   std::vector<int64_t> confusion;  // the rows of the matrix
   std::vector<WrongExample> mistakes = {};
+  std::vector<float> examples = {};  // the sum of placed_rows(); empty: they are not kept
 };
 Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job);
 
@@ -102,10 +107,10 @@ ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part = "te
 
 // Evaluates every example once. The examples are divided among the ranks of `group` without padding.
 // Collective; all ranks get the sums, and of the mistakes, of a model of classes, each the `most_mistakes`
-// worst of its own examples. Afterwards `model` has rank 0's variables on every rank. Throws Error(kBug) if
-// an example was missed.
+// worst of its own examples. `keeps_rows`: also of each example, unless they are too many. Afterwards `model`
+// has rank 0's variables on every rank. Throws Error(kBug) if an example was missed.
 EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSourcePtr& examples,
-                              ProcessGroup& group, size_t most_mistakes = 0);
+                              ProcessGroup& group, size_t most_mistakes = 0, bool keeps_rows = false);
 
 // An evaluation of a checkpoint by one process or several on this host.
 constexpr int64_t kMaxEvaluationReplicas = 64;
@@ -116,9 +121,14 @@ struct EvaluationJob {
   int64_t replicas = 1;
   std::string split = "test";  // the part of the data: as load_examples() takes it
   int64_t mistakes = 0;        // how many of the worst to tell; of models of classes alone
+  std::string by = {};         // metrics by group: as groups_of() takes it; empty: none
   std::string best_by = {};    // the metric by which the checkpoint is the best of its run; empty: it was
                                // not chosen so
 };
+
+// What the evaluation, by one process or several, comes to, with intervals: in `result` if all succeed; the
+// return value reports what failed. Throws before it evaluates if there cannot be metrics by group.
+SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Evaluation& result);
 
 // Starts the replicas as processes of `program` (its hidden `eval-replica` subcommand). Fills in `sums` if
 // all succeed; the return value reports what failed.
@@ -128,7 +138,8 @@ SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std:
 // Runs one replica process of supervise_evaluation().
 ExitCode run_evaluation_replica(const EvaluationJob& evaluation);
 
-// The same evaluation in this process alone. `job`: that of the checkpoint.
-EvaluationSums evaluate_alone(const EvaluationJob& evaluation, const JobPlan& job);
+// The same evaluation in this process alone. `job`: that of the checkpoint; `examples`: of the part.
+EvaluationSums evaluate_alone(const EvaluationJob& evaluation, const JobPlan& job,
+                              const ExampleSourcePtr& examples);
 
 }  // namespace dtrain

@@ -4,6 +4,7 @@
 
 #include "core/text.h"
 #include "display/table_layout.h"
+#include "metrics/show.h"
 
 namespace dtrain {
 namespace {
@@ -117,6 +118,36 @@ std::string mistakes_text(const JobPlan& job, const Evaluation& result, int widt
   return text + table_of(rows, width);
 }
 
+std::string groups_text(const std::string& by, const Evaluation& result, int width) {
+  TableRows rows = {{by, "examples"}};
+  const MetricValues& all = result.groups.front().metrics;
+  const std::string& main = main_metric_of(all);
+  for (const auto& [name, value] : all) {
+    if (!metric_info(name).is_of_evaluations()) rows.front().push_back(name);
+  }
+  rows.front().push_back("95 % interval of " + main);
+  for (const GroupMetrics& group : result.groups) {
+    TableRow row = {printable(group.name, 60), with_separators(group.examples)};
+    for (const auto& [name, value] : group.metrics) {
+      if (!metric_info(name).is_of_evaluations()) row.push_back(show_metric(value));
+    }
+    row.push_back(show_interval(group.intervals, main));
+    rows.push_back(row);
+  }
+  return table_of(rows, width);
+}
+
+Event groups_document(const Evaluation& result) {
+  Event groups = Event::array();
+  for (const GroupMetrics& group : result.groups) {
+    Event one = {{"group", group.name}, {"examples", group.examples}};
+    for (const auto& [name, value] : group.metrics) one[name] = value;
+    if (!group.intervals.empty()) one["intervals"] = json_of(group.intervals);
+    groups.push_back(one);
+  }
+  return groups;
+}
+
 Event mistakes_document(const JobPlan& job, const Evaluation& result) {
   Event mistakes = Event::array();
   const std::vector<std::string>& names = job.data.class_names;
@@ -186,7 +217,16 @@ std::string evaluation_text(const EvaluationJob& evaluation, const JobPlan& job,
   text +=
       fmt::format("{:<12}{}, {} {} examples\n", "dataset", job.data.name, with_separators(result.examples),
                   evaluation.split == "train" ? "training" : evaluation.split);
-  for (const auto& [name, value] : result.metrics) text += metric_line(job, result, name, value);
+  for (const auto& [name, value] : result.metrics) {
+    std::string line = metric_line(job, result, name, value);
+    const std::string interval = show_interval(result.intervals, name);
+    if (!line.empty() && !interval.empty()) line.insert(line.size() - 1, fmt::format(" ({})", interval));
+    text += line;
+  }
+  if (!result.intervals.empty())
+    text += fmt::format("{:<12}in parentheses: 95 % intervals (bootstrap of the {} examples)\n", "",
+                        with_separators(result.examples));
+  if (!result.groups.empty()) text += groups_text(evaluation.by, result, width);
   if (job.data.classes > 0) text += classes_text(job, result, width);
   if (job.data.classes == 0 && !result.areas.empty()) text += outputs_text(job, result, width);
   if (result.outputs.size() > 1) text += numbers_text(job, result, width);  // one has the metrics above
@@ -204,6 +244,8 @@ Event evaluation_document(const EvaluationJob& evaluation, const JobPlan& job, c
   if (!evaluation.best_by.empty()) json["best_by"] = evaluation.best_by;
   for (const auto& [name, value] : result.metrics) json[name] = value;
   if (result.mean_area) json["auc_error"] = result.mean_area->error;
+  if (!result.intervals.empty()) json["intervals"] = json_of(result.intervals);
+  if (!result.groups.empty()) json["groups"] = groups_document(result);
   if (job.data.classes == 0) {
     if (!result.areas.empty()) json["outputs"] = outputs_document(job, result);
     if (!result.outputs.empty()) json["outputs"] = numbers_document(job, result);

@@ -64,6 +64,12 @@ std::vector<LayerRow> layers_of(const JobPlan& job) {
   return rows;
 }
 
+std::vector<std::string> titles_of(const DatasetInfo& data) {
+  std::vector<std::string> titles = data.target_names;
+  for (int64_t label = 0; label < data.classes; ++label) titles.push_back(class_title(data, label));
+  return titles;
+}
+
 // Of a job without classes, or with too many for a matrix, nothing.
 void add_mistakes(ModelReport& report, const ResumePoint& point) {
   const PlannedJob planned =
@@ -78,8 +84,7 @@ void add_mistakes(ModelReport& report, const ResumePoint& point) {
   report.examined =
       fmt::format("the checkpoint of step {}: {} of {} are right", with_separators(point.state.step),
                   with_separators(found.correct()), counted(found.examples, "test example"));
-  for (int64_t label = 0; label < job.data.classes; ++label)
-    report.classes.push_back(class_title(job.data, label));
+  report.classes = titles_of(job.data);
   report.confusion = found.confusion;
   for (const WrongExample& wrong : found.mistakes) {
     const bool shown = examples->has_pixels();
@@ -122,17 +127,25 @@ Metadata model_description(const JobPlan& job, const TrainingState& state) {
   return metadata;
 }
 
-ModelReport model_report_of(const std::filesystem::path& run, bool mistakes) {
+ModelReport model_report_of(const std::filesystem::path& run, bool alone, bool mistakes) {
   ModelReport report;
   try {
-    report.layers = layers_of(read_plan(run / "plan.json"));
+    const JobPlan job = read_plan(run / "plan.json");
+    report.layers = layers_of(job);
+    report.classes = titles_of(job.data);
   } catch (const Error&) {  // made by another version, or never planned
   }
-  if (!mistakes) return report;
+  if (!alone) return report;
   try {
-    add_mistakes(report, find_checkpoint({run.string(), false, std::nullopt}));
+    if (mistakes) add_mistakes(report, find_checkpoint({run.string(), false, std::nullopt}));
   } catch (const Error& error) {
-    report.problem = error.what();
+    report.problems.push_back(std::string("the page has no confusion matrix and no mistakes: ") +
+                              error.what());
+  }
+  try {
+    report.results = read_examples(run / kExamplesFile);
+  } catch (const Error& error) {
+    report.problems.push_back(std::string("the page has no calibration and no thresholds: ") + error.what());
   }
   return report;
 }

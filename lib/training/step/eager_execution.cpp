@@ -124,20 +124,20 @@ MetricSums StepExecution::evaluate(const Share& share) {
   const at::NoGradGuard no_grad;
   std::vector<MetricSums> sums;
   for (size_t i = 0; i < share.parts; ++i) {
-    sums.push_back(evaluate_part(share.part(i)));
+    sums.push_back(evaluate_part(share.part(i), share.keeps_rows));
     if (parts_.states != nullptr) sums.back().add({parts_.objective.info(), parts_.model.outputs()});
   }
   return parts_.states == nullptr ? std::move(sums.front()) : MetricSums::rows_of(std::move(sums));
 }
 
-MetricSums StepExecution::evaluate_part(std::span<const MicroBatch> micro_batches) {
+MetricSums StepExecution::evaluate_part(std::span<const MicroBatch> micro_batches, bool keeps_rows) {
   MetricSums sums;
   for (const MicroBatch& micro_batch : micro_batches) {
     const Batch batch = micro_batch.assemble();
     const at::Tensor outputs =
         evaluated_outputs(parts_.objective, parts_.evaluate, batch.inputs,
                           [this](const at::Tensor& inputs) { return evaluated(inputs); });
-    sums.add_evaluated(parts_.objective, outputs, batch.targets);
+    sums.add_evaluated(parts_.objective, outputs, batch.targets, keeps_rows);
   }
   return sums;
 }

@@ -40,7 +40,7 @@ class PluginExecution final : public StepExecution {
     return sums;
   }
 
-  MetricSums evaluate_part(std::span<const MicroBatch> micro_batches) override {
+  MetricSums evaluate_part(std::span<const MicroBatch> micro_batches, bool /*keeps_rows*/) override {
     const KeptGenerator kept;
     parts_.model.eval();
     MetricSums sums;

@@ -53,7 +53,7 @@ class StepExecution {
   // The forward and backward passes of one part of a share. Every example's loss is multiplied by `weight`.
   virtual MetricSums pass(std::span<const MicroBatch> micro_batches, double weight) = 0;
   // Evaluates one part of a share.
-  virtual MetricSums evaluate_part(std::span<const MicroBatch> micro_batches);
+  virtual MetricSums evaluate_part(std::span<const MicroBatch> micro_batches, bool keeps_rows);
 
   // The outputs of such a pass, in memory of their own.
   virtual at::Tensor evaluated(const at::Tensor& inputs) = 0;

@@ -79,7 +79,7 @@ class DeviceProgramStrategy : public Strategy {
       const at::Tensor outputs =
           evaluated_outputs(*objective_, parts_.evaluate, batch.inputs,
                             [this](const at::Tensor& inputs) { return forward(inputs); });
-      sums.add_evaluated(*objective_, outputs, batch.targets);
+      sums.add_evaluated(*objective_, outputs, batch.targets, share.keeps_rows);
     }
     return sums;
   }

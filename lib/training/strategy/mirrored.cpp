@@ -122,6 +122,8 @@ class Mirrored : public Strategy {
     return sums;
   }
 
+  void sum_over_evaluating(at::Tensor& values) override { everyone().all_reduce_sum(values); }
+
   Decision agree(const Decision& own) override {
     show_evaluated(false);
     const bool leads = everyone().rank() == 0;

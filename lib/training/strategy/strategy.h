@@ -77,6 +77,9 @@ class Strategy {
   virtual MetricSums evaluate(const Share& share) = 0;
   // Adds up the sums of all replicas. Collective.
   virtual MetricSums sum_over_replicas(MetricSums sums) = 0;
+  // Adds up a float32 tensor, where evaluate() computes, over the replicas that evaluate. Collective among
+  // them.
+  virtual void sum_over_evaluating(at::Tensor& /*values*/) {}
   // Called between two steps: decides what all replicas do. Collective; the result is the same on every
   // replica. `save` and `leave` of any replica count; `end` and `steps_until` are those of rank 0. If
   // replicas train asynchronously it is not collective: each replica does what it wants, and leaves if

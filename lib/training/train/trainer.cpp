@@ -5,10 +5,12 @@
 
 #include <cmath>
 
+#include "callbacks/kept_examples.h"
 #include "core/error.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "job_file/print.h"
+#include "judge/intervals.h"
 #include "plan/planned_step.h"
 #include "spec/schedule_kinds.h"
 
@@ -51,11 +53,13 @@ void Trainer::run(const Resumption* from) {
   if (run_.total_steps == 0) keep_initial_weights();
   if (restores_best()) restore_best();
   if (shares().final_test != nullptr) test(epoch);
+  gather_examples();
   reporter_.look_at_links();
   finish_strategy();
   checkpoints_.finish();  // however long the disk takes, nobody waits for it
   activity_.doing(Activity::kFinished);
-  reporter_.on_run_end(epoch, step_, workers);
+  // Nobody waits for rank 0 any more.
+  reporter_.on_run_end(epoch, step_, workers, [this] { return keep_examples(); });
 }
 
 void Trainer::keep_initial_weights() {
@@ -73,6 +77,7 @@ void Trainer::restore_best() {
   activity_.doing(Activity::kSaving);
   std::optional<Resumption> best = checkpoints_.return_to_best(step_);
   if (!best) return;
+  went_back_ = true;
   // Nothing is trained any more, and the optimizer of another phase would not fit this one's.
   best->variables.training.clear();
   const TrainingState& state = best->state;
@@ -154,6 +159,8 @@ void Trainer::train_epoch(int64_t epoch) {
   const int64_t first_step = step_ - position_ / run_.batch.global;
   double learning_rate = 0;
   if (position_ == 0) epoch_sums_ = MetricSums();
+  rows_.clear();
+  if (leads_ && run_.traits().is_observed) callbacks_.forget_examples();
   enter_phase_of(step_, epoch);
   clock_.start();
   reporter_.leave_out_traffic();
@@ -439,11 +446,46 @@ void Trainer::test(int64_t epochs) {
   require_finite(sums.loss(), "test loss");
 }
 
+bool Trainer::keeps(int64_t examples) const {
+  return run_.traits().is_observed && why_not_kept(job_, examples).empty();
+}
+
+void Trainer::gather_examples() {
+  const int64_t count = shares().final_test ? job_.data.test_examples : job_.data.evaluated_examples();
+  if (went_back_ && !shares().final_test && keeps(count)) pass_over(*shares().evaluated, count);
+  examples_ = placed_rows(std::exchange(rows_, {}), indices_, count);
+  if (examples_.defined()) strategy_.sum_over_evaluating(examples_);
+}
+
+NamedIntervals Trainer::keep_examples() {
+  const bool tested = shares().final_test != nullptr;
+  const ShareLoader* const loader = tested ? shares().final_test.get() : shares().evaluated.get();
+  if (!leads_ || loader == nullptr || !run_.traits().is_observed) return {};
+  if (why_not_kept(job_, loader->source().size()) == kTooManyExamples)
+    callbacks_.on_event(message_event(run_, kTooManyExamples));
+  if (!examples_.defined()) return {};
+  ExampleResults results =
+      results_of(job_, tested || !job_.data.has_validation() ? kTestPart : kValidationPart, examples_);
+  try {
+    results.examples = identity_of(job_, results, loader->source());
+    callbacks_.keep(results);
+  } catch (const Error& error) {  // the model is saved, and that is what counts
+    reporter_.on_warning(error.what());
+  }
+  return intervals_of(results);
+}
+
 MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
   activity_.doing(Activity::kEvaluating);
   MetricSums sums;
+  indices_.clear();
   examples.start_epoch(0);
-  while (const std::optional<Share> share = examples.next()) sums.add(strategy_.evaluate(*share));
+  while (std::optional<Share> share = examples.next()) {
+    share->keeps_rows = keeps(count);
+    sums.add(strategy_.evaluate(*share));
+    indices_.insert(indices_.end(), share->indices.begin(), share->indices.end());
+  }
+  rows_ = sums.take_rows();
   sums = strategy_.sum_over_replicas(std::move(sums));
   if (sums.examples() != count)
     throw Error(ExitCode::kBug, "evaluated {} examples of {}", sums.examples(), count);

@@ -162,6 +162,11 @@ class Trainer {
   // Evaluates the test examples after `epochs` epochs, where the evaluations so far were of a validation
   // part.
   void test(int64_t epochs);
+  // Adds up what the replicas found of each example in the evaluation that the run ends with. Collective.
+  void gather_examples();
+  // Rank 0 keeps it, and computes the metrics' intervals.
+  NamedIntervals keep_examples();
+  bool keeps(int64_t examples) const;  // of an evaluation of so many; the same on every replica
   // Evaluates all of `examples`, which are `count`. Collective.
   MetricSums pass_over(ShareLoader& examples, int64_t count);
   // Adds the window's sums over all replicas to the epoch's and reports them.
@@ -195,9 +200,14 @@ class Trainer {
   int64_t checked_step_ = -1;  // the step after which the variables were last checked
   bool warned_ = false;        // about what the last check of the variables found
   bool ended_ = false;         // before the end of the plan
+  bool went_back_ = false;     // to the weights of the best evaluation
   int save_requests_met_ = 0;
   MetricSums window_;  // of this replica
   MetricSums epoch_sums_;
+  // What the last evaluation kept, and of which examples; none: nothing, or not of these weights.
+  MetricSums::Rows rows_;
+  std::vector<int64_t> indices_;
+  at::Tensor examples_;                       // made of it at the end; undefined: nothing was kept
   std::map<std::string, double> evaluation_;  // with the current weights; empty: none
 };
 

@@ -6,8 +6,11 @@
 #include "catch.h"
 #include "checkpoint/manifest.h"
 #include "command_line.h"
+#include "example_results.h"
 #include "files.h"
 #include "initial_state/resume.h"
+#include "job_file/load.h"
+#include "plan/plan_file.h"
 #include "saved_run.h"
 
 namespace dtrain {
@@ -109,6 +112,27 @@ TEST_CASE("a run without a checkpoint has a page, and the reason why there are n
   CHECK(made.exit_code == 0);
   CHECK_THAT(made.errors, ContainsSubstring("no confusion matrix and no mistakes: "));
   CHECK(fs::exists(folder / "page.html"));
+}
+
+TEST_CASE("a page names the classes of what a run keeps of its examples, and says where this is damaged") {
+  const TemporaryFolder folder;
+  const fs::path run = reportable_run(folder.path());
+  JobPlan job = plan_job(parse_spec(kSavedSpec, "spec"), find_dataset).job;
+  job.data.class_names = {"ash", "beech", "cedar"};
+  write_plan(run / "plan.json", job);
+  write_examples(run / kExamplesFile,
+                 example_results("cross_entropy", {1, 1, 1}, {0, 1, 2}, {1, 0, 0, 0, 1, 0, 0, 0, 1}));
+  const fs::path page = folder / "page.html";
+  CHECK(dtrain_command({"report", run, "--out", page, "--no-mistakes"}).exit_code == 0);
+  CHECK_THAT(content_of(page), ContainsSubstring("<th scope=\"row\">1 beech</th>"));
+
+  write_file(run / kExamplesFile, "nothing");
+  const Outcome damaged = dtrain_command({"report", run, "--out", page, "--overwrite"});
+  CHECK(damaged.exit_code == 0);
+  CHECK_THAT(damaged.errors, ContainsSubstring("no calibration and no thresholds: ") &&
+                                 ContainsSubstring("examples.safetensors is damaged: ") &&
+                                 !ContainsSubstring("no confusion matrix"));
+  CHECK_THAT(content_of(page), ContainsSubstring("test examples are right"));
 }
 
 TEST_CASE("the folder of a sweep has a page") {

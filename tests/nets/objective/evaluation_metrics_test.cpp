@@ -44,6 +44,22 @@ at::Tensor rows_of_numbers(const std::vector<double>& numbers, int64_t columns) 
 
 Approx precisely(double value) { return Approx(value).epsilon(1e-14); }
 
+TEST_CASE("an evaluation keeps the loss, the targets and the outputs of each example, if it is to") {
+  const auto objective = make_objective(evaluated_with("cross_entropy"));
+  const at::Tensor outputs = rows_of_numbers({1, 2, 3, 3, 2, 1}, 3), targets = at::tensor({0, 2}, at::kLong);
+  MetricSums sums;
+  sums.add_evaluated(*objective, outputs, targets);
+  CHECK(sums.take_rows().empty());
+  sums.add_evaluated(*objective, outputs.narrow(0, 0, 0), targets.narrow(0, 0, 0), /*keeps_rows=*/true);
+  sums.add_evaluated(*objective, outputs, targets, /*keeps_rows=*/true);
+  const MetricSums::Rows made = sums.take_rows();
+  REQUIRE(made.size() == 2);
+  const at::Tensor rows = at::cat({made[0](), made[1]()});
+  const float loss = 2.4076059F;
+  CHECK(at::allclose(rows, at::tensor({loss, 0.F, 1.F, 2.F, 3.F, loss, 2.F, 3.F, 2.F, 1.F}).view({2, 5})));
+  CHECK(sums.take_rows().empty());
+}
+
 at::Tensor seven_logits() {
   return rows_of_numbers(
       {0.1,   -1.32, -0.25, 0.42,  1.14,  0.11,  -0.55, -0.78, 1.65,  1.63,  0.27,  -1.23, -0.96, 1.6,

@@ -259,6 +259,7 @@ inline RunEndEvent run_end() {
   event.phases_ms = StepTimes{{0.5, 1.5, 0.25, 0.125, 0}};
   event.part = "test";
   event.metrics = {{"loss", 0.0715}, {"accuracy", 0.976}};
+  event.intervals = NamedIntervals{{"loss", 0.0625, 0.125}};
   event.validation = ValidationSummary{{{"loss", 0.5}}};
   event.restart_cost = {2, 3.5};
   return event;
@@ -275,7 +276,8 @@ inline constexpr const char* kRunEnd =
     R"("bytes_per_second":1000000.0}],"device_memory_bytes":5,"device_memory_total_bytes":10,)"
     R"("device_utilisation":0.5,"skipped_steps":10,"skipped_updates":3,"phases_ms":{"data_wait":0.5,)"
     R"("compute":1.5,"communicate":0.25,"update":0.125,"wait_for_peers":0.0},"part":"test",)"
-    R"("loss":0.0715,"accuracy":0.976,"validation":{"loss":0.5},"restarts":2,"lost_seconds":3.5})";
+    R"("loss":0.0715,"accuracy":0.976,"intervals":{"loss":[0.0625,0.125]},"validation":{"loss":0.5},)"
+    R"("restarts":2,"lost_seconds":3.5})";
 
 inline ComparisonEvent comparison() {
   auto event = event_of<ComparisonEvent>();

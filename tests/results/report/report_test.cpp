@@ -4,6 +4,7 @@
 
 #include "catch.h"
 #include "core/error.h"
+#include "example_results.h"
 #include "files.h"
 #include "markup.h"
 #include "metrics/sample_events.h"
@@ -188,6 +189,12 @@ TEST_CASE("several runs are side by side with what differs") {
   for (const char* text : {"it and 1 run more", "What differs in their specs", "A: it, first, 2 replicas",
                            "B: it, second", "their ratio to A", "B: baseline and distributed run"})
     CHECK_THAT(page, ContainsSubstring(text));
+  const fs::path c = make_run(folder.path() / "c");
+  const std::string three = report_page({read_run_history(a), read_run_history(b), read_run_history(c)},
+                                        std::vector<ModelReport>(3));
+  for (const char* text :
+       {"<p class=\"note\">B cannot be compared: ", "<p class=\"note\">C cannot be compared: "})
+    CHECK_THAT(three, ContainsSubstring(text));
 }
 
 TEST_CASE("of a hundred runs the page has all in its tables, and the curves of the best") {
@@ -264,6 +271,16 @@ TEST_CASE("the page shows the layers, what the model confuses, and its worst mis
     CHECK_THAT(page, ContainsSubstring(encoded));
   CHECK_THAT(page, ContainsSubstring("taken for 1 &lt;dog&gt; (75.0 %; 0 cat: 12.5 %)") &&
                        ContainsSubstring("<span>cat/2&lt;.png</span>"));
+  CHECK_THAT(page, !ContainsSubstring("Calibration"));
+  model.results =
+      example_results("cross_entropy", {1, 1, 1, 1}, {0, 1, 1, 0}, {1, 0, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0});
+  page = report_page(runs, {model});
+  check_page(page);
+  // Three of four are right, each with e / (e + 2) of probability; no example is an owl.
+  CHECK_THAT(page, ContainsSubstring("Expected calibration error 0.1739, of 4 test examples"));
+  CHECK_THAT(page, ContainsSubstring(
+                       "<th scope=\"row\">1 &lt;dog&gt;</th><td>2</td><td>0.7500</td><td>0.7500</td>"));
+  CHECK_THAT(page, !ContainsSubstring("<th scope=\"row\">2 owl</th><td>0</td>"));
   ModelReport rows = model;  // of a table
   rows.mistakes = {{"test.csv, row 13", "", "0 cat", "1 <dog>", 0.75, 0.125}};
   const std::string of_rows = report_page(runs, {rows});

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-RunDirectoryOptions at(const fs::path& directory, bool overwrite = false) {
+RunDirectoryOptions into(const fs::path& directory, bool overwrite = false) {
   RunDirectoryOptions options;
   options.name = "job";
   options.directory = directory;
@@ -51,7 +51,7 @@ std::set<std::string> names_in(const fs::path& folder) {
 
 // A folder as a finished job leaves it.
 void leave_a_run(const fs::path& path) {
-  const RunDirectory run = RunDirectory::create(at(path));
+  const RunDirectory run = RunDirectory::create(into(path));
   write_file(run.spec_file(), "batch: {per_replica: 1}\n");
   write_file(run.metrics_file(), event_text(encode(begin_event<RunStartEvent>("distributed"))) + "\n");
   write_file(run.logs() / "distributed-rank0.log", "x");
@@ -100,17 +100,17 @@ TEST_CASE("a job's name stays one file name inside the parent") {
 TEST_CASE("a given folder may be absent or empty, with and without overwrite") {
   for (const bool overwrite : {false, true}) {
     const TemporaryFolder folder;
-    CHECK(RunDirectory::create(at(folder.path() / "a" / "b" / "", overwrite)).path() ==
+    CHECK(RunDirectory::create(into(folder.path() / "a" / "b" / "", overwrite)).path() ==
           folder.path() / "a" / "b");
     fs::create_directory(folder.path() / "empty");
-    CHECK(names_in(RunDirectory::create(at(folder.path() / "empty", overwrite)).path()).size() == 2);
+    CHECK(names_in(RunDirectory::create(into(folder.path() / "empty", overwrite)).path()).size() == 2);
   }
 }
 
 TEST_CASE("a run is not replaced without overwrite, and the refusal names both ways out") {
   const TemporaryFolder folder;
   leave_a_run(folder.path() / "run");
-  const std::string message = refusal(at(folder.path() / "run"));
+  const std::string message = refusal(into(folder.path() / "run"));
   CHECK_THAT(message, ContainsSubstring("--run-dir"));
   CHECK_THAT(message, ContainsSubstring("--overwrite"));
   CHECK_THAT(message, ContainsSubstring((folder.path() / "run").string()));
@@ -127,7 +127,7 @@ TEST_CASE("overwrite replaces a run and keeps what is not dtrain's") {
   write_file(path / "logs" / "mine.txt", "x");
   write_file(path / "logs" / "server.log", "x");
   write_file(path / "logs" / "distributed-rank0.log.log", "x");
-  const RunDirectory run = RunDirectory::create(at(path, true));
+  const RunDirectory run = RunDirectory::create(into(path, true));
   CHECK(names_in(path) == std::set<std::string>{"logs", "metrics.jsonl", "notes.txt", "plots"});
   CHECK(names_in(path / "logs") ==
         std::set<std::string>{"distributed-rank0.log.log", "mine.txt", "server.log"});
@@ -141,7 +141,7 @@ TEST_CASE("overwrite leaves a folder that holds no run alone") {
     fs::create_directory(path);
     fill(path);
     const auto before = names_in(path);
-    CHECK_THAT(refusal(at(path, true)), ContainsSubstring("--run-dir"));
+    CHECK_THAT(refusal(into(path, true)), ContainsSubstring("--run-dir"));
     CHECK(names_in(path) == before);
   };
   refused("thesis", [](const fs::path& path) { write_file(path / "thesis.tex", "x"); });
@@ -187,53 +187,53 @@ TEST_CASE("overwrite removes links, not what they point to, and nothing when a f
   write_file(folder.path() / "precious", "x");
   fs::remove(path / "spec.yaml");
   fs::create_symlink(folder.path() / "precious", path / "spec.yaml");
-  RunDirectory::create(at(path, true));
+  RunDirectory::create(into(path, true));
   CHECK(fs::exists(folder.path() / "precious"));
   CHECK_FALSE(fs::is_symlink(path / "spec.yaml"));
 
   const std::string metrics = event_text(encode(begin_event<WarningEvent>("distributed"))) + "\n";
   write_file(path / "metrics.jsonl", metrics);
   fs::create_directory(path / "summary.json");
-  CHECK_THAT(refusal(at(path, true)), ContainsSubstring("summary.json"));
+  CHECK_THAT(refusal(into(path, true)), ContainsSubstring("summary.json"));
   CHECK(content_of(path / "metrics.jsonl") == metrics);
 }
 
 TEST_CASE("what is no folder, or cannot be made, is refused with its name") {
   const TemporaryFolder folder;
   write_file(folder.path() / "file", "x");
-  CHECK_THAT(refusal(at(folder.path() / "file", true)), ContainsSubstring("file"));
-  CHECK_THAT(refusal(at(folder.path() / "file" / "inside")), ContainsSubstring("file"));
+  CHECK_THAT(refusal(into(folder.path() / "file", true)), ContainsSubstring("file"));
+  CHECK_THAT(refusal(into(folder.path() / "file" / "inside")), ContainsSubstring("file"));
   CHECK_THAT(refusal(under(folder.path() / "file", "job")), ContainsSubstring("file"));
-  CHECK_THAT(refusal(at(folder.path() / std::string(300, 'n'))), ContainsSubstring("nnn"));
-  refusal(at(""));
+  CHECK_THAT(refusal(into(folder.path() / std::string(300, 'n'))), ContainsSubstring("nnn"));
+  refusal(into(""));
   fs::create_directory_symlink(folder.path() / "nowhere", folder.path() / "dangling");
-  CHECK_THAT(refusal(at(folder.path() / "dangling")), ContainsSubstring("dangling"));
+  CHECK_THAT(refusal(into(folder.path() / "dangling")), ContainsSubstring("dangling"));
 }
 
 TEST_CASE("a folder in use is refused, with overwrite too, until its job ends") {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "run";
   {
-    const RunDirectory first = RunDirectory::create(at(path));
-    CHECK_THAT(refusal(at(path)), ContainsSubstring("another dtrain"));
-    CHECK_THAT(refusal(at(path, true)), ContainsSubstring("another dtrain"));
+    const RunDirectory first = RunDirectory::create(into(path));
+    CHECK_THAT(refusal(into(path)), ContainsSubstring("another dtrain"));
+    CHECK_THAT(refusal(into(path, true)), ContainsSubstring("another dtrain"));
     CHECK(fs::exists(first.metrics_file()));
     write_file(first.spec_file(), "batch: {per_replica: 1}\n");
   }
-  CHECK_NOTHROW(RunDirectory::create(at(path, true)));
+  CHECK_NOTHROW(RunDirectory::create(into(path, true)));
 }
 
 TEST_CASE("the lock moves with its object") {
   const TemporaryFolder folder;
-  RunDirectory first = RunDirectory::create(at(folder.path() / "run"));
+  RunDirectory first = RunDirectory::create(into(folder.path() / "run"));
   const RunDirectory moved = std::move(first);
-  CHECK_THAT(refusal(at(folder.path() / "run", true)), ContainsSubstring("another dtrain"));
+  CHECK_THAT(refusal(into(folder.path() / "run", true)), ContainsSubstring("another dtrain"));
   CHECK(moved.path() == folder.path() / "run");
 }
 
 TEST_CASE("a folder that is removed is made again, and locked") {
   const TemporaryFolder folder;
-  RunDirectory run = RunDirectory::create(at(folder.path() / "run"));
+  RunDirectory run = RunDirectory::create(into(folder.path() / "run"));
   CHECK(run.is_in_place());
   run.make_again();
   CHECK(run.is_in_place());
@@ -246,12 +246,12 @@ TEST_CASE("a folder that is removed is made again, and locked") {
   CHECK_FALSE(run.is_in_place());
   run.make_again();
   CHECK(run.is_in_place());
-  CHECK_THAT(refusal(at(run.path(), true)), ContainsSubstring("another dtrain"));
+  CHECK_THAT(refusal(into(run.path(), true)), ContainsSubstring("another dtrain"));
 }
 
 TEST_CASE("summary.json holds the document and is replaced as a whole") {
   const TemporaryFolder folder;
-  const RunDirectory run = RunDirectory::create(at(folder.path() / "run"));
+  const RunDirectory run = RunDirectory::create(into(folder.path() / "run"));
   run.write_summary(Event{{"first", 1}});
   run.write_summary(Event{{"speedup", 1.5}, {"loss", INFINITY}});
   std::ifstream file(run.path() / "summary.json");

@@ -2,12 +2,16 @@
 #include "data/example_source.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <mutex>
 
+#include "callbacks/kept_examples.h"
 #include "catch.h"
 #include "comm/group_threads.h"
 #include "core/error.h"
+#include "example_results.h"
+#include "files.h"
 #include "models/variables.h"
 #include "train/assembly.h"
 #include "train/small_jobs.h"
@@ -28,7 +32,8 @@ EvaluationSums evaluate(const JobPlan& job, const ExampleSourcePtr& examples, in
   with_ranks("shared_memory", ranks, [&](ProcessGroup& group) {
     const auto model = group.rank() == 0 ? trained_model(job, some_variables(job)) : initial_model(job);
     model->eval();
-    const EvaluationSums sums = evaluate_model(job, *model, examples, group, most_mistakes);
+    const EvaluationSums sums =
+        evaluate_model(job, *model, examples, group, most_mistakes, /*keeps_rows=*/true);
     const std::lock_guard lock(mutex);
     if (group.rank() == 0) of_rank_0 = sums;
     for (const WrongExample& one : sums.mistakes) worst.add(one);
@@ -173,6 +178,102 @@ TEST_CASE("an evaluation that flips averages the probabilities of pictures and t
 TEST_CASE("variables of another model are not evaluated") {
   const JobPlan job = small_job();
   CHECK_THROWS_AS(trained_model(job, some_variables(small_job({"model.hidden=[6]"}))), Error);
+}
+
+TEST_CASE("the results of the examples are in their order, whatever the number of replicas") {
+  const JobPlan job = small_job({"data.test_examples=50", "evaluate.batch_per_replica=4", "data.mean=0.3",
+                                 "data.standard_deviation=0.2"});
+  const ExampleSourcePtr source = load_examples(job);
+  const StoredExamples& examples = stored_examples_of(*source);
+  const at::NoGradGuard no_grad;
+  const auto model = trained_model(job, some_variables(job));
+  const at::Tensor logits = model->forward((examples.inputs.to(at::kFloat) / 255 - 0.3) / 0.2);
+  const at::Tensor losses = at::cross_entropy_loss(logits, examples.targets, {}, at::Reduction::None);
+  for (const int ranks : {1, 3}) {
+    const EvaluationSums sums = evaluate(job, source, ranks);
+    const auto results = results_of(job, "test", at::tensor(sums.examples, at::kFloat).view({50, -1}));
+    CHECK(results.outputs.size(1) == 3);
+    for (int64_t i = 0; i < 50; ++i) {
+      CHECK(results.targets[i].item<float>() == examples.targets[i].item<float>());
+      CHECK(results.losses[i].item<float>() == Approx(losses[i].item<float>()).epsilon(1e-4));
+      CHECK(results.outputs[i][2].item<float>() == Approx(logits[i][2].item<float>()).epsilon(1e-4));
+    }
+    const MetricValues of_results = draws_of(results).front();
+    const Evaluation whole = evaluation_from(sums, job);
+    for (const auto& [name, value] : whole.metrics)
+      CHECK(find_metric(of_results, name).value() == Approx(value).epsilon(1e-6));
+  }
+  CHECK(why_not_kept(job, kMostKeptExamples).empty());
+  CHECK(why_not_kept(job, kMostKeptExamples + 1) == kTooManyExamples);
+}
+
+TEST_CASE("examples are the same by their names and targets, and by data.split if that chose them") {
+  const StoredExamples stored{at::zeros({2, 1, 2, 2}, at::kByte), at::tensor({0, 1}, at::kLong)};
+  const auto identity = [&](const std::vector<std::string>& files,
+                            const std::vector<std::string>& overrides) {
+    const auto names_of = [&](std::span<const int64_t> indices) {
+      std::vector<ExampleName> names;
+      for (const int64_t index : indices) names.push_back({.file = files[static_cast<size_t>(index)]});
+      return names;
+    };
+    const ExampleResults results = example_results("cross_entropy", {1, 2}, {0, 1}, {1, 0, 0, 1});
+    return identity_of(small_job(overrides), results, *make_memory_source(stored, names_of));
+  };
+  const std::string first = identity({"a.png", "b.png"}, {});
+  CHECK(identity({"a.png", "b.png"}, {"data.split.validation=0.3"}) == first);  // the test is as it was
+  CHECK(identity({"a.png", "c.png"}, {}) != first);
+}
+
+TEST_CASE("the cells of a column are groups, and those without a value are one") {
+  const TemporaryFolder folder;
+  std::string table = "x,town,kind\n";
+  for (int i = 0; i < 40; ++i) table += fmt::format("{},{},{}\n", i, i % 2 ? "Bern" : "", i < 20 ? "a" : "b");
+  LoadedSpec loaded = parse_spec(
+      fmt::format("name: small\nstrategy: {{kind: one_device}}\nbatch: {{per_replica: 4}}\n"
+                  "data: {{dataset: csv, path: {}, target: kind, missing: mean, split: {{test: 0.5}}}}\n"
+                  "model: {{kind: mlp, hidden: [5]}}\ntrain: {{epochs: 1}}\n",
+                  folder.write("table.csv", table).string()),
+      "small.yaml", {});
+  const PlannedJob planned = plan_job(loaded, find_dataset);
+  INFO(problems_of(planned));
+  REQUIRE(planned.ok());
+  const ExampleGroups groups = groups_of(planned.job, *load_examples(planned.job), "town");
+  CHECK(groups.size() == 2);
+  CHECK(groups.contains("(missing)"));
+}
+
+TEST_CASE("groups are folders or what a pattern finds, and their metrics those of their examples") {
+  const JobPlan job = small_job({});
+  const std::vector<std::string> files = {"a/x_1.png", "b/x_2.png", "a/y_3.png", "b/x_4.png"};
+  const auto names_of = [&](std::span<const int64_t> indices) {
+    std::vector<ExampleName> names;
+    for (const int64_t index : indices) names.push_back({.file = files[static_cast<size_t>(index)]});
+    return names;
+  };
+  const StoredExamples stored{at::zeros({4, 1, 2, 2}, at::kByte), at::tensor({0, 1, 1, 0}, at::kLong)};
+  const ExampleSourcePtr source = make_memory_source(stored, names_of);
+  CHECK(groups_of(job, *source, "folder") == ExampleGroups{{"a", {0, 2}}, {"b", {1, 3}}});
+  CHECK(groups_of(job, *source, "([xy])_") == ExampleGroups{{"x", {0, 1, 3}}, {"y", {2}}});
+  CHECK_THROWS_WITH(groups_of(job, *source, "y_"), ContainsSubstring("finds no group"));
+  CHECK_THROWS_WITH(groups_of(job, *source, "(y"), ContainsSubstring("regular expression"));
+  CHECK_THROWS_WITH(groups_of(job, *make_memory_source(stored), "folder"),
+                    ContainsSubstring("without names"));
+  const StoredExamples many{at::zeros({1001, 1, 2, 2}, at::kByte), at::zeros({1001}, at::kLong)};
+  const auto numbered = [](std::span<const int64_t> indices) {
+    std::vector<ExampleName> names;
+    for (const int64_t index : indices) names.push_back({.file = std::to_string(index)});
+    return names;
+  };
+  CHECK_THROWS_WITH(groups_of(job, *make_memory_source(many, numbered), "[0-9]+"),
+                    ContainsSubstring("1001 groups, more than 1000"));
+  const ExampleResults results =
+      example_results("cross_entropy", {1, 2, 3, 4}, {0, 1, 1, 0}, {1, 0, 1, 0, 0, 1, 1, 0});
+  const auto groups = metrics_by_group(results, {{"x", {0, 1, 3}}, {"y", {2}}});
+  REQUIRE(groups.size() == 2);
+  CHECK(groups[0].name == "x");
+  CHECK(groups[0].examples == 3);
+  CHECK(find_metric(groups[0].metrics, "accuracy").value() == Approx(2.0 / 3));
+  CHECK(find_metric(groups[1].metrics, "loss") == 3);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -41,6 +42,10 @@ class FakeStrategy : public Strategy {
   bool stops_at_phase = false;            // another worker has left when a phase is to begin
   int64_t failing_step = 0;               // throws instead
   bool loses_step = false;                // which leaves the variables of the step before
+
+  std::function<void()> on_finish = [] {};
+  int64_t kept = 0;  // evaluated examples of which rows were asked for
+  std::unique_ptr<Objective> objective = make_objective(TrainSpec());
 
   bool defers = false;          // its steps are made when sums are asked for
   bool tells_all = false;       // `calls` has sums and checks, too
@@ -81,7 +86,16 @@ class FakeStrategy : public Strategy {
     const int64_t counted = examples_of(share) - forgotten;
     forgotten = 0;
     const bool is_test = test_loss && examples_of(share) == 7;
-    return make_sums(counted, is_test ? *test_loss : evaluation_loss);
+    MetricSums made = make_sums(counted, is_test ? *test_loss : evaluation_loss);
+    if (!share.keeps_rows) return made;
+    const int64_t count = examples_of(share);
+    kept += count;
+    MetricSums sums;
+    sums.add_evaluated(*objective, at::zeros({count, 3}), at::zeros({count}, at::kLong),
+                       /*keeps_rows=*/true);
+    sums.values() = made.values();
+    sums.counts() = at::Tensor();
+    return sums;
   }
   MetricSums sum_over_replicas(MetricSums own) override {
     ++sums;
@@ -113,7 +127,10 @@ class FakeStrategy : public Strategy {
     calls.push_back("end");
     return std::nullopt;
   }
-  void finish() override { calls.push_back("finish"); }
+  void finish() override {
+    calls.push_back("finish");
+    on_finish();
+  }
 
  private:
   static int64_t examples_of(const Share& share) {

@@ -1,0 +1,54 @@
+// What an evaluation found of each example, in one file of the run's folder: all that is said of chance,
+// calibration and thresholds is computed from it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "traits/objectives.h"
+
+namespace dtrain {
+
+// In the folder of a run: of the evaluation that it ended with.
+constexpr const char* kExamplesFile = "examples.safetensors";
+
+// More numbers than these (the losses included), or more examples, are not kept: 32 MiB.
+constexpr int64_t kMostKeptNumbers = 8 << 20;
+constexpr int64_t kMostKeptExamples = 1 << 20;
+
+// Of n examples in the order of their part of the data. Tensors are of float32, on the CPU.
+struct ExampleResults {
+  std::string loss;           // the job's, or that which a plug-in's is like: as for objective_info()
+  std::string part = "test";  // of the data: test, validation or train
+  std::string examples = {};  // the same text for the same examples alone
+  at::Tensor losses = {};     // [n], as evaluations report them
+  at::Tensor targets = {};    // [n, targets]: the class, or numbers
+  at::Tensor outputs = {};    // [n, outputs]: what the model computes; of classes, logits
+
+  int64_t size() const { return losses.size(0); }
+  const ObjectiveInfo& info() const { return objective_info(loss); }
+  bool has_answers() const { return info().outputs == Outputs::kYesNoLogits; }
+  // Whether they are classes, or answers of yes or no: those have what follows.
+  bool has_probabilities() const { return info().outputs != Outputs::kValues; }
+  // Why they cannot be computed with. Empty: they can.
+  std::string problem() const;
+  // Of each class, or of each yes: [n, outputs], float64; whether it is right, and whether it is predicted.
+  at::Tensor probabilities() const;
+  at::Tensor wanted() const;
+  at::Tensor predicted() const;
+  // By example, whether the prediction is right. Undefined where it is no class and no single answer.
+  at::Tensor right() const;
+};
+
+// Replaces the file. Throws as write_file_atomically().
+void write_examples(const std::filesystem::path& file, const ExampleResults& results);
+
+// nullopt: there is no such file. Throws Error(kUsage) if it is damaged or has a problem(): it may come from
+// anywhere.
+std::optional<ExampleResults> read_examples(const std::filesystem::path& file);
+
+}  // namespace dtrain
