@@ -17,11 +17,12 @@ Field<KindFields> epsilon_field() {
   return KIND_FIELD(Own, epsilon, .doc = "added to the divisor of an update", .bounds = above_zero_to(1));
 }
 
+template <class Own>
 Fields<KindFields> adam_fields() {
-  return {KIND_FIELD(AdamFields, beta1, .doc = "decay of the mean of the gradients", .bounds = zero_to_below_one()),
-          KIND_FIELD(AdamFields, beta2, .doc = "decay of the mean of the squared gradients",
+  return {KIND_FIELD(Own, beta1, .doc = "decay of the mean of the gradients", .bounds = zero_to_below_one()),
+          KIND_FIELD(Own, beta2, .doc = "decay of the mean of the squared gradients",
                      .bounds = zero_to_below_one()),
-          epsilon_field<AdamFields>()};
+          epsilon_field<Own>()};
 }
 
 std::vector<Contradiction> sgd_contradictions(const KindFields& own) {
@@ -43,13 +44,20 @@ std::vector<OptimizerKind> make_optimizers() {
         KIND_FIELD(RmspropFields, decay, .doc = "decay of the mean of the squared gradients",
                    .bounds = zero_to_below_one()),
         epsilon_field<RmspropFields>()}},
-      {"adam", adam_fields()},
-      {.name = "adamw", .fields = adam_fields(), .decouples_decay = true},
+      {"adam", adam_fields<AdamFields>()},
+      {.name = "adamw", .fields = adam_fields<AdamFields>(), .decouples_decay = true},
       {.name = "lion", .fields = {
         KIND_FIELD(LionFields, beta1, .doc = "the weight of the mean of the gradients against the last gradient in "
                    "their sum; an update moves a weight by the sign of this sum", .bounds = zero_to_below_one()),
         KIND_FIELD(LionFields, beta2, .doc = "decay of the mean of the gradients", .bounds = zero_to_below_one()),
       }, .decouples_decay = true},
+      {.name = "lars", .fields = {
+        momentum_field<LarsFields>(),
+        KIND_FIELD(LarsFields, trust_coefficient, .doc = "the largest norm of an update by the norm of the weights "
+                   "that it changes, at a learning rate of 1 and without momentum", .bounds = above_zero_to(1000)),
+        epsilon_field<LarsFields>(),
+      }, .takes_norms = true},
+      {.name = "lamb", .fields = adam_fields<LambFields>(), .decouples_decay = true, .takes_norms = true},
   };
   for (const AddedKind& kind : added_kinds(AddedKind::kOptimizer)) kinds.push_back({kind.name, kind.fields});
   return kinds;
