@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "optim/optimizer_kinds.h"
 #include "optim/trust_ratio.h"
 #include "spec/optimizer_kinds.h"
 
@@ -14,7 +13,7 @@ namespace {
 class Lamb : public ScaledOptimizer {
  public:
   Lamb(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters)
-      : ScaledOptimizer(spec, parameters, memory_of(spec)),
+      : ScaledOptimizer(spec, parameters, memory_of(spec), {}),
         own_(spec.own.get<LambFields>()),
         correction_(at::zeros_like(learning_rate_)),
         root_correction_(at::zeros_like(learning_rate_)) {}
@@ -33,23 +32,18 @@ class Lamb : public ScaledOptimizer {
 
   static WriteUpdate lower(const OptimizerSpec& spec, const Value& step, const Value& learning_rate) {
     const auto own = spec.own.get<LambFields>();
-    TextBuilder& builder = *step.builder;
     const Value first = start_correction(step, own.beta1);
-    const Value factor = builder.apply("rsqrt", start_correction(step, own.beta2));
-    return [=, &builder](UpdatedParameter& one) {
+    const Value factor = step.builder->apply("rsqrt", start_correction(step, own.beta2));
+    return [=](UpdatedParameter& one) {
       Value& average = one.memory.at(kAverage);
       Value& squares = one.memory.at(kSquareAverage);
       average = average + (one.gradient - average) * (1 - own.beta1);
       const Value square = one.gradient * one.gradient * (1 - own.beta2);
       squares = squares * own.beta2 + square;
-      const Value root = builder.apply("sqrt", squares) * factor + own.epsilon;
-      Value change = average / first / root;
-      if (one.decays) {
-        if (spec.weight_decay != 0) change = change + one.parameter * spec.weight_decay;
-        const Value of_parameter = norm_of(one.parameter), of_change = norm_of(change);
-        change = change * lowered_ratio(of_parameter, of_change, of_parameter / of_change);
-      }
-      one.parameter = one.parameter - learning_rate * change;
+      const Value root = one.gradient.builder->apply("sqrt", squares) * factor + own.epsilon;
+      Value direction = average / first / root;
+      if (spec.weight_decay != 0 && one.decays) direction = direction + one.parameter * spec.weight_decay;
+      one.parameter = one.parameter - learning_rate * lowered_change({}, one, direction);
     };
   }
 
@@ -71,17 +65,6 @@ class Lamb : public ScaledOptimizer {
     at::_foreach_mul_(changes, correction_);
     if (weight_decay_ != 0) at::_foreach_add_(changes, parameters, weight_decay_);
     return changes;
-  }
-
-  at::Tensor ratios(const at::Tensor& of_parameters, const at::Tensor& of_directions) const override {
-    return of_parameters / of_directions;
-  }
-
-  void move(const std::vector<size_t>& numbers, const std::vector<at::Tensor>& directions,
-            const std::vector<at::Tensor>& factors) override {
-    std::vector<at::Tensor> changes = at::_foreach_mul(directions, factors);
-    at::_foreach_mul_(changes, learning_rate_);
-    at::_foreach_sub_(chosen(parameters_, numbers), changes);
   }
 
   LambFields own_;

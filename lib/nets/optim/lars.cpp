@@ -1,6 +1,5 @@
 #include <ATen/ATen.h>
 
-#include "optim/optimizer_kinds.h"
 #include "optim/trust_ratio.h"
 #include "spec/optimizer_kinds.h"
 
@@ -8,12 +7,12 @@ namespace dtrain {
 namespace {
 
 // LARS (You, Gitman and Ginsburg 2017, arXiv:1708.03888, algorithm 1), with the learning rate outside the
-// momentum, as sgd: ratio = trust_coefficient |p| / (|g| + decay |p| + epsilon); v <- momentum v + ratio
-// (g + decay p); p <- p - lr v.
+// momentum, as sgd: v <- momentum v + ratio (g + decay p); p <- p - lr v.
 class Lars : public ScaledOptimizer {
  public:
   Lars(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters)
-      : ScaledOptimizer(spec, parameters, memory_of(spec)), own_(spec.own.get<LarsFields>()) {}
+      : ScaledOptimizer(spec, parameters, memory_of(spec), ratio_of(spec)),
+        kept_(spec.own.get<LarsFields>().momentum) {}
 
   static std::vector<std::string> memory_of(const OptimizerSpec&) { return {kMomentum}; }
 
@@ -21,17 +20,11 @@ class Lars : public ScaledOptimizer {
   static LargestStep largest_step(const OptimizerSpec&, double) { return {}; }
 
   static WriteUpdate lower(const OptimizerSpec& spec, const Value&, const Value& learning_rate) {
-    return [spec, own = spec.own.get<LarsFields>(), learning_rate](UpdatedParameter& one) {
-      Value change = decayed_gradient(spec, one);
-      if (one.decays) {
-        const Value of_parameter = norm_of(one.parameter), of_gradient = norm_of(one.gradient);
-        const Value decay = of_parameter * spec.weight_decay;
-        const Value divisor = of_gradient + decay + own.epsilon;
-        const Value ratio = of_parameter * own.trust_coefficient / divisor;
-        change = change * lowered_ratio(of_parameter, of_gradient, ratio);
-      }
+    return [ratio = ratio_of(spec), kept = spec.own.get<LarsFields>().momentum,
+            learning_rate](UpdatedParameter& one) {
+      const Value change = lowered_change(ratio, one, one.gradient);
       Value& momentum = one.memory.at(kMomentum);
-      momentum = momentum * own.momentum + change;
+      momentum = momentum * kept + change;
       one.parameter = one.parameter - learning_rate * momentum;
     };
   }
@@ -39,27 +32,24 @@ class Lars : public ScaledOptimizer {
  private:
   static constexpr const char* kMomentum = "momentum";
 
+  static TrustRatio ratio_of(const OptimizerSpec& spec) {
+    const auto& own = spec.own.get<LarsFields>();
+    return {own.trust_coefficient, spec.weight_decay, own.epsilon};
+  }
+
   std::vector<at::Tensor> directions(const std::vector<size_t>& numbers) override {
     return gradients_of(chosen(parameters_, numbers));
   }
 
-  at::Tensor ratios(const at::Tensor& of_parameters, const at::Tensor& of_directions) const override {
-    return own_.trust_coefficient * of_parameters /
-           (of_directions + weight_decay_ * of_parameters + own_.epsilon);
-  }
-
-  void move(const std::vector<size_t>& numbers, const std::vector<at::Tensor>& directions,
-            const std::vector<at::Tensor>& factors) override {
-    const auto parameters = chosen(parameters_, numbers);
-    const auto momentum = remembered(0, numbers);
-    std::vector<at::Tensor> changes = at::_foreach_add(directions, parameters, weight_decay_);
-    at::_foreach_mul_(changes, factors);
-    at::_foreach_mul_(momentum, own_.momentum);
+  std::vector<at::Tensor> moves(const std::vector<size_t>& numbers,
+                                const std::vector<at::Tensor>& changes) override {
+    std::vector<at::Tensor> momentum = remembered(0, numbers);
+    at::_foreach_mul_(momentum, kept_);
     at::_foreach_add_(momentum, changes);
-    at::_foreach_sub_(parameters, at::_foreach_mul(momentum, learning_rate_));
+    return momentum;
   }
 
-  LarsFields own_;
+  double kept_;
 };
 
 }  // namespace
