@@ -52,7 +52,7 @@ void ScaledOptimizer::update(const std::vector<size_t>& numbers) {
     changes = at::_foreach_mul(changes, factors.to(parameters.front().scalar_type()).unbind());
   }
   at::_foreach_sub_(parameters, at::_foreach_mul(moves(numbers, changes), learning_rate_));
-  for (const size_t number : numbers) directions_[number] = {};
+  for (const size_t number : numbers) directions_[number] = at::Tensor();
   measured_ = false;
 }
 
