@@ -160,6 +160,10 @@ def optimizer_cases():
         {"kind": "adamw"},
         {"kind": "lion"},
         {"kind": "lion", "beta1": 0.8, "beta2": 0.9},
+        {"kind": "lars"},
+        {"kind": "lars", "momentum": 0.5, "trust_coefficient": 0.7, "epsilon": 1e-3},
+        {"kind": "lamb"},
+        {"kind": "lamb", "beta1": 0.8, "beta2": 0.95, "epsilon": 1e-4},
         {"kind": "adam", "beta1": 0.8, "beta2": 0.99, "epsilon": 1e-4},
     ):
         for more in ({}, {"weight_decay": 0.1}, {"weight_decay": 0.1, "weight_decay_exclude": "none"}):

@@ -152,15 +152,58 @@ class Lion(torch.optim.Optimizer):
                 mean.copy_(group["beta2"] * mean + (1 - group["beta2"]) * p.grad)
 
 
+class Scaled(torch.optim.Optimizer):
+    """LARS (You et al. 2017, arXiv 1708.03888, algorithm 1) and LAMB (You et al. 2020, arXiv 1904.00962, algorithm 2);
+    PyTorch has neither."""
+
+    def __init__(self, groups, rate, spec):
+        super().__init__(groups, {"lr": rate})
+        self.spec = spec
+        self.steps = 0
+
+    @torch.no_grad()
+    def step(self):
+        self.steps += 1
+        for group in self.param_groups:
+            for p in group["params"]:
+                if self.spec["kind"] == "lars":
+                    self.lars(p, group)
+                else:
+                    self.lamb(p, group)
+
+    def lars(self, p, group):
+        velocity = self.state[p].setdefault("velocity", torch.zeros_like(p))
+        decay, norm, slope = group["weight_decay"], p.norm(), p.grad.norm()
+        ratio = 1
+        if group["scales"] and norm > 0 and slope > 0:
+            ratio = self.spec["trust_coefficient"] * norm / (slope + decay * norm + self.spec["epsilon"])
+        velocity.copy_(self.spec["momentum"] * velocity + ratio * (p.grad + decay * p))
+        p.sub_(group["lr"] * velocity)
+
+    def lamb(self, p, group):
+        beta1, beta2 = self.spec["beta1"], self.spec["beta2"]
+        mean = self.state[p].setdefault("mean", torch.zeros_like(p))
+        square = self.state[p].setdefault("square", torch.zeros_like(p))
+        mean.copy_(beta1 * mean + (1 - beta1) * p.grad)
+        square.copy_(beta2 * square + (1 - beta2) * p.grad**2)
+        root = torch.sqrt(square / (1 - beta2**self.steps)) + self.spec["epsilon"]
+        change = mean / (1 - beta1**self.steps) / root + group["weight_decay"] * p
+        norm, moved = p.norm(), change.norm()
+        ratio = norm / moved if group["scales"] and norm > 0 and moved > 0 else 1
+        p.sub_(group["lr"] * ratio * change)
+
+
 def optimizer_of(train, parameters, rate):
+    kind = train["optimizer"].get("kind")
     spec = {
         "kind": "adam",
-        "momentum": 0,
+        "momentum": 0.9 if kind == "lars" else 0,
         "nesterov": False,
+        "trust_coefficient": 0.001,
         "decay": 0.99,
         "beta1": 0.9,
-        "beta2": 0.99 if train["optimizer"].get("kind") == "lion" else 0.999,
-        "epsilon": 1e-8,
+        "beta2": 0.99 if kind == "lion" else 0.999,
+        "epsilon": 1e-6 if kind == "lamb" else 1e-8,
         "weight_decay": 0,
         "weight_decay_exclude": "biases_and_norms",
         **train["optimizer"],
@@ -170,6 +213,7 @@ def optimizer_of(train, parameters, rate):
         {"params": [p for p in parameters if p.dim() > 1 or every], "weight_decay": spec["weight_decay"]},
         {"params": [p for p in parameters if p.dim() == 1 and not every], "weight_decay": 0},
     ]
+    groups[0]["scales"], groups[1]["scales"] = True, False
     groups = [group for group in groups if group["params"]]
     if spec["kind"] == "sgd":
         return torch.optim.SGD(groups, rate, momentum=spec["momentum"], nesterov=spec["nesterov"])
@@ -177,5 +221,7 @@ def optimizer_of(train, parameters, rate):
         return torch.optim.RMSprop(groups, rate, alpha=spec["decay"], eps=spec["epsilon"], momentum=spec["momentum"])
     if spec["kind"] == "lion":
         return Lion(groups, rate, spec["beta1"], spec["beta2"])
+    if spec["kind"] in ("lars", "lamb"):
+        return Scaled(groups, rate, spec)
     made = torch.optim.AdamW if spec["kind"] == "adamw" else torch.optim.Adam
     return made(groups, rate, betas=(spec["beta1"], spec["beta2"]), eps=spec["epsilon"])

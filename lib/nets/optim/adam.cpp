@@ -15,12 +15,6 @@ namespace {
 
 bool is_decoupled(const OptimizerSpec& spec) { return optimizer_kind(spec.kind).decouples_decay; }
 
-// 1 - beta^step, without the loss of digits that the difference would have in 32 bits.
-Value correction(const Value& step, double beta) {
-  if (beta == 0) return step.builder->like(step, 1);
-  return -step.builder->apply("exponential_minus_one", step * std::log(beta));
-}
-
 class Adam : public ListOptimizer {
  public:
   Adam(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters)
@@ -79,8 +73,8 @@ class Adam : public ListOptimizer {
     const bool decoupled = is_decoupled(spec);
     TextBuilder& builder = *step.builder;
     // The learning rate and the root's factor, corrected for the averages' start at 0.
-    const Value rate = learning_rate / correction(step, own.beta1);
-    const Value factor = builder.apply("rsqrt", correction(step, own.beta2));
+    const Value rate = learning_rate / start_correction(step, own.beta1);
+    const Value factor = builder.apply("rsqrt", start_correction(step, own.beta2));
     return [=, &builder](UpdatedParameter& one) {
       const Value gradient = decoupled ? one.gradient : decayed_gradient(spec, one);
       Value& average = one.memory.at(kAverage);

@@ -40,6 +40,11 @@ class Optimizer {
   // The second half for the parameters with these numbers, at least one. Each parameter is updated once in a
   // step.
   virtual void update(const std::vector<size_t>& numbers) = 0;
+  // Of kinds that take norms (OptimizerKind), where the parameters are parts of larger ones, the first half
+  // of update() of all of them: the sums of the squares of each part, and of what moves it, float64 [2].
+  // These are the optimizer's own tensors: write those of the larger parameters to them, and call update().
+  // Zeros of other kinds.
+  virtual std::vector<at::Tensor> measure();
   // All state except the number of steps. These are the optimizer's own tensors: to restore saved state,
   // write to them and call set_steps().
   virtual std::vector<OptimizerMemory> memory() const = 0;
@@ -55,6 +60,10 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
 // Whether the spec's weight decay applies to `parameter` of a model. Parameters of one dimension are biases
 // and the scales of norms.
 bool decays(const OptimizerSpec& spec, const at::Tensor& parameter);
+// That of the others: they neither decay, nor are they scaled.
+OptimizerSpec of_excluded(OptimizerSpec spec);
+// Whether an optimizer of the training takes norms of whole parameters.
+bool takes_norms(const TrainSpec& train);
 
 // A part of the parameters, updated by one optimizer, as PyTorch's parameter groups.
 struct OptimizerGroup {
@@ -72,7 +81,7 @@ std::unique_ptr<Optimizer> make_optimizer(const std::vector<OptimizerGroup>& gro
                                           const std::vector<at::Tensor>& parameters,
                                           const std::vector<size_t>& group_of);
 
-// The same, but only the parameters marked in `decayed` decay.
+// The same, but only the parameters marked in `decayed` decay or are scaled.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
                                           const std::vector<at::Tensor>& parameters,
                                           const std::vector<bool>& decayed);

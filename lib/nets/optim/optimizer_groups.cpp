@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "optim/optimizer.h"
+#include "spec/optimizer_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -37,6 +38,14 @@ class GroupedOptimizer : public Optimizer {
     for (size_t i = 0; i < groups.size(); ++i) {
       if (!groups[i].empty()) optimizers_[i]->update(groups[i]);
     }
+  }
+
+  std::vector<at::Tensor> measure() override {
+    std::vector<std::vector<at::Tensor>> groups;
+    for (const auto& optimizer : optimizers_) groups.push_back(optimizer->measure());
+    std::vector<at::Tensor> all;
+    for (size_t i = 0; i < size(); ++i) all.push_back(groups[group_of_[i]][within_[i]]);
+    return all;
   }
 
   std::vector<OptimizerMemory> memory() const override { return memory_; }
@@ -83,6 +92,18 @@ bool decays(const OptimizerSpec& spec, const at::Tensor& parameter) {
   return spec.weight_decay_exclude == "none" || parameter.dim() > 1;
 }
 
+OptimizerSpec of_excluded(OptimizerSpec spec) {
+  spec.weight_decay = 0;
+  spec.scales = false;
+  return spec;
+}
+
+bool takes_norms(const TrainSpec& train) {
+  return std::ranges::any_of(optimizer_groups(train), [](const OptimizerGroup& group) {
+    return optimizer_kind(group.spec.kind).takes_norms;
+  });
+}
+
 std::vector<OptimizerGroup> optimizer_groups(const TrainSpec& train) {
   std::vector<OptimizerGroup> groups = {{train.optimizer}};
   for (const OptimizerEntry& entry : train.optimizers) {
@@ -110,9 +131,9 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
                                           const std::vector<bool>& decayed) {
   const bool all = std::ranges::find(decayed, false) == decayed.end();
   const bool none = std::ranges::find(decayed, true) == decayed.end();
-  if (spec.weight_decay == 0 || all) return make_optimizer(spec, parameters);
-  OptimizerSpec without = spec;
-  without.weight_decay = 0;
+  const bool matters = spec.weight_decay != 0 || optimizer_kind(spec.kind).takes_norms;
+  if (!matters || all) return make_optimizer(spec, parameters);
+  const OptimizerSpec without = of_excluded(spec);
   if (none) return make_optimizer(without, parameters);
   std::vector<size_t> group_of;
   for (const bool decays : decayed) group_of.push_back(decays ? 1 : 0);

@@ -1,5 +1,8 @@
 #include "optim/optimizer_kinds.h"
 
+#include <ATen/ATen.h>
+
+#include <cmath>
 #include <list>
 #include <numeric>
 
@@ -11,7 +14,8 @@ namespace {
 
 std::list<OptimizerMethod>& methods() {
   static std::list<OptimizerMethod> all = {
-      sgd_method(), rmsprop_method(), adam_method(), adamw_method(), lion_method(),
+      sgd_method(),  rmsprop_method(), adam_method(), adamw_method(),
+      lion_method(), lars_method(),    lamb_method(),
   };
   return all;
 }
@@ -27,6 +31,10 @@ void Optimizer::update() {
   std::vector<size_t> numbers(size());
   std::iota(numbers.begin(), numbers.end(), size_t{0});
   update(numbers);
+}
+
+std::vector<at::Tensor> Optimizer::measure() {
+  return std::vector<at::Tensor>(size(), at::zeros({2}, at::kDouble));
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
@@ -46,6 +54,11 @@ const OptimizerMethod& optimizer_method(const std::string& name) {
 Value decayed_gradient(const OptimizerSpec& spec, const UpdatedParameter& one) {
   if (spec.weight_decay == 0 || !one.decays) return one.gradient;
   return one.gradient + one.parameter * spec.weight_decay;
+}
+
+Value start_correction(const Value& step, double beta) {
+  if (beta == 0) return step.builder->like(step, 1);
+  return -step.builder->apply("exponential_minus_one", step * std::log(beta));
 }
 
 WriteUpdate lower_update(const TrainSpec& train, const Value& step, const Value& learning_rate) {

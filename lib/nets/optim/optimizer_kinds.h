@@ -52,6 +52,8 @@ OptimizerMethod rmsprop_method();
 OptimizerMethod adam_method();
 OptimizerMethod adamw_method();
 OptimizerMethod lion_method();
+OptimizerMethod lars_method();
+OptimizerMethod lamb_method();
 
 // Adds one of a plug-in.
 void add_optimizer_method(const OptimizerMethod& method);
@@ -61,6 +63,10 @@ const OptimizerMethod& optimizer_method(const std::string& name);
 
 // The gradient, with weight decay as part of it.
 Value decayed_gradient(const OptimizerSpec& spec, const UpdatedParameter& one);
+
+// 1 - beta^step, which corrects an average for its start at 0; without the loss of digits that the difference
+// would have in 32 bits.
+Value start_correction(const Value& step, double beta);
 
 // A step's update of each parameter: the optimizer's, then that of the average of the weights. `step`
 // (updates made, with this one) and `learning_rate` are numbers of the model's type.

@@ -45,10 +45,7 @@ std::unique_ptr<Optimizer> optimizer_of_groups(const TrainSpec& train, const std
                                                const std::vector<std::pair<std::string, at::Tensor>>& whole) {
   std::vector<OptimizerGroup> groups = optimizer_groups(train);
   const size_t count = groups.size();
-  for (size_t i = 0; i < count; ++i) {
-    groups.push_back(groups[i]);
-    groups.back().spec.weight_decay = 0;
-  }
+  for (size_t i = 0; i < count; ++i) groups.push_back({of_excluded(groups[i].spec), groups[i].rate});
   std::vector<size_t> group_of;
   for (const auto& [name, parameter] : whole) {
     const size_t group = optimizer_group_of(train, name);

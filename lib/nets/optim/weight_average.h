@@ -26,6 +26,7 @@ class WeightAverage : public Optimizer {
   void begin_step(double learning_rate) override { inner_->begin_step(learning_rate); }
   using Optimizer::update;
   void update(const std::vector<size_t>& numbers) override;
+  std::vector<at::Tensor> measure() override { return inner_->measure(); }
   // The memories of the inner optimizer, and kMemory: the average or, while they are exchanged, the
   // parameters that training continues with.
   std::vector<OptimizerMemory> memory() const override;

@@ -22,6 +22,12 @@ class TrainingRules : private RuleBase {
     check_precision();
     const OptimizerSpec& optimizer = spec_.train.optimizer;
     check_own("train.optimizer", optimizer_kind(optimizer.kind).contradictions, optimizer.own);
+    refuse(
+        "train.optimizer.kind",
+        optimizer_kind(optimizer.kind).takes_norms && !strategy_traits(spec_.strategy.kind).is_synchronous,
+        "{} needs the norms of whole parameters, and with strategy {} a server may have a part of one; use "
+        "another strategy, or another optimizer such as sgd or adamw",
+        optimizer.kind, spec_.strategy.kind);
     check_optimizers();
   }
 

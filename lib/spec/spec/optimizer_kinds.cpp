@@ -8,20 +8,16 @@ namespace dtrain {
 namespace {
 
 // clang-format off
-template <class Own>
-Field<KindFields> momentum_field() {
+template <class Own> Field<KindFields> momentum_field() {
   return KIND_FIELD(Own, momentum, .doc = "the share of the last update to keep", .bounds = zero_to_below_one());
 }
-template <class Own>
-Field<KindFields> epsilon_field() {
+template <class Own> Field<KindFields> epsilon_field() {
   return KIND_FIELD(Own, epsilon, .doc = "added to the divisor of an update", .bounds = above_zero_to(1));
 }
-
-Fields<KindFields> adam_fields() {
-  return {KIND_FIELD(AdamFields, beta1, .doc = "decay of the mean of the gradients", .bounds = zero_to_below_one()),
-          KIND_FIELD(AdamFields, beta2, .doc = "decay of the mean of the squared gradients",
-                     .bounds = zero_to_below_one()),
-          epsilon_field<AdamFields>()};
+template <class Own> Fields<KindFields> adam_fields() {
+  return {KIND_FIELD(Own, beta1, .doc = "decay of the mean of the gradients", .bounds = zero_to_below_one()),
+          KIND_FIELD(Own, beta2, .doc = "decay of the mean of the squared gradients", .bounds = zero_to_below_one()),
+          epsilon_field<Own>()};
 }
 
 std::vector<Contradiction> sgd_contradictions(const KindFields& own) {
@@ -30,26 +26,24 @@ std::vector<Contradiction> sgd_contradictions(const KindFields& own) {
   return {{"nesterov", "momentum", "needs train.optimizer.momentum above 0, such as 0.9"}};
 }
 
-}  // namespace
-
-namespace {
-
 std::vector<OptimizerKind> make_optimizers() {
   std::vector<OptimizerKind> kinds = {
       {"sgd", {momentum_field<SgdFields>(), KIND_FIELD(SgdFields, nesterov, .doc = "Nesterov's momentum")},
        sgd_contradictions},
-      {"rmsprop",
-       {momentum_field<RmspropFields>(),
-        KIND_FIELD(RmspropFields, decay, .doc = "decay of the mean of the squared gradients",
-                   .bounds = zero_to_below_one()),
-        epsilon_field<RmspropFields>()}},
-      {"adam", adam_fields()},
-      {.name = "adamw", .fields = adam_fields(), .decouples_decay = true},
+      {"rmsprop", {momentum_field<RmspropFields>(), KIND_FIELD(RmspropFields, decay,
+          .doc = "decay of the mean of the squared gradients", .bounds = zero_to_below_one()),
+          epsilon_field<RmspropFields>()}},
+      {"adam", adam_fields<AdamFields>()},
+      {.name = "adamw", .fields = adam_fields<AdamFields>(), .decouples_decay = true},
       {.name = "lion", .fields = {
         KIND_FIELD(LionFields, beta1, .doc = "the weight of the mean of the gradients against the last gradient in "
                    "their sum; an update moves a weight by the sign of this sum", .bounds = zero_to_below_one()),
         KIND_FIELD(LionFields, beta2, .doc = "decay of the mean of the gradients", .bounds = zero_to_below_one()),
       }, .decouples_decay = true},
+      {.name = "lars", .fields = {momentum_field<LarsFields>(), KIND_FIELD(LarsFields, trust_coefficient,
+          .doc = "the largest norm of an update by the norm of the weights that it changes, at a learning rate of 1 "
+          "and without momentum", .bounds = above_zero_to(1000)), epsilon_field<LarsFields>()}, .takes_norms = true},
+      {.name = "lamb", .fields = adam_fields<LambFields>(), .decouples_decay = true, .takes_norms = true},
   };
   for (const AddedKind& kind : added_kinds(AddedKind::kOptimizer)) kinds.push_back({kind.name, kind.fields});
   return kinds;
@@ -63,14 +57,11 @@ const std::vector<OptimizerKind>& all_optimizers() {
   return kinds.get();
 }
 
-#define ENTRY(name, ...)                                                             \
-  Field<OptimizerEntry> {                                                            \
-    {.path = #name, __VA_ARGS__},                                                    \
-        member_of<OptimizerEntry>([](auto& entry) { return &entry.optimizer.name; }) \
-  }
+// clang-format off
+#define ENTRY(name, ...) Field<OptimizerEntry>{{.path = #name, __VA_ARGS__}, \
+    member_of<OptimizerEntry>([](auto& entry) { return &entry.optimizer.name; })}
 
 const Fields<OptimizerEntry>& optimizer_entry_fields() {
-  // clang-format off
   static RemadeTable<Fields<OptimizerEntry>> fields([] { return joined<OptimizerEntry>({{
       FIELD(OptimizerEntry, parameters, .doc = "their names, as `dtrain inspect` lists them, with `*` for any text, "
             "such as `encoder.*`; of several entries that name a parameter the first one has it",

@@ -21,12 +21,19 @@ struct AdamFields {  // adam, adamw
 struct LionFields {
   double beta1 = 0.9, beta2 = 0.99;
 };
+struct LarsFields {
+  double momentum = 0.9, trust_coefficient = 0.001, epsilon = 1e-8;
+};
+struct LambFields {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6;
+};
 
 struct OptimizerKind {
   std::string name;
   Fields<KindFields> fields = {};
   Contradictions contradictions = nullptr;
   bool decouples_decay = false;  // weight_decay shrinks the weights, and is no part of the gradient
+  bool takes_norms = false;      // an update of a part of a parameter needs norms of the whole
 };
 
 const std::vector<OptimizerKind>& all_optimizers();

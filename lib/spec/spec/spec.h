@@ -203,7 +203,8 @@ struct OptimizerSpec {
   double learning_rate = 1e-3;
   double weight_decay = 0;
   std::string weight_decay_exclude = "biases_and_norms";  // or none
-  KindFields own = {};                                    // those of the kind (spec/optimizer_kinds.h)
+  bool scales = true;   // in proportion to norms, as lars and lamb do; no field of a spec
+  KindFields own = {};  // those of the kind (spec/optimizer_kinds.h)
 };
 
 // The optimizer of some parameters.

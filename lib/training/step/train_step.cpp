@@ -2,7 +2,11 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "models/variables.h"
 
 namespace dtrain {
 namespace {
@@ -31,6 +35,37 @@ at::Tensor norm_of_blocks(const GradientReducer& reducer, ProcessGroup& group) {
   double sum = 0;
   for (int64_t i = 0; i < reducer.blocks(); ++i) sum += of_blocks[i];
   return at::full({1}, std::sqrt(sum), at::kDouble);
+}
+
+// Gives an optimizer that takes norms those of the parameters of which it has parts. Collective.
+void measure_parameters(const StepParts& parts, Optimizer& optimizer) {
+  const at::NoGradGuard no_grad;
+  const GradientReducer& reducer = parts.reducer;
+  const std::vector<at::Tensor> own = optimizer.measure();
+  // Of each block or parameter: the two sums of squares; the parameter of a block, which only its rank knows.
+  const bool by_block = reducer.blocks() > 0;
+  const size_t parameters = trained_parameters(parts.model).size();
+  at::Tensor table =
+      at::zeros({by_block ? reducer.blocks() : static_cast<int64_t>(parameters), 3}, at::kDouble);
+  auto* const rows = table.mutable_data_ptr<double>();
+  for (size_t i = 0; i < own.size(); ++i) {
+    const ParameterPart& part = reducer.parts()[i];
+    const auto* const squares = own[i].const_data_ptr<double>();
+    double* const row = rows + 3 * (by_block ? static_cast<size_t>(part.block) : part.parameter);
+    row[0] += squares[0];
+    row[1] += squares[1];
+    row[2] = static_cast<double>(part.parameter);
+  }
+  add_up(reducer, parts.group, table);
+  std::vector<std::array<double, 2>> whole(parameters);
+  for (int64_t i = 0; i < table.size(0); ++i) {
+    const double* const row = rows + 3 * i;
+    std::array<double, 2>& sums = whole[by_block ? static_cast<size_t>(row[2]) : static_cast<size_t>(i)];
+    sums[0] += row[0];
+    sums[1] += row[1];
+  }
+  for (size_t i = 0; i < own.size(); ++i)
+    std::ranges::copy(whole[reducer.parts()[i].parameter], own[i].mutable_data_ptr<double>());
 }
 
 }  // namespace
@@ -69,7 +104,10 @@ MetricSums train_step(const StepParts& parts, StepExecution& execution, Optimize
     optimizer.update(numbers...);
     parts.clock.enter(StepTime::kCommunicate);
   };
-  const bool whole_first = parts.loss_scale != nullptr || parts.train.clip_norm != 0 || !looks.empty();
+  const bool measured =
+      takes_norms(parts.train) && (parts.reducer.shards() > 1 || parts.reducer.blocks() > 0);
+  const bool whole_first =
+      parts.loss_scale != nullptr || parts.train.clip_norm != 0 || !looks.empty() || measured;
   MetricSums sums = execution.gradients(share, whole_first ? PartsSummed() : update);
   if (whole_first) {
     if (!unscale_gradient(parts)) {
@@ -79,6 +117,7 @@ MetricSums train_step(const StepParts& parts, StepExecution& execution, Optimize
     }
     for (const GradientLook& look : looks) look(parts.reducer, parts.group);
     clip_gradient(parts);
+    if (measured) measure_parameters(parts, optimizer);
     update();
   }
   parts.reducer.share_update();

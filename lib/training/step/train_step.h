@@ -44,8 +44,8 @@ void clip_gradient(const StepParts& parts);
 // of the *global* step, and gradients are summed over micro-batches and replicas, so N replicas with batch B
 // equal one replica with batch N*B, however the examples are shared. A replica whose share is empty takes
 // part with empty micro-batches. Calls all of `looks`. Parameters whose gradients are ready are updated while
-// other gradients are still being sent between hosts, unless loss scaling, clipping or a look needs the whole
-// gradient first.
+// other gradients are still being sent between hosts, unless loss scaling, clipping, a look or norms that the
+// optimizer takes need the whole gradient first.
 MetricSums train_step(const StepParts& parts, StepExecution& execution, Optimizer& optimizer,
                       const std::vector<GradientLook>& looks, const Share& share);
 

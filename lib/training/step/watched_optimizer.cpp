@@ -121,6 +121,13 @@ void WatchedOptimizer::begin_step(double learning_rate) {
   if (seals_this_step()) sealed_ = steps();  // set here because a replica may have nothing to update
 }
 
+// Changes what the inner optimizer remembers, so seals are tested here: update() finds none.
+std::vector<at::Tensor> WatchedOptimizer::measure() {
+  const std::vector<OptimizerMemory> memories = sealed_ ? memory() : std::vector<OptimizerMemory>();
+  for (size_t i = 0; sealed_ && i < parameters_.size(); ++i) test_seal(i, memories);
+  return inner_->measure();
+}
+
 void WatchedOptimizer::update(const std::vector<size_t>& numbers) {
   if (sealed_) {
     const std::vector<OptimizerMemory> memories = memory();

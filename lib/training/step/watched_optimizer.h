@@ -53,6 +53,7 @@ class WatchedOptimizer : public Optimizer {
   void begin_step(double learning_rate) override;
   using Optimizer::update;
   void update(const std::vector<size_t>& numbers) override;
+  std::vector<at::Tensor> measure() override;
   std::vector<OptimizerMemory> memory() const override { return inner_->memory(); }
   size_t size() const override { return inner_->size(); }
   int64_t steps() const override { return inner_->steps(); }

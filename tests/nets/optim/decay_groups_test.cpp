@@ -48,9 +48,7 @@ TEST_CASE("each group trains as if it were alone, and what it remembers stands i
   Parameters together, apart;
   const auto both = make_optimizer(spec, together.list, decayed(spec, together.list));
   const auto kernels = make_optimizer(spec, {apart.list[0], apart.list[2]});
-  OptimizerSpec without = spec;
-  without.weight_decay = 0;
-  const auto bias = make_optimizer(without, {apart.list[1]});
+  const auto bias = make_optimizer(of_excluded(spec), {apart.list[1]});
   for (int step = 1; step <= 5; ++step) {
     for (Parameters* parameters : {&together, &apart}) parameters->set_gradients(0.3 * step);
     for (Optimizer* optimizer : {both.get(), kernels.get(), bias.get()}) optimizer->step(0.1);

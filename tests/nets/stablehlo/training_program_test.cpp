@@ -132,6 +132,14 @@ TEST_CASE("the text of lion's update") {
   check_golden("dense_lion", lower_training_step(planned({dense(2)}, {3}), train, {.rows = 2}));
 }
 
+TEST_CASE("the text of updates in proportion to norms") {
+  TrainSpec train;
+  train.optimizer.kind = GENERATE("lars", "lamb");
+  train.optimizer.weight_decay = 0.01;
+  check_golden("dense_" + train.optimizer.kind,
+               lower_training_step(planned({dense(2)}, {3}), train, {.rows = 2}));
+}
+
 TEST_CASE("the text of products in 16 bits") {
   TrainSpec train;
   train.optimizer.kind = "sgd";

@@ -61,6 +61,31 @@ TEST_CASE("a device that holds the examples and replays its steps comes to the w
   CHECK(device.evaluation_loss == Approx(host.evaluation_loss));
 }
 
+// Slices of 8x8 images' kernels end within a parameter, whose other slices other replicas have.
+TEST_CASE(
+    "replicas that divide the update scale it by the norms of whole parameters, and resume to the same "
+    "bits") {
+  JobSpec spec = small_spec();
+  spec.model.dtype = "float64";
+  OptimizerSpec& optimizer = spec.train.optimizer;
+  optimizer = {.kind = GENERATE("lars", "lamb"), .learning_rate = 0.05, .weight_decay = 0.1};
+  if (optimizer.kind == "lars") optimizer.own = LarsFields{.trust_coefficient = 0.5};
+  optimizer.weight_decay_exclude = GENERATE("biases_and_norms", "none");
+  spec.train.clip_norm = GENERATE(0.0, 0.1);
+  spec.strategy.communication = "shared_memory";
+  const int replicas = GENERATE(2, 3);
+  INFO(optimizer.kind << " " << optimizer.weight_decay_exclude << " " << spec.train.clip_norm);
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto one = train_with_threads(with_batch(spec, 24), dataset, 1, kSteps);
+  spec = with_batch(spec, 24 / replicas);
+  const auto many = train_with_threads(spec, dataset, replicas, kSteps);
+  CHECK(relative_difference(one.variables, many.variables) < 1e-12);
+  const auto begun = train_with_threads(spec, dataset, replicas, 1);
+  CHECK(relative_difference(begun.variables, many.variables) > 0.01);
+  const auto resumed = train_with_threads(spec, dataset, replicas, kSteps, &begun.collected, 1);
+  CHECK(relative_difference(resumed.variables, many.variables) == 0);
+}
+
 TEST_CASE("central storage trains the very weights that mirroring does") {
   JobSpec spec = with_batch(small_spec(), 8);
   set_kind(spec.train.optimizer, GENERATE(from_range(names_of_rows(all_optimizers()))));

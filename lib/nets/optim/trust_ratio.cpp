@@ -1,0 +1,75 @@
+#include "optim/trust_ratio.h"
+
+#include <ATen/ATen.h>
+
+#include <numeric>
+
+namespace dtrain {
+namespace {
+
+at::Tensor norms_of(const std::vector<at::Tensor>& tensors) {
+  return at::stack(at::_foreach_norm(tensors, 2, at::kDouble));
+}
+
+Value norm_of(const Value& value) {
+  std::vector<int64_t> all(static_cast<size_t>(value.rank()));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  return value.builder->apply("sqrt", value.builder->sum(value * value, all));
+}
+
+}  // namespace
+
+std::vector<at::Tensor> ScaledOptimizer::measure() {
+  const at::NoGradGuard no_grad;
+  std::vector<size_t> numbers(size());
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  if (!numbers.empty()) prepare(numbers);
+  measured_ = true;
+  return squares_;
+}
+
+void ScaledOptimizer::prepare(const std::vector<size_t>& numbers) {
+  const std::vector<at::Tensor> made = directions(numbers);
+  const auto rows = at::stack({norms_of(chosen(parameters_, numbers)), norms_of(made)}, 1).square_().unbind();
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    directions_[numbers[i]] = made[i];
+    squares_[numbers[i]] = rows[i];
+  }
+}
+
+void ScaledOptimizer::update(const std::vector<size_t>& numbers) {
+  const at::NoGradGuard no_grad;
+  if (!measured_) prepare(numbers);
+  const auto parameters = chosen(parameters_, numbers);
+  std::vector<at::Tensor> changes = chosen(directions_, numbers);
+  if (ratio_.decay != 0) changes = at::_foreach_add(changes, parameters, ratio_.decay);
+  if (scales_) {
+    const at::Tensor norms = at::stack(chosen(squares_, numbers)).sqrt_();
+    const at::Tensor of_parameters = norms.select(1, 0), of_directions = norms.select(1, 1);
+    const at::Tensor ratios =
+        ratio_.coefficient * of_parameters / (of_directions + ratio_.decay * of_parameters + ratio_.epsilon);
+    const at::Tensor factors = at::where(norms.gt(0).all(1), ratios, at::ones_like(ratios));
+    changes = at::_foreach_mul(changes, factors.to(parameters.front().scalar_type()).unbind());
+  }
+  at::_foreach_sub_(parameters, at::_foreach_mul(moves(numbers, changes), learning_rate_));
+  for (const size_t number : numbers) directions_[number] = at::Tensor();
+  measured_ = false;
+}
+
+Value lowered_change(const TrustRatio& ratio, const UpdatedParameter& one, const Value& direction) {
+  if (!one.decays) return direction;
+  TextBuilder& builder = *direction.builder;
+  const Value of_parameter = norm_of(one.parameter), of_direction = norm_of(direction);
+  Value change = direction, divisor = of_direction;
+  if (ratio.decay != 0) {
+    change = change + one.parameter * ratio.decay;
+    divisor = divisor + of_parameter * ratio.decay;
+  }
+  if (ratio.epsilon != 0) divisor = divisor + ratio.epsilon;
+  const Value factor = of_parameter * ratio.coefficient / divisor;
+  const Value nothing = builder.like(factor, 0), same = builder.like(factor, 1);
+  const Value moved = builder.select(builder.compare("GT", of_direction, nothing), factor, same);
+  return change * builder.select(builder.compare("GT", of_parameter, nothing), moved, same);
+}
+
+}  // namespace dtrain
