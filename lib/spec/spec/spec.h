@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/kind_fields.h"
+#include "traits/kind_fields.h"
 #include "traits/models.h"
 #include "traits/strategies.h"
 
