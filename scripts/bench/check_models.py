@@ -28,6 +28,8 @@ MODELS = {
     **{f"resnet{depth}": f"kind: resnet, depth: {depth}" for depth in (18, 34, 50, 101)},
     **{f"wide_resnet{depth}_2": f"kind: wide_resnet, depth: {depth}" for depth in (50, 101)},
     "mobilenet_v2": "kind: mobilenet_v2",
+    "vit_b_16": "kind: vit",
+    "vit_b_32": "kind: vit, patch: 32",
     "vgg11": "kind: vgg, depth: 11",
     **{f"vgg{depth}": f"kind: vgg, depth: {depth}, include_top: false" for depth in (13, 16, 19)},
     **{
@@ -82,6 +84,8 @@ def make_network(name):
     """torchvision's model with other numbers than those that normalisations begin with."""
     torch.manual_seed(1)
     options = {"dropout": 0.0} if name.startswith(("vgg", "mobilenet")) else {}
+    if name.startswith("vit"):
+        options = {"image_size": SIDE}
     network = torchvision.models.get_model(name, weights=None, num_classes=CLASSES, **options).double()
     for module in network.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
@@ -92,6 +96,10 @@ def make_network(name):
                 (module.running_var, 0.5, 1.5),
             ):
                 torch.nn.init.uniform_(values, low, high)
+    if name.startswith("vit"):  # whose last weights begin with zeros, and biases with nearly that
+        for key, values in network.named_parameters():
+            if key.endswith("bias") or key in ("heads.head.weight", "class_token"):
+                torch.nn.init.uniform_(values, -0.1, 0.1)
     # As in trained networks, blocks add little to what they get: else 100 layers amplify rounding a million times.
     for module in network.modules():
         last = last_norm(module)
@@ -154,6 +162,8 @@ def final_variables(network, before, pixels):
     """Parameters and buffers in their order. PyTorch averages the unbiased variance, dtrain (like Keras) the biased one
     that normalises; both have begun with the same."""
     state = [(name, value.detach().numpy()) for name, value in network.named_parameters()]
+    if state[0][0] == "class_token":  # in dtrain after the patches' kernel and bias
+        state.insert(2, state.pop(0))
     kept = (1 - 0.1) ** STEPS
     for name, value in network.named_buffers():
         if name.endswith("num_batches_tracked"):

@@ -13,6 +13,7 @@ import safetensors_file
 
 TORCHVISION = (
     ["resnet18", "resnet34", "resnet50", "resnet101", "wide_resnet50_2", "wide_resnet101_2", "mobilenet_v2"]
+    + ["vit_b_16", "vit_b_32"]
     + [f"vgg{depth}" for depth in (11, 13, 16, 19)]
     + [f"vgg{depth}_bn" for depth in (11, 13, 16, 19)]
 )
@@ -38,6 +39,10 @@ def named_tensors(saved):
         raise Refusal("it holds no state_dict, that is, tensors by name")
     if all(name.startswith("module.") for name in saved):  # of DistributedDataParallel
         saved = {name.removeprefix("module."): tensor for name, tensor in saved.items()}
+    # torchvision's own files of vision transformers have the names of an earlier version.
+    earlier = {".mlp.linear_1.": ".mlp.0.", ".mlp.linear_2.": ".mlp.3."}
+    for old, new in earlier.items():
+        saved = {name.replace(old, new): tensor for name, tensor in saved.items()}
     return {name: tensor for name, tensor in saved.items() if not name.endswith("num_batches_tracked")}
 
 
@@ -53,7 +58,8 @@ def torchvision_shapes(name):
 
 
 def differences_from(name, found):
-    """What keeps variables of these shapes from being torchvision's model of this name, but for its classes."""
+    """What keeps variables of these shapes from being torchvision's model of this name, but for its classes and the
+    number of a vision transformer's patches."""
     expected, head = torchvision_shapes(name)
     problems = [f"'{key}' is unknown" for key in found if key not in expected]
     for key, shape in expected.items():
@@ -61,6 +67,8 @@ def differences_from(name, found):
         if key not in found:
             if not is_head:
                 problems.append(f"'{key}' is missing")
+        elif key.endswith(".pos_embedding") and found[key][-1:] == shape[-1:]:
+            continue
         elif found[key] != shape and not (is_head and found[key][1:] == shape[1:]):
             problems.append(f"'{key}' is {list(found[key])} and not {list(shape)}")
     return problems

@@ -40,6 +40,12 @@ MODELS = {
               " {kind: conv2d, filters: 16, kernel_size: 1, activation: gelu}, {kind: conv2d, filters: 8, kernel_size: 1},"
               " {kind: add, with: stem}, {kind: flatten}, {kind: layer_norm}, {kind: dense, units: 16, activation: tanh},"
               " {kind: dense, units: 10}]}",
+    "transformer": "model: {kind: layers, layers: [{kind: patch_embedding, patch: 7, units: 24}, {kind: class_token},"
+                   " {kind: positional_embedding, name: embedded}, {kind: layer_norm},"
+                   " {kind: attention, heads: 3, dropout: 0.1}, {kind: stochastic_depth, rate: 0.1},"
+                   " {kind: add, with: embedded, name: middle}, {kind: layer_norm}, {kind: dense, units: 48,"
+                   " activation: gelu}, {kind: dense, units: 24}, {kind: add, with: middle}, {kind: layer_norm},"
+                   " {kind: first_token}, {kind: dense, units: 10}]}",
     "double": "model: {kind: mlp, hidden: [16], dtype: float64}",
 }
 

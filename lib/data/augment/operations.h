@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "spec/kind_fields.h"
+#include "traits/kind_fields.h"
 
 namespace dtrain {
 

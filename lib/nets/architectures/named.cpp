@@ -73,17 +73,22 @@ void no_base(LayerList&) {}  // a program has no layers that are known by its sp
 
 void no_top(LayerList&, int64_t) {}
 
-// What a network without its own top ends with, unless the spec says otherwise.
-void pooled_head(LayerList& list, int64_t outputs) {
-  list.add("global_avg_pool2d");
+// What a network without its own top ends with, unless the spec says otherwise: of features, or of maps.
+void features_head(LayerList& list, int64_t outputs) {
   list.add_dropout();
   list.add_dense(outputs);
+}
+
+void pooled_head(LayerList& list, int64_t outputs) {
+  list.add("global_avg_pool2d");
+  features_head(list, outputs);
 }
 
 struct ModelKind {
   std::string name;
   void (*base)(LayerList& list);
   void (*top)(LayerList& list, int64_t outputs);
+  void (*head)(LayerList& list, int64_t outputs) = pooled_head;
 };
 
 const std::vector<ModelKind>& model_kind_table() {
@@ -96,6 +101,7 @@ const std::vector<ModelKind>& model_kind_table() {
       {"cifar_resnet", cifar_resnet_base, resnet_top},
       {"wide_resnet", wide_resnet_base, resnet_top},
       {"mobilenet_v2", mobilenet_v2_base, mobilenet_v2_top},
+      {"vit", vit_base, vit_top, features_head},
       {"layers", own_list, no_top},
   };
   return kinds;
@@ -130,7 +136,7 @@ Architecture architecture_of(const ModelSpec& spec, int64_t outputs) {
   if (spec.include_top) {
     kind.top(list, outputs);
   } else if (spec.head.empty()) {
-    pooled_head(list, outputs);
+    kind.head(list, outputs);
   } else {
     for (const LayerSpec& layer : spec.head) list.add(layer);
   }

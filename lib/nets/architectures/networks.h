@@ -21,4 +21,7 @@ bool is_widened(const LayerList& list);
 void mobilenet_v2_base(LayerList& list);
 void mobilenet_v2_top(LayerList& list, int64_t outputs);
 
+void vit_base(LayerList& list);  // ends with the features of the class token
+void vit_top(LayerList& list, int64_t outputs);
+
 }  // namespace dtrain

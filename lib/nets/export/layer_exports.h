@@ -37,6 +37,8 @@ class OnnxGraph {
            const std::vector<std::string>& attributes = {});
   // The name of the last value.
   const std::string& last() const { return last_; }
+  // Makes an earlier value the last one.
+  void continue_from(const std::string& value) { last_ = value; }
 
   // Call before adding the nodes of a layer: makes its input the last value.
   void begin(const PlacedLayer& layer) { last_ = output_of(layer.input); }

@@ -70,8 +70,9 @@ std::string onnx_attribute(const std::string& name, const std::vector<int64_t>& 
 int onnx_type(at::ScalarType type) {
   if (type == at::kFloat) return 1;
   if (type == at::kByte) return 2;
+  if (type == at::kLong) return 7;
   if (type == at::kDouble) return 11;
-  throw Error(ExitCode::kBug, "ONNX export knows uint8, float32 and float64 only");
+  throw Error(ExitCode::kBug, "ONNX export knows uint8, int64, float32 and float64 only");
 }
 
 // NodeProto: input = 1, output = 2, name = 3, op_type = 4, attribute = 5.

@@ -1,5 +1,6 @@
 // dropout: in training, sets each value to zero with probability `rate`, and scales the others by 1 / (1 -
-// rate). Exports leave it out: it does nothing after training.
+// rate). stochastic_depth does so with whole examples, before the sum of a residual branch (Huang et al.
+// 2016, arXiv:1603.09382, as in torchvision). Exports leave both out: they do nothing after training.
 #include <cmath>
 
 #include "kernels/transpose.h"
@@ -16,6 +17,20 @@ class Dropout final : public Layer {
  public:
   explicit Dropout(const PlacedLayer& layer) : rate_(dropout_rate(layer.spec)) {}
   at::Tensor forward(const at::Tensor& input) override { return at::dropout(input, rate_, is_training()); }
+
+ private:
+  double rate_;
+};
+
+class StochasticDepth final : public Layer {
+ public:
+  explicit StochasticDepth(const PlacedLayer& layer) : rate_(dropout_rate(layer.spec)) {}
+  at::Tensor forward(const at::Tensor& input) override {
+    if (!is_training() || rate_ == 0) return input;
+    Shape of_examples(static_cast<size_t>(input.dim()), 1);
+    of_examples[0] = input.size(0);
+    return input * at::empty(of_examples, input.options()).bernoulli_(1 - rate_).div_(1 - rate_);
+  }
 
  private:
   double rate_;
@@ -81,5 +96,12 @@ const LayerKind kDropout = {.name = "dropout",
                             .torchscript = script<"">,
                             .lower = lower_dropout,
                             .rounds = true};
+
+const LayerKind kStochasticDepth = {.name = "stochastic_depth",
+                                    .place = place_elementwise,
+                                    .make = make_module<StochasticDepth>,
+                                    .draws = kDropout.draws,
+                                    .onnx = kDropout.onnx,
+                                    .torchscript = kDropout.torchscript};
 
 }  // namespace dtrain

@@ -4,9 +4,9 @@
 // running = momentum * running + (1 - momentum) * batch. LibTorch's own layer differs: its momentum is one
 // minus this one, and its running variance is the unbiased one, which a batch of one example turns into NaN.
 //
-// layer_norm: the mean and variance of an example's features, or at each pixel of its channels: Keras'
-// LayerNormalization of channels_last images, and not PyTorch's LayerNorm over a whole image. `weight` (ones)
-// and `bias` (zeros) are [features] or [channels].
+// layer_norm: the mean and variance of an example's features, of each token's features, or at each pixel of
+// its channels: Keras' LayerNormalization of channels_last images, and not PyTorch's LayerNorm over a whole
+// image. `weight` (ones) and `bias` (zeros) are [features] or [channels].
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -15,13 +15,16 @@
 
 #include "kernels/norm.h"
 #include "kernels/transpose.h"
-#include "layers/faces.h"
+#include "layers/tokens.h"
 #include "spec/layer_kinds.h"
 
 namespace dtrain {
 namespace {
 
 const NormFields& norm_fields(const PlacedLayer& layer) { return layer.spec.own.get<NormFields>(); }
+
+// How many features or channels are normalised.
+int64_t normalised_numbers(const Shape& input) { return input.size() == 2 ? input[1] : input[0]; }
 
 std::string channels_problem(const Shape& input) {
   if (input.size() == 1 || input.size() == 3) return "";
@@ -32,7 +35,7 @@ std::string channels_problem(const Shape& input) {
 class Norm : public Layer {
  public:
   Norm(const PlacedLayer& layer, WeightMaker& weights) : epsilon_(norm_fields(layer).epsilon) {
-    const Shape channels = {layer.input_shape[0]};
+    const Shape channels = {normalised_numbers(layer.input_shape)};
     weight_ = register_parameter("weight", weights.constant(channels, 1));
     bias_ = register_parameter("bias", weights.constant(channels, 0));
   }
@@ -44,8 +47,9 @@ class Norm : public Layer {
 };
 
 ChannelSize channel_size(const LayerWork& work) {
-  const int64_t channels = work.layer->input_shape[0];
-  return channels_of(work.examples, channels, work.inputs / channels, work.channels_inside);
+  const int64_t channels = normalised_numbers(work.layer->input_shape);
+  const bool innermost = work.channels_inside || work.layer->input_shape.size() == 2;
+  return channels_of(work.examples, channels, work.inputs / channels, innermost);
 }
 
 // StableHLO. Channels are dimension 1.
@@ -336,15 +340,18 @@ LoweredLayer lower_batch_norm(const LayerUse& use) {
 }
 
 LayerSizes place_layer_norm(const LayerSpec&, const Shape& input) {
-  if (auto problem = channels_problem(input); !problem.empty()) return fault(problem);
-  return {input, 2 * input[0], 0, ""};
+  if (input.empty() || input.size() > 3)
+    return fault(fmt::format(
+        "expects an input of [features], [tokens, features] or [channels, height, width] but gets {}",
+        to_string(input)));
+  return {input, 2 * normalised_numbers(input), 0, ""};
 }
 
 class LayerNorm final : public Norm {
  public:
   using Norm::Norm;
   at::Tensor forward(const at::Tensor& input) override {
-    if (input.dim() == 2) return normalised(input);
+    if (input.dim() < 4) return normalised(input);
     return normalised(input.permute({0, 2, 3, 1})).permute({0, 3, 1, 2});
   }
 
@@ -439,17 +446,17 @@ void layer_norm_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
 
 std::string layer_norm_torchscript(const PlacedLayer& layer, const ScriptNames& names) {
   const auto norm_of = [&](const char* input) {
-    return fmt::format("torch.layer_norm({}, [{}], {}, {}, {})", input, layer.input_shape[0],
+    return fmt::format("torch.layer_norm({}, [{}], {}, {}, {})", input, normalised_numbers(layer.input_shape),
                        names(layer, "weight"), names(layer, "bias"), norm_fields(layer).epsilon);
   };
-  if (layer.input_shape.size() == 1) return norm_of("x");
+  if (layer.input_shape.size() < 3) return norm_of("x");
   return fmt::format("torch.permute({}, [0, 3, 1, 2])", norm_of("torch.permute(x, [0, 2, 3, 1])"));
 }
 
 // Like batch_norm's, with means over the channels (Ba et al. 2016, arXiv:1607.06450).
 LoweredLayer lower_layer_norm(const LayerUse& use) {
   TextBuilder& builder = use.builder();
-  const Value& input = use.input;
+  const Value input = as_rows(use.input);
   const std::vector<int64_t> others = but_channels(input);
   const auto mean = [&builder, others](const Value& value) {
     const Value means = builder.sum(value, {kChannels}) / static_cast<double>(value.size(kChannels));
@@ -458,13 +465,14 @@ LoweredLayer lower_layer_norm(const LayerUse& use) {
   const Value centred = input - mean(input);
   const Value inverse = builder.apply("rsqrt", mean(centred * centred) + norm_fields(use.layer).epsilon);
   const Value normalised = centred * inverse;
-  return {scaled(use, normalised),
-          [use, inverse, normalised, mean](const Value& gradient, bool wants_input) -> Value {
+  return {in_shape(scaled(use, normalised), use.input.shape),
+          [use, inverse, normalised, mean](const Value& of_output, bool wants_input) -> Value {
+            const Value gradient = as_rows(of_output);
             if (use.trained) learn_scale(use, gradient, normalised);
             if (!wants_input) return {};
             const Value arrived = gradient * along_channels(use.variable("weight"), gradient);
             const Value centred = arrived - mean(arrived);
-            return (centred - normalised * mean(arrived * normalised)) * inverse;
+            return in_shape((centred - normalised * mean(arrived * normalised)) * inverse, use.input.shape);
           }};
 }
 

@@ -67,6 +67,9 @@ class DenseFunction : public torch::autograd::Function<DenseFunction> {
 }  // namespace
 
 at::Tensor dense_product(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
+  if (input.dim() == 3)
+    return dense_product(input.reshape({-1, input.size(2)}), weight, bias)
+        .view({input.size(0), input.size(1), weight.size(0)});
   const bool known = input.dim() == 2 && is_plain(input) && is_plain(weight) &&
                      (!bias.defined() || is_plain(bias)) && !at::autocast::is_autocast_enabled(at::kCPU);
   if (!known) return at::linear(input, weight, bias);

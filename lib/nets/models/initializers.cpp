@@ -68,21 +68,31 @@ double cut_normal(RandomGenerator& random) {
 
 }  // namespace
 
-at::Tensor WeightMaker::kernel(const std::string& name, const Shape& sizes) {
-  const Initializer& initializer = row_named(initializers(), name, "initializer");
+template <class Draw>
+at::Tensor WeightMaker::drawn(const Shape& sizes, const Draw& draw) {
   if (device_.is_meta()) return at::empty(sizes, at::TensorOptions(dtype_).device(device_));
-  RandomGenerator random(derive_seed(seed_, SeedPurpose::kWeights, kernels_++));
-  const double deviation = std::sqrt(variance(initializer, sizes));
-  const double limit = std::sqrt(3 * variance(initializer, sizes));
+  RandomGenerator random(next_seed());
   at::Tensor values = at::empty(sizes, at::kDouble);
   double* const begin = values.data_ptr<double>();
   double* const end = begin + values.numel();
-  for (double* value = begin; value != end; ++value) {
-    *value = initializer.distribution == Distribution::kUniform
-                 ? 2 * limit * random.uniform() - limit
-                 : deviation / kCutDeviation * cut_normal(random);
-  }
+  for (double* value = begin; value != end; ++value) *value = draw(random);
   return values.to(dtype_);
+}
+
+at::Tensor WeightMaker::uniform(const Shape& sizes, double limit) {
+  return drawn(sizes, [limit](RandomGenerator& random) { return 2 * limit * random.uniform() - limit; });
+}
+
+at::Tensor WeightMaker::normal(const Shape& sizes, double deviation) {
+  return drawn(
+      sizes, [deviation](RandomGenerator& random) { return deviation / kCutDeviation * cut_normal(random); });
+}
+
+at::Tensor WeightMaker::kernel(const std::string& name, const Shape& sizes) {
+  const Initializer& initializer = row_named(initializers(), name, "initializer");
+  const double wanted = variance(initializer, sizes);
+  return initializer.distribution == Distribution::kUniform ? uniform(sizes, std::sqrt(3 * wanted))
+                                                            : normal(sizes, std::sqrt(wanted));
 }
 
 at::Tensor WeightMaker::constant(const Shape& sizes, double value) const {

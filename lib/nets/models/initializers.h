@@ -32,6 +32,9 @@ class WeightMaker {
   // The normal distributions are truncated at two standard deviations and rescaled so that they keep the
   // deviation given here, as in Keras.
   at::Tensor kernel(const std::string& name, const Shape& sizes);
+  // Uniform in +-limit, or as the normal distributions above with this deviation.
+  at::Tensor uniform(const Shape& sizes, double limit);
+  at::Tensor normal(const Shape& sizes, double deviation);
 
   uint64_t seed() const { return seed_; }
   // For variables that draw by themselves; another one at each call.
@@ -41,6 +44,9 @@ class WeightMaker {
   at::Tensor constant(const Shape& sizes, double value) const;
 
  private:
+  template <class Draw>
+  at::Tensor drawn(const Shape& sizes, const Draw& draw);
+
   uint64_t seed_;
   at::ScalarType dtype_;
   at::Device device_;

@@ -58,6 +58,8 @@ struct LayerKind {
 
   // For plans.
   double (*operations)(const PlacedLayer& layer) = nullptr;  // as LayerOperations::forward; null: 0
+  // How many numbers of an example autograd keeps beside the layer's output; null: none.
+  int64_t (*keeps)(const PlacedLayer& layer) = nullptr;
   bool (*draws)(const LayerSpec& spec) = nullptr;  // whether it draws numbers in training; null: never
   bool mixes_examples = false;                     // in training an output depends on other examples' inputs
   bool is_view = false;                            // its output is its input's memory

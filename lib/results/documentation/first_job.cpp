@@ -39,6 +39,8 @@ std::vector<std::string> example_data(const FirstJob& job) {
   if (dataset_is("arrays")) data.emplace_back("data.path=data.npz");
   if (dataset_is("image_folder") || dataset_is("tar") || dataset_is("image_parquet"))
     data = {"data.path=pictures", "data.image.size=[128, 128]", "data.split.test=0.2"};
+  else if (is_answer(job, "model.kind", "vit"))
+    data.emplace_back("model.patch=4");  // of images of 28x28 or 32x32
   if (dataset_is("idx")) data.emplace_back("data.path=datasets/idx");
   const bool chosen = job.answers.contains("data.dataset");
   // The images of MNIST are too small for vgg. Other first runs train where nothing has been fetched, too.
@@ -72,9 +74,9 @@ constexpr int kWidth = 100;  // of a comment
 const std::vector<std::string> kFirstFields = split(
     "name seed strategy.kind strategy.replicas strategy.workers strategy.servers data.dataset "
     "data.fallback data.path data.target data.image.size data.split.test batch.per_replica "
-    "batch.global model.kind model.hidden model.filters model.depth model.stem model.include_top "
-    "model.layers model.file train.epochs train.optimizer.kind train.optimizer.learning_rate "
-    "train.optimizer.momentum train.schedule.kind checkpoint.every_epochs",
+    "batch.global model.kind model.hidden model.filters model.depth model.stem model.size model.patch "
+    "model.include_top model.layers model.file train.epochs train.optimizer.kind "
+    "train.optimizer.learning_rate train.optimizer.momentum train.schedule.kind checkpoint.every_epochs",
     ' ');
 
 std::string without_markdown(const std::string& text) {

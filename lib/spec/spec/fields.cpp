@@ -25,6 +25,7 @@ const Condition kPlugin{{"strategy.kind", "train.step"}, {"tpu", "xla"}};
 const Condition kParameterServer{
     {"strategy.kind"}, strategies_where([](const StrategyTraits& traits) { return !traits.is_synchronous; })};
 const Condition kHidden{{"model.kind"}, {"mlp", "cnn"}};
+const Condition kVit{{"model.kind"}, {"vit"}};
 const Condition kCnn{{"model.kind"}, {"cnn"}};
 const Condition kBottlenecks{{"model.kind"},
                              models_where([](const ModelTraits& traits) { return traits.is_bottleneck; })};
@@ -39,6 +40,7 @@ const Condition kNamed{{"model.kind"},
 const Condition kProgram{{"model.kind"}, {"torchscript"}};
 
 const Choices kStems{"stem", {"large", "small"}};
+const Choices kVitSizes{"size", {"base", "small", "tiny"}};
 const Choices kBottleneckStrides{"stride", {"middle", "first"}};
 const Choices kDtypes{"dtype", {"float32", "float64"}};
 const Choices kModes{"mode", {"auto", "min", "max"}};
@@ -158,14 +160,19 @@ Fields<JobSpec> batch_and_model_fields() {
       JOB(model.bottleneck_stride, .doc = "the convolution of a block of three that has the stride; middle: the 3x3 "
           "one, as in torchvision (v1.5); first: the 1x1 one, as in the paper and in Keras (v1)",
           .choices = &kBottleneckStrides, .when = kBottlenecks),
+      JOB(model.size, .doc = "12, 6 or 3 heads of 64 features each", .choices = &kVitSizes, .when = kVit),
+      JOB(model.patch, .doc = "height and width of the patches that become tokens; they must fill the images",
+          .unit = "pixels", .bounds = between(1, 1024), .when = kVit),
       JOB(model.batch_norm, .doc = "normalise after each convolution", .when = {{"model.kind"}, {"vgg"}}),
       JOB(model.include_top, .doc = "false: replace the network's own last layers by `head`", .when = kPublished),
       JOB(model.head, .doc = "with `include_top: false`: the [layers](#modellayers) after the network's last feature "
-          "maps; the last layer gives the outputs; `[]`: global_avg_pool2d, dropout (`model.dropout`), dense",
+          "maps, or the features of a vit's class token; the last layer gives the outputs; `[]`: global_avg_pool2d (not "
+          "of a vit), dropout (`model.dropout`), dense",
           .length = {0, 100}, .when = kPublished),
       JOB(model.activation, .doc = "after every hidden layer", .choices = &activation_kinds(), .when = kHidden),
       JOB(model.dropout, .doc = "the share of hidden units set to zero while training; in a published network, of the "
-          "units before its dense layers; in a wide_resnet of 16 to 40 layers, of those within its blocks",
+          "units before its dense layers; in a wide_resnet of 16 to 40 layers, of those within its blocks; in a vit, after "
+          "the embedded patches and after each attention and dense layer",
           .bounds = zero_to_below_one(), .when = kNamed),
       JOB(model.initializer, .doc = "the distribution of the initial weights; biases start at zero",
           .choices = &initializer_kinds(), .when = kNamed),

@@ -95,10 +95,29 @@ const std::vector<LayerTraits>& all_layers() {
             KIND_FIELD(DropoutFields, rate, .doc = "the share of inputs set to zero while training",
                        .bounds = zero_to_below_one()),
         }},
+        {"stochastic_depth", {
+            KIND_FIELD(DropoutFields, rate, .doc = "the share of examples set to zero as a whole while training",
+                       .bounds = zero_to_below_one()),
+        }},
         {"add", {
             KIND_FIELD(PairFields, with, .doc = "the name of the earlier layer whose output is added to this one's "
                 "input", .pattern = kLayerName, .made_of = kOfLayerName, .required = true),
         }},
+        {"patch_embedding", {
+            KIND_FIELD(PatchFields, patch, .doc = "height and width of the patches, which must fill the images",
+                       .unit = "pixels", .bounds = between(1, 1024)),
+            KIND_FIELD(PatchFields, units, .doc = "features of a token", .unit = "units", .bounds = between(1, 1e6),
+                       .required = true),
+        }},
+        {"class_token"},
+        {"positional_embedding"},
+        {"attention", {
+            KIND_FIELD(AttentionFields, heads, .doc = "the features are divided among so many heads, which must divide "
+                "their number", .bounds = between(1, 1e6), .required = true),
+            KIND_FIELD(AttentionFields, dropout, .doc = "the share of attention weights set to zero while training",
+                       .bounds = zero_to_below_one()),
+        }},
+        {"first_token"},
     };
     all.insert(all.end(), others.begin(), others.end());
     for (const AddedKind& kind : added_kinds(AddedKind::kLayer)) all.push_back({kind.name, kind.fields});
@@ -114,10 +133,12 @@ const std::vector<LayerTraits>& all_layers() {
 const Fields<LayerSpec>& layer_fields() {
   static const std::vector<std::string> kMostUsedFirst = {
       "units",    "filters",    "kernel_size", "pool_size", "stride",   "padding", "output_size", "groups",
-      "use_bias", "activation", "initializer", "rate",      "momentum", "epsilon", "with"};
+      "use_bias", "activation", "initializer", "rate",      "momentum", "epsilon", "with",
+      "patch",    "heads"};
   static RemadeTable<Fields<LayerSpec>> fields([] { return joined<LayerSpec>({{
-      LAYER(kind, .doc = "the kind of layer; layer_norm normalises each example separately, over its features or "
-          "at each pixel over the channels", .choices = &layer_kinds(), .required = true),
+      LAYER(kind, .doc = "the kind of layer; layer_norm normalises each example separately, over its features, or "
+          "those of each token, or at each pixel over the channels; patch_embedding makes tokens of patches, and "
+          "first_token is the first of them ([tokens](models.md#tokens))", .choices = &layer_kinds(), .required = true),
   }, fields_of_kinds<LayerSpec>(all_layers(), "", [](auto& layer) -> auto& { return layer; }, kMostUsedFirst), {
       LAYER(name, .doc = "the name that other layers use for it, and that its variables begin with",
             .pattern = kLayerName, .made_of = kOfLayerName, .otherwise = "kind and number, such as `dense_1`"),

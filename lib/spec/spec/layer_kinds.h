@@ -50,6 +50,16 @@ struct DropoutFields {
   double rate = 0.5;
 };
 
+struct PatchFields {
+  int64_t patch = 16;
+  int64_t units = 0;
+};
+
+struct AttentionFields {
+  int64_t heads = 0;
+  double dropout = 0;
+};
+
 // Of a kind of layers with two inputs.
 struct PairFields {
   std::optional<std::string> with = {};  // the name of the layer whose output is the second one

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/kind_fields.h"
+#include "traits/kind_fields.h"
 #include "traits/models.h"
 #include "traits/strategies.h"
 
@@ -176,6 +176,8 @@ struct ModelSpec {
   std::optional<int64_t> widen_factor;       // wide_resnet of 16 to 40 layers; nullopt: 10
   std::string stem = "large";                // resnet, wide_resnet of 50 and more: large | small
   std::string bottleneck_stride = "middle";  // resnet, wide_resnet of 50 and more: middle | first
+  std::string size = "base";                 // vit: base | small | tiny
+  int64_t patch = 16;                        // vit
   bool batch_norm = false;                   // vgg
   bool include_top = true;                   // of a published network
   std::vector<LayerSpec> head;               // instead of its top; empty: pooled features and a dense layer

@@ -37,6 +37,7 @@ std::vector<ModelTraits> all_models() {
        .is_bottleneck = true,
        .widened_depths = {16, 22, 28, 40}},
       {.name = "mobilenet_v2", .is_published = true},
+      {.name = "vit", .is_published = true},
       {.name = "layers", .is_own = true},
       {.name = "torchscript", .is_own = true, .is_program = true},
   };

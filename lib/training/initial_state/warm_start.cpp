@@ -119,23 +119,36 @@ class WeightNames {
     const auto is_own = [&](const auto& variable) {
       return std::ranges::any_of(own, [&](const auto& one) { return one.first == variable.first; });
     };
-    const auto is_known = [&](const auto& variable) {
-      return own_names_.count(layer_of(variable.first)) > 0;
-    };
+    const auto is_known = [&](const auto& variable) { return !own_name(variable.first).empty(); };
     if (std::ranges::any_of(variables, is_own)) return false;
     if (std::ranges::none_of(variables, is_known)) return false;
     Variables translated;
     for (const auto& [name, tensor] : variables) {
-      const std::string layer = layer_of(name), variable = name.substr(layer.size());
-      if (variable == ".num_batches_tracked") continue;
-      const auto found = own_names_.find(layer);
-      translated.emplace_back(found == own_names_.end() ? name : found->second + variable, tensor);
+      if (name.ends_with(".num_batches_tracked")) continue;
+      const std::string own_of_it = own_name(name);
+      translated.emplace_back(own_of_it.empty() ? name : own_of_it, tensor);
     }
     variables = std::move(translated);
     return true;
   }
 
  private:
+  // The model's name of torchvision's variable; empty if no layer has one of this name. A layer's only
+  // variable may have the name of the layer, and a part of a layer may have variables: "out_proj.weight".
+  std::string own_name(const std::string& variable) const {
+    if (const auto found = own_names_.find(variable); found != own_names_.end())
+      return found->second + ".weight";
+    for (size_t dot = variable.rfind('.'); dot != std::string::npos && dot > 0;
+         dot = variable.rfind('.', dot - 1)) {
+      const auto found = own_names_.find(variable.substr(0, dot));
+      if (found == own_names_.end()) continue;
+      std::string own = variable.substr(dot + 1);
+      std::ranges::replace(own, '.', '_');
+      return found->second + "." + own;
+    }
+    return "";
+  }
+
   std::map<std::string, std::string> own_names_;  // by torchvision's name of a layer
   std::set<std::string> head_;                    // the model's names of layers
   std::set<std::string> left_out_;                // torchvision's names

@@ -81,8 +81,10 @@ int64_t per_example(const JobPlan& job, const RunPlan& run) {
   int64_t kept = 0;
   int64_t largest = 0;
   for (const PlacedLayer& layer : job.model.layers) {
-    if (kind_of(layer).is_view) continue;
-    kept += c10::multiply_integers(layer.output_shape) * bytes;
+    const LayerKind& kind = kind_of(layer);
+    if (kind.is_view) continue;
+    kept += (c10::multiply_integers(layer.output_shape) + (kind.keeps == nullptr ? 0 : kind.keeps(layer))) *
+            bytes;
     largest = std::max(largest, c10::multiply_integers(layer.output_shape) * bytes);
   }
   return kept + 2 * largest + input;

@@ -1,9 +1,11 @@
 // Named models, known parameter counts and the summary.
 #include <algorithm>
+#include <tuple>
 
 #include "architectures/architectures.h"
 #include "catch.h"
 #include "core/error.h"
+#include "models/layer_kinds.h"
 #include "models/layer_specs.h"
 #include "spec/layer_kinds.h"
 
@@ -96,6 +98,20 @@ TEST_CASE("published networks have their published numbers of parameters") {
     spec.batch_norm = network.batch_norm;
     CHECK(plan_of(spec, {3, 224, 224}, 1000).parameters() == network.parameters);
   }
+  for (const auto& [size, patch, parameters] : std::vector<std::tuple<const char*, int64_t, int64_t>>{
+           {"base", 16, 86'567'656}, {"base", 32, 88'224'232}}) {
+    ModelSpec spec = model_of_kind("vit");
+    spec.size = size;
+    spec.patch = patch;
+    CHECK(plan_of(spec, {3, 224, 224}, 1000).parameters() == parameters);
+  }
+  // Touvron et al. have 5 M and 22 M in table 1; their code makes 5,717,416 and 22,050,664.
+  for (const auto& [size, parameters] :
+       std::vector<std::pair<const char*, int64_t>>{{"tiny", 5'717'416}, {"small", 22'050'664}}) {
+    ModelSpec spec = model_of_kind("vit");
+    spec.size = size;
+    CHECK(plan_of(spec, {3, 224, 224}, 1000).parameters() == parameters);
+  }
   // Of 10 classes. He et al. have 0.27 M and 0.85 M in table 6, without the projections of the shortcuts,
   // which are 2,752; LeNet-5 as in the usual reconstructions.
   CHECK(plan_of(model_of_kind("cifar_resnet", 20), {3, 32, 32}, 10).parameters() == 269'722 + 2'752);
@@ -178,7 +194,9 @@ TEST_CASE("the layers with variables have torchvision's names, and no others") {
     std::vector<std::string> list;
     for (size_t i = 0; i < made.layers.size(); ++i) {
       const std::string& kind = made.layers[i].kind;
-      const bool weighted = kind == "conv2d" || kind == "dense" || kind == "batch_norm";
+      const bool weighted = kind.ends_with("_embedding") || kind == "conv2d" || kind == "dense" ||
+                            kind == "batch_norm" || kind == "layer_norm" || kind == "attention" ||
+                            kind == "class_token";
       CHECK(weighted == !made.torchvision[i].empty());
       if (weighted) list.push_back(made.torchvision[i]);
     }
@@ -209,6 +227,13 @@ TEST_CASE("the layers with variables have torchvision's names, and no others") {
                            "features.2.conv.1.1", "features.17.conv.3", "features.18.0", "classifier.1"})
     CHECK(has(mobilenet, name));
   CHECK(mobilenet.size() == 105);
+  const auto vit = names(model_of_kind("vit"));
+  for (const char* name :
+       {"conv_proj", "class_token", "encoder.pos_embedding", "encoder.layers.encoder_layer_0.ln_1",
+        "encoder.layers.encoder_layer_11.self_attention", "encoder.layers.encoder_layer_3.mlp.3",
+        "encoder.ln", "heads.head"})
+    CHECK(has(vit, name));
+  CHECK(vit.size() == 3 + 12 * 5 + 2);
 }
 
 TEST_CASE("dropout is before the dense layers of published networks, and nowhere else") {
@@ -228,6 +253,27 @@ TEST_CASE("dropout is before the dense layers of published networks, and nowhere
     CHECK(with.size() == without.size() + static_cast<size_t>(layers));
     CHECK(with.at(with.size() - 2) == "dropout");
   }
+}
+
+TEST_CASE("vit: dropout is where torchvision has it, and without its top it ends with the class token") {
+  ModelSpec spec = model_of_kind("vit");
+  spec.dropout = 0.1;
+  const auto with = kinds(expand_layers(spec, 10));
+  CHECK(std::count(with.begin(), with.end(), "dropout") == 1 + 12 * 3);
+  spec.include_top = false;
+  const Architecture made = architecture_of(spec, 10);
+  const auto all = kinds(made.layers);
+  CHECK(all.at(made.head - 1) == "first_token");
+  CHECK(std::vector<std::string>(all.end() - 2, all.end()) == std::vector<std::string>{"dropout", "dense"});
+  CHECK(plan_of(spec, {3, 32, 32}, 10).layers.at(made.head).input_shape == Shape{768});
+}
+
+// torchvision has 17.564 (vit_b_16) as _ops of its weights, in billions of products and sums together.
+TEST_CASE("vit: its operations are those that torchvision counts") {
+  const LayerPlan plan = plan_of(model_of_kind("vit"), {3, 224, 224}, 1000);
+  double operations = 0;
+  for (size_t i = 0; i < plan.layers.size(); ++i) operations += operations_of(plan.layers, i).forward;
+  CHECK(operations / 2 == Approx(17.564e9).epsilon(1e-4));
 }
 
 TEST_CASE("resnet: a small stem keeps the size of small images") {
@@ -258,8 +304,9 @@ TEST_CASE("an unknown kind of model is an error that lists the known ones") {
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::kUsage);
     CHECK(error.what() ==
-          std::string("unknown model kind 'mpl'; known: mlp, cnn, lenet5, vgg, resnet, "
-                      "cifar_resnet, wide_resnet, mobilenet_v2, layers, torchscript; did you mean 'mlp'?"));
+          std::string(
+              "unknown model kind 'mpl'; known: mlp, cnn, lenet5, vgg, resnet, "
+              "cifar_resnet, wide_resnet, mobilenet_v2, vit, layers, torchscript; did you mean 'mlp'?"));
   }
 }
 

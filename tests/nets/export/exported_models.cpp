@@ -52,6 +52,15 @@ std::vector<LayerSpec> wide_resnet_layers() {
   return expand_layers(spec, 3);
 }
 
+std::vector<LayerSpec> transformer_layers() {
+  return listed_layers(
+      R"([{kind: conv2d, filters: 3, kernel_size: 2}, {kind: patch_embedding, patch: 1, units: 6},
+      {kind: class_token}, {kind: positional_embedding, name: embedded}, {kind: layer_norm}, {kind: attention, heads: 3,
+      dropout: 0.2}, {kind: stochastic_depth}, {kind: add, with: embedded, name: middle}, {kind: layer_norm},
+      {kind: dense, units: 12, activation: gelu}, {kind: dense, units: 6, use_bias: false}, {kind: dropout},
+      {kind: add, with: middle}, {kind: layer_norm}, {kind: first_token}, {kind: dense, units: 3}])");
+}
+
 std::vector<std::vector<LayerSpec>> layers_of_each_kind() {
   std::vector<std::vector<LayerSpec>> lists;
   for (const LayerKind* shipped : shipped_layers()) {
@@ -65,6 +74,11 @@ std::vector<std::vector<LayerSpec>> layers_of_each_kind() {
       lists.push_back({one, layer("flatten"), dense(3)});
     else if (kind == "flatten")
       lists.push_back({one, dense(3)});
+    else if (kind == "patch_embedding" || kind == "first_token")
+      lists.push_back({patches(1, 4), layer("first_token"), dense(3)});
+    else if (kind == "class_token" || kind == "positional_embedding" || kind == "attention")
+      lists.push_back({patches(1, 4), kind == "attention" ? attention(2) : one, dense(3), layer("layer_norm"),
+                       layer("flatten"), dense(3)});
     else
       lists.push_back({layer("flatten"), one, dense(3)});
   }

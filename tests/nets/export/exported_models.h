@@ -32,6 +32,9 @@ std::vector<LayerSpec> listed_layers(const std::string& list);
 // Of the smallest wide_resnet for small images, with dropout.
 std::vector<LayerSpec> wide_resnet_layers();
 
+// Of a small vision transformer: one block.
+std::vector<LayerSpec> transformer_layers();
+
 // For each kind of layer that is built a model with one.
 std::vector<std::vector<LayerSpec>> layers_of_each_kind();
 

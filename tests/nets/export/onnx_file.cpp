@@ -85,8 +85,8 @@ OnnxNode read_node(const std::string& bytes) {
 // TensorProto.DataType.
 at::ScalarType read_type(const ProtobufField& field) {
   const int64_t type = field.as_integer();
-  require_that(type == 1 || type == 2 || type == 11, "neither float, uint8 nor double");
-  return type == 1 ? at::kFloat : type == 2 ? at::kByte : at::kDouble;
+  require_that(type == 1 || type == 2 || type == 7 || type == 11, "neither float, uint8, int64 nor double");
+  return type == 1 ? at::kFloat : type == 2 ? at::kByte : type == 7 ? at::kLong : at::kDouble;
 }
 
 std::pair<std::string, at::Tensor> read_tensor(const std::string& bytes) {

@@ -100,6 +100,35 @@ at::Tensor transpose(const Operands& in, const OnnxAttributes& attributes) {
   return in[0].permute(std::get<Integers>(attributes.at("perm")));
 }
 
+Integers integers_of(const at::Tensor& numbers) {
+  demand(numbers.scalar_type() == at::kLong && numbers.dim() == 1, "sizes are a list of int64");
+  return {numbers.const_data_ptr<int64_t>(), numbers.const_data_ptr<int64_t>() + numbers.numel()};
+}
+
+at::Tensor reshape(const Operands& in, const OnnxAttributes&) { return in[0].reshape(integers_of(in[1])); }
+
+// The sizes of dimensions from `start` to before `end`.
+at::Tensor shape_of(const Operands& in, const OnnxAttributes& attributes) {
+  const int64_t start = attribute_or(attributes, "start", int64_t{0});
+  const int64_t end = attribute_or(attributes, "end", in[0].dim());
+  return at::tensor(in[0].sizes().slice(start, end - start), at::kLong);
+}
+
+// To the larger of both sizes in each dimension, the last ones below each other.
+at::Tensor expand(const Operands& in, const OnnxAttributes&) {
+  return in[0] + at::zeros(integers_of(in[1]), in[0].options());
+}
+
+at::Tensor concat(const Operands& in, const OnnxAttributes& attributes) {
+  return at::cat(in, std::get<int64_t>(attributes.at("axis")));
+}
+
+// With an index that is a number, without the dimension.
+at::Tensor gather(const Operands& in, const OnnxAttributes& attributes) {
+  demand(in[1].scalar_type() == at::kLong && in[1].dim() == 0, "an index is an int64");
+  return in[0].select(attribute_or(attributes, "axis", int64_t{0}), in[1].item<int64_t>());
+}
+
 // TensorProto.DataType: 1 is float, 11 double.
 at::Tensor cast(const Operands& in, const OnnxAttributes& attributes) {
   const auto type = std::get<int64_t>(attributes.at("to"));
@@ -141,10 +170,13 @@ const std::map<std::string, OnnxOperator> kOperators = {
     {"BatchNormalization", {batch_normalization, 5, 5, {"epsilon"}}},
     {"Cast", {cast, 1, 1, {"to"}}},
     {"Clip", {clipped, 3, 3, {}}},
+    {"Concat", {concat, 2, 2, {"axis"}}},
     {"Conv", {conv, 2, 3, {"group", "kernel_shape", "pads", "strides"}}},
     {"Div", {quotient_of, 2, 2, {}}},
+    {"Expand", {expand, 2, 2, {}}},
     {"Flatten", {flatten_to_matrix, 1, 1, {"axis"}}},
     {"Gelu", {gelu_of, 1, 1, {}}},
+    {"Gather", {gather, 2, 2, {"axis"}}},
     {"Gemm", {gemm, 2, 3, {"transB"}}},
     {"GlobalAveragePool", {global_average_pool, 1, 1, {}}},
     {"Identity", {same, 1, 1, {}}},
@@ -152,7 +184,9 @@ const std::map<std::string, OnnxOperator> kOperators = {
     {"MatMul", {product_of, 2, 2, {}}},
     {"MaxPool", {max_pool, 1, 1, {"kernel_shape", "pads", "strides"}}},
     {"Mul", {scaled_by, 2, 2, {}}},
+    {"Reshape", {reshape, 2, 2, {}}},
     {"Relu", {rectified, 1, 1, {}}},
+    {"Shape", {shape_of, 1, 1, {"end", "start"}}},
     {"Sigmoid", {sigmoid_of, 1, 1, {}}},
     {"Softmax", {softmax, 1, 1, {"axis"}}},
     {"Sub", {difference_of, 2, 2, {}}},
@@ -199,8 +233,9 @@ at::Tensor compute_node(const OnnxNode& node, OnnxValues& values) {
   Operands in;
   for (const std::string& name : node.inputs) in.push_back(values.use(name));
   demand(in.size() >= known.fewest_inputs && in.size() <= known.most_inputs, node.kind + " has other inputs");
-  for (const at::Tensor& operand : in)
-    demand(operand.scalar_type() == in[0].scalar_type(), node.name + " mixes types");
+  const bool has_sizes = node.kind == "Reshape" || node.kind == "Expand" || node.kind == "Gather";
+  for (size_t i = 0; i < (has_sizes ? 1 : in.size()); ++i)
+    demand(in[i].scalar_type() == in[0].scalar_type(), node.name + " mixes types");
   return known.compute(in, node.attributes);
 }
 

@@ -215,6 +215,10 @@ TEST_CASE("an ONNX model of a wide residual network gives dtrain's logits") {
   check_onnx_logits(wide_resnet_layers(), at::kDouble);
 }
 
+TEST_CASE("an ONNX model of a vision transformer gives dtrain's logits") {
+  check_onnx_logits(transformer_layers(), GENERATE(at::kFloat, at::kDouble));
+}
+
 TEST_CASE("and an ONNX model with padding on one side only, or on both, or none") {
   const std::string layer = GENERATE("conv2d, filters: 2, kernel_size: 2", "conv2d, filters: 2, stride: 2",
                                      "max_pool2d, pool_size: 2", "max_pool2d, pool_size: 3, stride: 2",

@@ -59,6 +59,10 @@ TEST_CASE("a wide residual network gives the same logits as TorchScript") {
   check_torchscript(wide_resnet_layers(), at::kDouble);
 }
 
+TEST_CASE("a vision transformer gives the same logits as TorchScript") {
+  check_torchscript(transformer_layers(), GENERATE(at::kFloat, at::kDouble));
+}
+
 TEST_CASE("each channel has its numbers in TorchScript, even where they are whole") {
   const at::ScalarType type = GENERATE(at::kFloat, at::kDouble);
   check_torchscript(listed_layers("[{kind: flatten}, {kind: dense, units: 3}]"), type, {0, 0.4});

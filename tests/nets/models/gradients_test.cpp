@@ -68,6 +68,15 @@ const std::vector<GradientCase>& gradient_cases() {
       {layer("global_avg_pool2d"), {2, 3, 4}},
       {adaptive(3), {2, 4, 7}},
       {adaptive(3), {2, 2, 1}},
+      {dense(3), {2, 4}},
+      {layer("layer_norm"), {3, 5}},
+      {layer("stochastic_depth"), {4}},
+      {patches(2, 3), {2, 4, 2}},
+      {layer("class_token"), {2, 3}},
+      {layer("positional_embedding"), {3, 2}},
+      {attention(2), {3, 4}},
+      {attention(2, /*dropout=*/0.4), {3, 4}},
+      {layer("first_token"), {3, 4}},
   };
   return cases;
 }

@@ -48,6 +48,14 @@ inline LayerSpec with_initializer(const LayerSpec& spec, const std::string& init
 
 inline LayerSpec add(const std::string& with) { return {.kind = "add", .own = PairFields{with}}; }
 
+inline LayerSpec patches(int64_t patch, int64_t units) {
+  return {.kind = "patch_embedding", .own = PatchFields{.patch = patch, .units = units}};
+}
+
+inline LayerSpec attention(int64_t heads, double dropout = 0) {
+  return {.kind = "attention", .own = AttentionFields{.heads = heads, .dropout = dropout}};
+}
+
 inline LayerSpec named(LayerSpec spec, const std::string& name) {
   spec.name = name;
   return spec;

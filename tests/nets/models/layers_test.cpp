@@ -63,6 +63,15 @@ TEST_CASE("every kind of layer infers its output and counts its parameters") {
       {layer("tanh"), {6}, {6}, 0, 0},
       {layer("sigmoid"), {6}, {6}, 0, 0},
       {layer("dropout"), {3, 4, 5}, {3, 4, 5}, 0, 0},
+      {layer("stochastic_depth"), {6}, {6}, 0, 0},
+      {dense(10), {7, 5}, {7, 10}, 60, 0},
+      {layer("layer_norm"), {7, 5}, {7, 5}, 10, 0},
+      {layer("flatten"), {7, 5}, {35}, 0, 0},
+      {patches(4, 6), {3, 8, 12}, {6, 6}, 6 * 3 * 16 + 6, 0},
+      {layer("class_token"), {6, 5}, {7, 5}, 5, 0},
+      {layer("positional_embedding"), {6, 5}, {6, 5}, 30, 0},
+      {attention(2), {7, 6}, {7, 6}, 3 * 6 * 6 + 3 * 6 + 6 * 6 + 6, 0},
+      {layer("first_token"), {7, 6}, {6}, 0, 0},
   };
   std::set<std::string> tried = {"add"};  // takes two inputs; tested below
   for (const ShapeCase& one : cases) {
@@ -137,22 +146,25 @@ struct ProblemCase {
   std::string text;
 };
 
+const int64_t kHuge = std::numeric_limits<int64_t>::max();
+
 LayerSpec bad_kernel(int64_t kernel_size, const std::string& padding = "valid") {
   return with_padding(conv2d(2, kernel_size), padding);
 }
-
-const int64_t kHuge = std::numeric_limits<int64_t>::max();
 
 TEST_CASE("a problem names the layer, both shapes and the fix") {
   const std::vector<ProblemCase> cases = {
       {{dense(10)},
        {1, 28, 28},
        0,
-       "dense: expects an input of [features] but gets [1, 28, 28]; put a flatten layer before it"},
+       "dense: expects an input of [features] or [tokens, features] but gets [1, 28, 28]; put a flatten "
+       "layer "
+       "before it"},
       {{conv2d(4), layer("relu"), dense(10), dense(10)},
        {1, 28, 28},
        2,
-       "dense: expects an input of [features] but gets [4, 26, 26]; put a flatten layer before it"},
+       "dense: expects an input of [features] or [tokens, features] but gets [4, 26, 26]; put a flatten "
+       "layer before it"},
       {{conv2d(4), layer("flatten"), conv2d(4)},
        {1, 28, 28},
        2,
@@ -172,9 +184,41 @@ TEST_CASE("a problem names the layer, both shapes and the fix") {
        0,
        "batch_norm: expects an input of [features] or [channels, height, width] but gets [6, 6]"},
       {{layer("layer_norm")},
-       {6, 6},
+       {6, 6, 6, 6},
        0,
-       "layer_norm: expects an input of [features] or [channels, height, width] but gets [6, 6]"},
+       "layer_norm: expects an input of [features], [tokens, features] or [channels, height, width] but gets "
+       "[6, 6, 6, 6]"},
+      {{patches(16, 8)},
+       {3, 28, 42},
+       0,
+       "patch_embedding: its patches of 16x16 pixels do not fill its input [3, 28, 42]; use a patch that "
+       "divides its height and width, such as 14, or images of another size (data.image.size)"},
+      {{patches(16, 8)},
+       {64},
+       0,
+       "patch_embedding: expects an input of [channels, height, width] but gets [64]"},
+      {{patches(0, 8)}, {3, 8, 8}, 0, "patch_embedding: patch must be from 1"},
+      {{patches(4, 0)}, {3, 8, 8}, 0, "patch_embedding: units must be from 1"},
+      {{patches(kHuge, 8)}, {3, 8, 8}, 0, "patch_embedding: patch must be from 1"},
+      {{patches(4, 10), attention(4)},
+       {3, 8, 8},
+       1,
+       "attention: its 4 heads cannot share 10 features evenly; use a number of heads that divides it"},
+      {{patches(4, 10), attention(0)}, {3, 8, 8}, 1, "attention: heads must be from 1"},
+      {{layer("flatten"), attention(2)},
+       {3, 8, 8},
+       1,
+       "attention: expects an input of [tokens, features] but gets [192]; put patch_embedding before it"},
+      {{layer("class_token")}, {64}, 0, "class_token: expects an input of [tokens, features] but gets [64]"},
+      {{layer("positional_embedding")},
+       {64},
+       0,
+       "positional_embedding: expects an input of [tokens, features]"},
+      {{layer("first_token")}, {3, 8, 8}, 0, "first_token: expects an input of [tokens, features]"},
+      {{patches(4, 10), dense(10)},
+       {3, 8, 8},
+       1,
+       "dense: the last layer gives [4, 10] but 10 classes need [10]; end with a dense layer of 10 units"},
       {{in_groups(conv2d(6), 4)},
        {4, 8, 8},
        0,

@@ -27,6 +27,8 @@ LayerPlan plan_of(const std::string& kind) {
   spec.hidden = {16, 8};
   spec.filters = {4};
   spec.dropout = 0.1;
+  spec.size = "tiny";
+  spec.patch = 4;
   spec.layers = {with_padding(conv2d(3), "same"), layer("batch_norm"), layer("relu"), layer("flatten"),
                  dense(10)};
   return place_layers(expand_layers(spec, 10), {1, 12, 12}, 10);

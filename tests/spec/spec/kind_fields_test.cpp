@@ -1,4 +1,4 @@
-#include "spec/kind_fields.h"
+#include "traits/kind_fields.h"
 
 #include <nlohmann/json.hpp>
 

@@ -4,6 +4,7 @@
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full_like.h>
+#include <fmt/format.h>
 
 #include <fstream>
 
@@ -193,6 +194,47 @@ TEST_CASE("a file with torchvision's names gives its values to the layers that h
              ContainsSubstring(has_head ? "the head keeps its initial values: dense.weight is Float [1000, "
                                           "1280] in the file, Float ["
                                         : "dense.weight is not in the file, dense.bias is not in the file"));
+  CHECK(marked(*model).size() == named_variables(*model).size() - 2);
+}
+
+TEST_CASE("a file of torchvision's vision transformer gives its values to all layers but another head") {
+  JobPlan job = small_job({"model.kind=vit", "model.size=tiny", "data.shape=[3, 32, 32]"});
+  const TemporaryFolder folder;
+  const auto path = folder / "vit.safetensors";
+  NamedTensors tensors = {{"class_token", at::full({1, 1, 192}, kMark)},
+                          {"conv_proj.weight", at::full({192, 3, 16, 16}, kMark)},
+                          {"conv_proj.bias", at::full({192}, kMark)},
+                          {"encoder.pos_embedding", at::full({1, 5, 192}, kMark)},
+                          {"encoder.ln.weight", at::full({192}, kMark)},
+                          {"encoder.ln.bias", at::full({192}, kMark)},
+                          {"heads.head.weight", at::full({1000, 192}, kMark)},
+                          {"heads.head.bias", at::full({1000}, kMark)}};
+  const std::vector<std::pair<const char*, std::vector<int64_t>>> of_layer = {
+      {"ln_1.weight", {192}},
+      {"ln_1.bias", {192}},
+      {"self_attention.in_proj_weight", {576, 192}},
+      {"self_attention.in_proj_bias", {576}},
+      {"self_attention.out_proj.weight", {192, 192}},
+      {"self_attention.out_proj.bias", {192}},
+      {"ln_2.weight", {192}},
+      {"ln_2.bias", {192}},
+      {"mlp.0.weight", {768, 192}},
+      {"mlp.0.bias", {768}},
+      {"mlp.3.weight", {192, 768}},
+      {"mlp.3.bias", {192}}};
+  for (int layer = 0; layer < 12; ++layer) {
+    for (const auto& [name, sizes] : of_layer)
+      tensors.emplace_back(fmt::format("encoder.layers.encoder_layer_{}.{}", layer, name),
+                           at::full(sizes, kMark));
+  }
+  write_safetensors(path, tensors, {});
+  job.spec.model.weights = path.string();
+  require_weights(job);
+  const auto model = initial_model(job);
+  const std::vector<std::string> lines = start_from_weights(job, *model)->lines;
+  REQUIRE(lines.size() == 2);
+  CHECK_THAT(lines[1],
+             ContainsSubstring("the head keeps its initial values: dense_24.weight is Float [1000, 192]"));
   CHECK(marked(*model).size() == named_variables(*model).size() - 2);
 }
 

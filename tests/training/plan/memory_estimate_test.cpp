@@ -42,6 +42,19 @@ TEST_CASE("one device holds parameters, gradients and what the optimizer remembe
   CHECK(estimate({"model.dtype=float64"}).per_example == 2 * eager.per_example);
 }
 
+TEST_CASE("attention keeps queries, keys, values, what it mixes, and with dropout the shares of the tokens") {
+  const auto of_attention = [](const std::string& fields) {
+    return estimate({"model.kind=layers",
+                     "model.layers=[{kind: patch_embedding, patch: 2, units: 4}, {kind: "
+                     "attention, heads: 2" +
+                         fields + "}, {kind: flatten}, {kind: dense, units: 3}]"})
+        .per_example;
+  };
+  const int64_t outputs = 16 + 16 + 3, largest = 2 * 16, input = 16;
+  CHECK(of_attention("") == 4 * (outputs + 4 * 16 + largest + input));
+  CHECK(of_attention(", dropout: 0.1") == 4 * (outputs + 4 * 16 + 3 * 2 * 4 * 4 + largest + input));
+}
+
 TEST_CASE("replicas that share memory divide the optimizer's state, with central storage the parameters") {
   const MemoryEstimate mirrored = estimate({"strategy.kind=mirrored", "strategy.replicas=2"});
   CHECK(mirrored.optimizer == kParameters);

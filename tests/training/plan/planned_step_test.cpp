@@ -25,6 +25,8 @@ TEST_CASE("steps are compiled where they can be, and else it is told why not") {
   CHECK(step_of({"model.kind=cifar_resnet", size}) == "compiled");
   CHECK(step_of({"model.kind=resnet", size}) == "compiled");
   CHECK(step_of({"model.kind=resnet", size, "train.channels_last=true"}) == "compiled");
+  CHECK(step_of({"model.kind=vit", size}) ==
+        "eager: layer patch_embedding (patch_embedding) has no compiled form");
 }
 
 TEST_CASE("on GPUs steps are recorded") {
