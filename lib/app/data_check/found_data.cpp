@@ -21,8 +21,7 @@ constexpr int kDeepest = 4;  // folders with nothing but a folder in them
 constexpr const char* kLookedFor =
     "looked for:\n"
     "  a folder of pictures for each class (CLASS/*.jpg, .png, .webp, .tif, ...), or such folders in train/ "
-    "and "
-    "test/;\n"
+    "and test/;\n"
     "    others, such as .heic and .avif, have to be converted\n"
     "  archives of pictures: .tar files, with KEY.jpg and KEY.cls for each; or .parquet files with pictures\n"
     "  a table: a .csv, .csv.gz or .parquet file, or train.csv and perhaps test.csv, or a folder of .parquet "

@@ -121,8 +121,7 @@ std::vector<int64_t> choose_size(FoundData& found, const Sizes& sizes) {
   if (!sizes.all_same() || height != width)
     found.say("data.image.fit", "crop",
               "keeps proportions and cuts off what is over on two sides; pad keeps all and adds black bars; "
-              "stretch "
-              "keeps all and changes proportions");
+              "stretch keeps all and changes proportions");
   return {side, side};
 }
 

@@ -210,8 +210,7 @@ void say_columns(FoundData& found, DataSpec& spec, const CsvSummary& summary) {
   if (!spec.ignore.empty())
     found.say("data.ignore", spec.ignore,
               "columns that are left out: they tell the rows apart, and nothing about them; every other "
-              "column becomes "
-              "inputs");
+              "column becomes inputs");
   if (!missing.empty())
     found.say(
         "data.missing", "mean",
@@ -286,8 +285,7 @@ void warn_of_missing_names(FoundData& found, const CsvSummary& summary) {
   if (2 * numbers > summary.columns.size())
     found.warnings.push_back(
         fmt::format("the first row holds numbers ({}), and dtrain takes it for the names of the columns: if "
-                    "it is the first "
-                    "example, put a row of names above it",
+                    "it is the first example, put a row of names above it",
                     names_of(summary)));
 }
 

@@ -101,8 +101,7 @@ void look_for_devices(PluginDevices devices, const std::optional<std::string>& a
     if (plugin) return ask(devices, survey);
     survey.none_why =
         "XLA's plugin for GPUs was not found; install it (pip install 'jax[cuda13]'), or say where it is "
-        "with "
-        "strategy.plugin";
+        "with strategy.plugin";
   } else if (const bool named = asked || environment_text("TPU_LIBRARY_PATH");
              count_tpu_nodes() == 0 && !named) {
     survey.none_why = "this host has no TPU (neither /dev/accel* nor /dev/vfio/*)";

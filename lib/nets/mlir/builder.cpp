@@ -60,8 +60,7 @@ std::string names_of(const std::vector<Value>& values) {
 std::string window_text(const Sliding& window) {
   return fmt::format(
       "padding = dense<[[0, 0], [0, 0], {}, {}]> : tensor<4x2xi64>, window_dimensions = array<i64: 1, 1, "
-      "{}>, "
-      "window_strides = array<i64: 1, 1, {}>",
+      "{}>, window_strides = array<i64: 1, 1, {}>",
       list(window.padding[0]), list(window.padding[1]), fmt::join(window.size, ", "),
       fmt::join(window.stride, ", "));
 }
@@ -338,8 +337,7 @@ std::string TextBuilder::region(const std::string& operation, const std::string&
       operation.starts_with("compare") ? fmt::format("({0}, {0}) -> {1}", a.type(), made.type()) : a.type();
   return fmt::format(
       "{{\n      ^bb0({0}: {2}, {1}: {2}):\n        {3} = stablehlo.{4} {0}, {1}{5} : {6}\n        "
-      "stablehlo.return {3} "
-      ": {7}\n    }}",
+      "stablehlo.return {3} : {7}\n    }}",
       a.name, b.name, a.type(), made.name, operation, operation.starts_with("compare") ? ", FLOAT" : "",
       types, made.type());
 }
@@ -379,8 +377,7 @@ std::vector<Value> TextBuilder::all_reduce(const std::vector<Value>& values) {
   const Value all = fresh("", {});
   body_ += fmt::format(
       "    {}:{} = \"stablehlo.all_reduce\"({}) <{{replica_groups = dense<[{}]> : tensor<1x{}xi64>}}> ({}) : "
-      "({}) -> "
-      "({})\n",
+      "({}) -> ({})\n",
       all.name, values.size(), names_of(values), list(replicas), devices_, add, types_of(values),
       types_of(values));
   std::vector<Value> sums = values;
