@@ -19,7 +19,6 @@
 #include "documentation/configs.h"
 #include "documentation/document.h"
 #include "documentation/first_job.h"
-#include "documentation/plugin_project.h"
 #include "job_file/load.h"
 #include "metrics/event.h"
 #include "plan/warnings.h"

@@ -108,6 +108,18 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
+std::string filled(const std::string& text, const std::map<std::string, std::string>& values) {
+  std::string all;
+  size_t at = 0;
+  for (size_t begin; (begin = text.find('@', at)) != std::string::npos;) {
+    const size_t end = std::min(text.find('@', begin + 1), text.size());
+    const auto value = values.find(text.substr(begin + 1, end - begin - 1));
+    all += text.substr(at, begin - at) + (value == values.end() ? "@" : value->second);
+    at = value == values.end() ? begin + 1 : end + 1;
+  }
+  return all + text.substr(at);
+}
+
 std::optional<int64_t> whole_number(const std::string& text) {
   int64_t number = 0;
   const char* const end = text.data() + text.size();

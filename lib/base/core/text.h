@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,9 @@ std::vector<std::string> split(const std::string& text, char separator);
 
 // The lines of the text without their ends.
 std::vector<std::string> split_lines(const std::string& text);
+
+// The text with each @NAME@ replaced by the value of that name. Values stay as they are.
+std::string filled(const std::string& text, const std::map<std::string, std::string>& values);
 
 // The number that the whole text is, in decimal digits with a minus before them or not; nullopt: it is none.
 std::optional<int64_t> whole_number(const std::string& text);

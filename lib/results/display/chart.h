@@ -9,7 +9,7 @@
 namespace dtrain {
 
 // A <style> element for the page, the grid and the lines, in the reader's light or dark theme.
-extern const char* const kChartStyle;
+std::string chart_style();
 
 // The distance between grid lines: 1, 2 or 5 times a power of ten, so that there are about five lines up to
 // `highest`. `highest` must be above 0.
@@ -66,7 +66,7 @@ struct LineChart {
   bool tells_values = false;  // each point shows its value when the pointer is over it
 };
 
-// An <svg> element in the style of kChartStyle, which scales with the space that it gets. `style` is put
+// An <svg> element in the style of chart_style(), which scales with the space that it gets. `style` is put
 // inside, for an SVG document of its own.
 std::string line_chart(const LineChart& chart, const std::string& style = "");
 
@@ -86,7 +86,7 @@ struct StackedChart {
   double height = 270;
 };
 
-// An <svg> element in the style of kChartStyle; empty if no value is above 0. Layers show their values when
+// An <svg> element in the style of chart_style(); empty if no value is above 0. Layers show their values when
 // the pointer is over them.
 std::string stacked_chart(const StackedChart& chart);
 

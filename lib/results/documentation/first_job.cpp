@@ -7,6 +7,7 @@
 
 #include "core/patterns.h"
 #include "core/text.h"
+#include "documentation/texts.h"
 #include "job_file/print.h"
 #include "spec/fields.h"
 
@@ -180,6 +181,13 @@ std::string starter_spec(const JobSpec& spec, const std::vector<std::string>& al
          "them,\n"
          "# and `dtrain plan` shows every number that a run would use.\n" +
          text;
+}
+
+std::vector<std::pair<std::string, std::string>> plugin_project(const std::string& name) {
+  const auto named = [&](const char* text) { return filled(text, {{"NAME", name}}); };
+  return {{"CMakeLists.txt", named(texts::plugin_CMakeLists_txt)},
+          {name + ".cpp", named(texts::plugin_cpp_in)},
+          {"job.yaml", named(texts::plugin_job_yaml)}};
 }
 
 }  // namespace dtrain

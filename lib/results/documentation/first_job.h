@@ -5,6 +5,7 @@
 #include <map>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "job_file/load.h"
@@ -45,5 +46,9 @@ struct StarterNotes {
 // above it, or its meaning, choices and bounds from the table of fields.
 std::string starter_spec(const JobSpec& spec, const std::vector<std::string>& also = {},
                          const StarterNotes& notes = {});
+
+// The first project of a plug-in: the names of its files and their texts. `name`: small letters, digits and
+// '_'.
+std::vector<std::pair<std::string, std::string>> plugin_project(const std::string& name);
 
 }  // namespace dtrain
