@@ -122,8 +122,7 @@ void show_manual_page(CLI::App& app, const std::string& command);
 // talk about counts and types, and list left-over arguments backwards.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error);
 
-// Why the first word is not a subcommand; nullopt if it is one. CLI11 would only say that it was not
-// expected.
+// Why the first word is not a subcommand; nullopt if it is one. CLI11 would only say it was not expected.
 std::optional<std::string> unknown_command(const CLI::App& app, int argc, char** argv);
 
 }  // namespace dtrain

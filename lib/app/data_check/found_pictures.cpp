@@ -127,8 +127,7 @@ std::vector<int64_t> choose_size(FoundData& found, const Sizes& sizes) {
 
 using ListPictures = PictureList (*)(const fs::path& place, const DataSpec& spec);
 
-// The pictures, with a part for the test drawn where they have none. With few pictures a seed may draw none
-// at all.
+// The pictures, with a part for the test drawn where they have none. Of few pictures a seed may draw none.
 PictureList list_with_test_part(FoundData& found, const std::string& dataset) {
   const ListPictures list = dataset == "image_folder" ? list_image_folder : list_archives;
   DataSpec spec;

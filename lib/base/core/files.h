@@ -34,8 +34,7 @@ bool write_all(int descriptor, const void* bytes, size_t count);
 // The size is checked before memory is allocated.
 std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode code);
 
-// Returns `bytes` bytes of a regular file, from `offset`. Throws like read_file(), also if the file ends
-// before.
+// Returns `bytes` bytes of a regular file, from `offset`. Throws as read_file(), also if it ends before.
 std::string read_file_part(const std::filesystem::path& path, int64_t offset, int64_t bytes, ExitCode code);
 
 // The same as read_file() for what a user names as input: `path` may also be a pipe, or "-" for the standard

@@ -19,8 +19,7 @@ enum class SeedPurpose : uint64_t {
   kStep = 8
 };
 
-// Derives from the job's seed a seed for one purpose and index (epoch, rank, ...), using SplitMix64's
-// finaliser.
+// Derives from the job's seed one for a purpose and index (epoch, rank, ...), by SplitMix64's finaliser.
 uint64_t derive_seed(uint64_t seed, SeedPurpose purpose, uint64_t index = 0);
 
 // SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).

@@ -51,8 +51,7 @@ std::string human_duration(double seconds);
 std::string trimmed(const std::string& text);
 
 // Text that is safe to print on a terminal: control characters (C0, DEL, C1, and those that turn the
-// direction of text) and bytes that are not UTF-8 become \xNN. Cut after at most `limit` bytes, never inside
-// a character.
+// direction of text) and bytes that are not UTF-8 become \xNN. Cut to at most `limit` bytes of characters.
 std::string printable(const std::string& text, size_t limit = 200);
 
 // The lines of a text made so, each of which ends with a line break. Each is cut after at most `limit` bytes.

@@ -54,8 +54,7 @@ void add_of_python(PluginDevices devices, const fs::path& folder, std::vector<fs
   }
 }
 
-// The folder whose bin has the first python3 of PATH, which may be a virtual environment; empty: there is
-// none.
+// The folder whose bin has the first python3 of PATH, perhaps a virtual environment; empty: there is none.
 fs::path folder_of_python() {
   std::error_code missing;
   for (const std::string& folder : split(environment_text("PATH").value_or(""), ':')) {

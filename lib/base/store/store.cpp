@@ -15,8 +15,7 @@
 namespace dtrain {
 namespace {
 
-// The first line of the text, without the source position that gloo puts in front: "[file.cc:123] text" ->
-// "text".
+// The first line of the text, without gloo's source position in front: "[file.cc:123] text" -> "text".
 std::string brief(const std::string& text) {
   std::string line = text.substr(0, text.find('\n'));
   const size_t bracket = line.find("] ");

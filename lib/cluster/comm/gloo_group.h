@@ -1,5 +1,4 @@
-// A c10d process group over gloo: TCP between processes on one host or several. Tensors on GPUs may use NCCL
-// instead.
+// A c10d process group over gloo: TCP between processes on any hosts. Tensors on GPUs may use NCCL instead.
 #pragma once
 
 #include <chrono>

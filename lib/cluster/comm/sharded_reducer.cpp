@@ -41,8 +41,7 @@ std::byte* data_of(const at::Tensor& tensor) { return static_cast<std::byte*>(te
 //
 // With virtual replicas, a rank puts the sums of its largest nodes (comm/replica_tree.h) into areas of their
 // own. Slices are made of whole blocks, which LibTorch's loops do not cut further, so that an update has the
-// same bits whoever makes it. Hosts make their roots of the areas, and exchange slices of these, and their
-// rows.
+// same bits whoever makes it. Hosts make their roots of the areas, and exchange slices of these, and rows.
 class ShardedReducer : public GradientReducer {
  public:
   ShardedReducer(const std::vector<at::Tensor>& parameters, const ReducerOptions& options,
@@ -381,8 +380,7 @@ class ShardedReducer : public GradientReducer {
     }
   }
 
-  // Each host sums a slice of all roots, and gathers the slices of the others. Returns why that was
-  // impossible.
+  // Each host sums a slice of all roots, and gathers the others' slices. Returns why that was impossible.
   std::string sum_over_hosts() {
     try {
       if (virtual_->hosts().group != nullptr) exchange(*virtual_->hosts().group);

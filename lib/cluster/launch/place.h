@@ -23,8 +23,7 @@ struct HostPlace {
 };
 
 // There are three cases: a launcher started one process for each replica (`replica` is set), there is one
-// process for each host (`host` is set), or this process is alone and starts all replicas here (neither is
-// set).
+// process for each host (`host` is set), or this process alone starts all replicas here (neither is set).
 struct Place {
   std::optional<Identity> replica;
   std::optional<HostPlace> host;

@@ -46,8 +46,7 @@ class Process {
   // How the process ended; nullopt while it runs. It stays a zombie until reap(), so that the number of its
   // group is not reused.
   std::optional<ProcessEnd> ended() const;
-  // Whether a signal such as SIGSTOP has stopped the process (state T of proc(5)). Then only SIGKILL can end
-  // it.
+  // Whether a signal such as SIGSTOP has stopped the process (state T of proc(5)): only SIGKILL ends it then.
   bool is_stopped() const;
   // Kills what is left of its group and reaps it.
   void reap();

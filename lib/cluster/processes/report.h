@@ -1,5 +1,4 @@
-// A replica's connection to its supervisor: the pipe for reports and the status board. The environment names
-// both.
+// A replica's connection to its supervisor: the pipe for reports and the status board, by the environment.
 #pragma once
 
 #include <atomic>

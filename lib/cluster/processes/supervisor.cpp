@@ -114,8 +114,7 @@ class Job {
     }
   }
 
-  // Reads only what is already in a dead replica's pipe: a process that left the replica's group could keep
-  // writing.
+  // Reads only what is already in a dead replica's pipe: a process that left its group could keep writing.
   void drain_reports(Replica& replica) {
     int left = 0;
     while (replica.process->reports().get() >= 0 &&
@@ -172,8 +171,7 @@ class Job {
     enter(Stage::kGathering, options_.gather_seconds);
   }
 
-  // The loss is reported later: if the replica was lost because another one failed, it does not deserve its
-  // own report.
+  // The loss is reported later: one that another replica's failure caused does not deserve its own report.
   void note_loss(int rank, const std::string& given_up = "") {
     for (const Loss& loss : losses_) {
       if (loss.rank == rank) return;

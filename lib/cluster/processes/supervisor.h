@@ -1,5 +1,4 @@
-// Starts the replica processes of one run on this host, passes on their reports, and ends all of them if one
-// fails.
+// Starts the replica processes of one run on this host, passes on their reports, and ends all if one fails.
 #pragma once
 
 #include <filesystem>
@@ -59,18 +58,15 @@ struct SuperviseOptions {
   // Called about ten times a second between reports, for instance to redraw a progress bar.
   std::function<void()> on_tick;
   // How long the others may take to end by themselves after the first failure (gather_seconds), and then
-  // after SIGTERM (grace_seconds), before they get SIGKILL. Processes that a signal has stopped get SIGKILL
-  // at once.
+  // after SIGTERM (grace_seconds), before they get SIGKILL. Those that a signal has stopped get it at once.
   double gather_seconds = 0.5;
   double grace_seconds = 2.0;
-  // How long processes may take to end after a stop signal, which is passed on to them, before they get
-  // SIGKILL.
+  // How long processes may take to end after a stop signal, which is passed on to them, until SIGKILL.
   double stop_seconds = grace_seconds;
   // The number of stop signals that were already handled (core/signals.h). Any further one stops the job,
   // even if it arrived just before supervise() was called.
   int stop_signals_before = stop_signals_received();
-  // Called at SIGQUIT with a text for users that says what every process is doing. Running processes get
-  // SIGQUIT too.
+  // Called at SIGQUIT with a text for users about what every process is doing. Running processes get it too.
   std::function<void(const std::string& text)> on_status = {};
   // Called when an expendable process is lost. lost.rank is its rank in the job.
   std::function<void(const LostReplica& lost)> on_lost = {};
@@ -82,8 +78,7 @@ struct SuperviseOptions {
   std::string host = {};  // this host's name, for messages; "" if there is only one host
 };
 
-// The result of a run that a stop signal ended. `host` is where the signal arrived; "" if there is only one
-// host.
+// The result of a run that a stop signal ended. `host` is where it arrived; "" if there is only one host.
 SuperviseResult stopped_by_signal(int signal, const std::string& host);
 
 // Starts the processes, and blocks until every process has ended and been reaped.

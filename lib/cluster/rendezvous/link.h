@@ -30,8 +30,7 @@ class Link {
   // The lines that have arrived. Does not block.
   std::vector<std::string> receive();
 
-  // The next line; nullopt if none arrives within `seconds`, the link closes, or a stop signal arrives
-  // (core/signals.h).
+  // The next line; nullopt if none arrives within `seconds`, or the link closes, or at a stop signal.
   std::optional<std::string> next(double seconds);
 
   // The other end is gone, and all its lines have been read.

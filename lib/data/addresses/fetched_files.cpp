@@ -35,8 +35,7 @@ constexpr int64_t kFilesAtOnce = 8;  // of those that are not large
 constexpr size_t kReadAtOnce = size_t{1} << 20;
 constexpr double kLong = 3, kBetween = 0.2;  // seconds
 
-// How far fetching is, on standard error: a line that changes on a terminal, elsewhere one line if it takes
-// long.
+// How far fetching is, on standard error: a line that changes on a terminal, else one line if it takes long.
 class FetchProgress {
  public:
   FetchProgress(const std::string& address, int64_t all)

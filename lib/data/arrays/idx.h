@@ -42,8 +42,7 @@ at::Tensor read_images(const std::filesystem::path& path, int64_t count);
 at::Tensor read_labels(const std::filesystem::path& path, int64_t count, int64_t classes);
 
 // The images of a file from a user: all those of an IDX file of images, or the one of an image file
-// (codecs/image_file.h), uint8 [n, channels, height, width]. Throws Error(kData) that names the file and the
-// fault.
+// (codecs/image_file.h), uint8 [n, channels, height, width]. Throws Error(kData) with the file and the fault.
 at::Tensor read_images_of_any_file(const std::filesystem::path& path, SmallestSize smallest = {});
 
 }  // namespace dtrain

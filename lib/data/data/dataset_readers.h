@@ -40,8 +40,7 @@ void check_synthetic(const DatasetInfo& info);
 
 // Every class has a prototype of random pixels. An image is the mean of its class's prototype and noise, both
 // uniform in 0..255; its label is drawn uniformly. The same `info` and `seed` give the same bytes on every
-// machine, and a smaller dataset consists of the first examples of a larger one. Calls check_synthetic()
-// first.
+// machine, and a smaller dataset is the beginning of a larger one. Calls check_synthetic() first.
 Dataset generate_synthetic(const DatasetInfo& info, uint64_t seed);
 
 }  // namespace dtrain

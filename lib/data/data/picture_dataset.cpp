@@ -66,8 +66,7 @@ void decode(const ImageSet& set, const DataSpec& spec, const OnPrepared& on_prog
                                   : static_cast<void>(cached_images(set, options));
 }
 
-// Images with labels int64 [n], decoded whenever they are read by as many threads as LibTorch has when it is
-// made.
+// Images with labels int64 [n], decoded when they are read, by as many threads as LibTorch has now.
 class ImageSource : public ExampleSource {
  public:
   ImageSource(ImageSet set, at::Tensor labels)

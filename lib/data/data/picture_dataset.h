@@ -11,8 +11,7 @@
 
 namespace dtrain {
 
-// Whether the dataset of that name is of pictures in files, which are decoded into the cache or when they are
-// needed.
+// Whether the dataset of that name is of pictures in files, decoded into the cache or when they are needed.
 bool is_picture_dataset(const std::string& name);
 
 // The description of the pictures at `place`, with everything that the spec asks for. Reads no picture: with
@@ -39,8 +38,7 @@ void prepare_pictures(const DatasetInfo& info, const DataSpec& spec, const OnPre
 // Whether their file is allowed in the cache and fits on the disk, or is there already.
 bool can_cache_pictures(const DatasetInfo& info, const DataSpec& spec);
 
-// The bytes of their file in the cache: of all pictures at info.source, or if that is empty, of those of
-// `info`.
+// The bytes of their file in the cache: of all pictures at info.source, or if that is empty of `info`'s.
 int64_t picture_cache_bytes(const DatasetInfo& info, const DataSpec& spec);
 
 }  // namespace dtrain

@@ -28,8 +28,7 @@ Dataset load_table_dataset(const DataSpec& spec);
 // have saved it.
 DatasetInfo saved_table_dataset(const DataSpec& spec);
 
-// Which rows of the files are which examples. Without test rows of their own they are rows of the training
-// file.
+// Which rows of the files are which examples. Without a test file the test's are of the training file.
 struct ExampleRows {
   std::vector<int64_t> train, validation, test;
 };

@@ -12,8 +12,7 @@
 
 namespace dtrain {
 
-// Whether the name of a file is that of an archive: .tar, or one that is packed (.tar.gz, .tgz, .tar.zst,
-// ...).
+// Whether the name of a file is that of an archive: .tar, or a packed one (.tar.gz, .tgz, .tar.zst, ...).
 bool is_archive_name(const std::string& name);
 
 // Lists the archives at `place`, for divided(): one archive, or those of a folder, by name: with spec.dataset

@@ -32,8 +32,7 @@ struct TableWish {
   CsvSeparator separator_choice() const;
 };
 
-// The columns of a table that a wish does not ignore, in the order of the file, and how they are read
-// (column_reading.h).
+// The columns of a table that a wish does not ignore, in the file's order, with how they are read.
 struct CountedTable {
   CsvRow header = {};
   std::vector<CountedColumn> columns;

@@ -47,8 +47,7 @@ class OnnxGraph {
     return outputs_[static_cast<size_t>(layer - kModelInput)];
   }
 
-  // Adds a variable of a layer as an initializer and returns its name. Throws Error(kCheckpoint) if there is
-  // none.
+  // Adds a layer's variable as an initializer and returns its name. Throws Error(kCheckpoint) without it.
   std::string variable(const PlacedLayer& layer, const char* name);
   // The names of `weight` and, if the layer has one, `bias`.
   std::vector<std::string> weights(const PlacedLayer& layer, bool has_bias = true);

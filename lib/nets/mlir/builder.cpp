@@ -141,8 +141,7 @@ Value TextBuilder::apply(const std::string& operation, const Value& a, const Val
   return define(left, "stablehlo.{} {}, {} : {}", operation, left.name, right.name, left.type());
 }
 
-// An operation of CHLO, a dialect that every compiler of StableHLO knows: devices have one of their own for
-// it.
+// An operation of CHLO, a dialect of every compiler of StableHLO: devices have one of their own for it.
 Value TextBuilder::error_function(const Value& a) {
   return define(a, "chlo.erf {0} : {1} -> {1}", a.name, a.type());
 }

@@ -14,8 +14,7 @@ namespace dtrain {
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                        const Window2d& window, int64_t groups);
 
-// `input` with `value` around it where the padding of its sides differs; LibTorch itself pads both sides
-// equally.
+// `input` with `value` around it where the padding of its sides differs, which LibTorch itself cannot do.
 at::Tensor padded(const at::Tensor& input, const Window2d& window, double value);
 
 // at::linear(input, weight, bias): input [n, features], weight [units, features], bias [units] or undefined.

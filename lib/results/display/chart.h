@@ -70,8 +70,7 @@ struct LineChart {
 // inside, for an SVG document of its own.
 std::string line_chart(const LineChart& chart, const std::string& style = "");
 
-// The marker of a line around (x, y), without the "/>" at its end. Four shapes, so that lines differ by more
-// than colour.
+// The marker of a line around (x, y), without the "/>" at its end: one of four shapes besides the colour.
 std::string chart_marker(const ChartLine& line, double x, double y);
 
 // Stacked columns: the parts of a whole, over epochs for example.
@@ -79,8 +78,7 @@ struct StackedChart {
   std::string title;  // of the values, including their unit
   std::string x_title;
   std::vector<std::string> layers;  // their names, from the bottom; colours as in series_colour()
-  // For each column its label and the value of each layer; values that are not positive numbers are drawn as
-  // 0.
+  // For each column its label and the value of each layer; what is no positive number is drawn as 0.
   std::vector<std::pair<std::string, std::vector<double>>> columns;
   double width = 460;
   double height = 270;

@@ -1,5 +1,4 @@
-// Shows events to a user: a banner, one line with fixed columns for each epoch, a progress line, and the
-// comparison.
+// Shows events to a user: a banner, a line with fixed columns an epoch, a progress line, the comparison.
 #pragma once
 
 #include <cstdint>

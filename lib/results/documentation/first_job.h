@@ -47,8 +47,7 @@ struct StarterNotes {
 std::string starter_spec(const JobSpec& spec, const std::vector<std::string>& also = {},
                          const StarterNotes& notes = {});
 
-// The first project of a plug-in: the names of its files and their texts. `name`: small letters, digits and
-// '_'.
+// The first project of a plug-in: its files' names and texts. `name`: small letters, digits and '_'.
 std::vector<std::pair<std::string, std::string>> plugin_project(const std::string& name);
 
 }  // namespace dtrain

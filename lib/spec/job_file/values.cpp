@@ -30,8 +30,7 @@ bool matches(const std::string& text, const std::string& pattern) {
   return made.try_emplace(pattern, pattern).first->second.match(text).has_value();
 }
 
-// Reads the whole text as a number. `overflow` distinguishes a number that is too large from text that is not
-// a number.
+// Reads the whole text as a number. `overflow`: the number is too large, other than text that is none.
 template <class T>
 std::optional<T> parse_number(const std::string& text, bool& overflow) {
   T value{};

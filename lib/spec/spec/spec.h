@@ -1,6 +1,5 @@
 // A job spec as plain structs. The members' initialisers are the only place for defaults. The meaning, bounds
-// and unit of each field are in fields.cpp, which drives parsing, overrides, printing, the JSON schema and
-// docs/spec.md.
+// and unit of each field are in fields.cpp, for parsing, overrides, printing, JSON schema and docs/spec.md.
 #pragma once
 
 #include <cstdint>
@@ -381,8 +380,7 @@ struct JobSpec {
   MetricsSpec metrics;
   CompareSpec compare;
 
-  // Whether XLA computes the steps of GPUs (train.step), and whether one process drives all devices, by a
-  // plugin.
+  // Whether XLA computes the steps of GPUs (train.step), and whether one process drives all by a plugin.
   bool uses_xla() const { return train.step == "xla"; }
   bool uses_plugin() const { return uses_xla() || strategy_traits(strategy.kind).one_process; }
 };

@@ -15,8 +15,7 @@
 
 namespace dtrain {
 
-// Callbacks exist on rank 0 only. Their decisions are sent to all replicas, which act on them after the same
-// step.
+// Callbacks exist on rank 0 only. All replicas act on their decisions, after the same step.
 class Callback {
  public:
   virtual ~Callback() = default;
@@ -76,8 +75,7 @@ std::unique_ptr<Callback> make_receipts_file(const CallbackContext& context);
 // Histograms, if the spec asks for them: weights/NAME and gradients/NAME of every parameter.
 std::unique_ptr<Callback> make_tensorboard_callback(const CallbackContext& context);
 
-// Whether the spec asks for any callback in this run; the same on all replicas. Only the distributed run has
-// callbacks.
+// Whether the spec asks for a callback in this run, which is the distributed one; the same on all replicas.
 bool has_callbacks(const JobPlan& job, const RunPlan& run);
 
 // Removes the files that callbacks of an earlier run left in `folder`, as far as it can.

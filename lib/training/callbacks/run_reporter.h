@@ -1,5 +1,4 @@
-// Turns what happens in a run into events. Every replica has a reporter, but only the events of rank 0 go
-// anywhere.
+// Turns what happens in a run into events. Every replica has a reporter; only rank 0's events go anywhere.
 #pragma once
 
 #include <cstdint>
@@ -80,8 +79,7 @@ class RunReporter {
   // The steps since the last call are finished. Each took an equal part of their time; `waiting`: the time
   // since the last on_step().
   void on_steps_made(const StepTimes& waiting);
-  // Whether the steps that are not timed yet end the warm-up (metrics.skip_steps). The caller must finish
-  // them now.
+  // Whether the steps not timed yet end the warm-up (metrics.skip_steps): the caller must finish them now.
   bool ends_warm_up() const;
   // The norm of the gradient of the step that ends the next window.
   void on_gradient_norm(double norm) { gradient_norm_ = norm; }

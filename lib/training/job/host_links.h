@@ -48,8 +48,7 @@ class LeadingHost {
   void tell_losses_to(std::function<void(const LostReplica&)> listener) { on_lost_ = std::move(listener); }
   // What ended another host, if something did, or a stop if grows(); for LocalReplicas::interrupted.
   std::optional<SuperviseResult> interrupted();
-  // Waits for a bounded time until the others have ended too. Returns how the run ended, according to the
-  // best evidence.
+  // Waits for a bounded time until the others have ended. Returns how the run ended, by the best evidence.
   SuperviseResult gather(const SuperviseResult& own);
   // Tells the others how the job ended.
   void dismiss(const SuperviseResult& result);
@@ -123,8 +122,7 @@ class FollowingHost {
   std::optional<SuperviseResult> interrupted();
   // Tells the leader of a worker here.
   void tell_loss(const LostReplica& lost);
-  // Tells the leader how this host's replicas ended, and returns how the job ended; nullopt if the run
-  // restarts instead.
+  // Tells the leader how this host's replicas ended; returns how the job ended; nullopt: the run restarts.
   std::optional<SuperviseResult> report(const SuperviseResult& own);
 
  private:

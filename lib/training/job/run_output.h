@@ -60,8 +60,7 @@ class RunOutput : public EventSink {
   // Adds a warning about the distributed run to the events.
   void warn(const std::string& text);
 
-  // Every run has completed: compares the distributed run with its baseline, if there is one, and writes
-  // summary.json.
+  // Every run has completed: compares the distributed run with its baseline, if any, and writes summary.json.
   void finish(const JobPlan& job);
   // The job failed or was stopped during `run`, or before `run` started: writes the end of the run and
   // summary.json, as far as they can be written.

@@ -1,6 +1,5 @@
 // A parameter server's record of its workers: which worker computes from which version of the variables,
-// which updates were made, and which must wait so that none becomes too stale. It uses no threads and no
-// messages.
+// which updates were made, and which must wait so that none becomes too stale. No threads, no messages.
 #pragma once
 
 #include <array>

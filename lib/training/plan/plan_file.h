@@ -1,5 +1,4 @@
-// A job's plan as a file, so that it is made only once: the replicas of a host read it instead of planning
-// again.
+// A job's plan as a file, made only once: the replicas of a host read it instead of planning again.
 #pragma once
 
 #include <filesystem>

@@ -238,8 +238,7 @@ class ParameterServer : public Strategy {
 
   // Sends the request to all servers at once, with the links' values as data, and waits for the answers. Each
   // server has its own thread here: a server that waits for other workers sends kWait repeatedly, and these
-  // answers must be read even while another server waits; otherwise workers could wait for each other in a
-  // circle.
+  // answers must be read even while another server waits; otherwise workers could wait in a circle.
   std::vector<AnswerHeader> ask_all(const RequestHeader& request) {
     parts_.servers.on_wait();  // a worker that waits for a server must not look like a hung one
     std::vector<AnswerHeader> answers(servers_.size());
