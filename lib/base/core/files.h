@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include "core/error.h"
 
@@ -42,6 +44,10 @@ std::string read_file_part(const std::filesystem::path& path, int64_t offset, in
 // Waits until the pipe's writer is done.
 std::string read_input(const std::filesystem::path& path, const std::string& name, int64_t limit,
                        ExitCode code);
+
+// All that is in a folder, by name; as far as it can be read, or else with `fault`.
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder);
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder, std::error_code& fault);
 
 // Throws Error(kUsage) if `path` exists: "... is there already: --overwrite replaces it, OTHERWISE".
 void require_absent(const std::filesystem::path& path, const std::string& otherwise);

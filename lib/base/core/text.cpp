@@ -11,11 +11,6 @@
 namespace dtrain {
 namespace {
 
-std::string in_lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 // Optimal string alignment distance: an insertion, deletion, substitution or swap of neighbours costs 1.
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
@@ -138,6 +133,11 @@ std::string with_separators(int64_t number) {
 
 std::string counted(int64_t number, const std::string& noun) {
   return with_separators(number) + " " + noun + (number == 1 ? "" : noun.ends_with('s') ? "es" : "s");
+}
+
+std::string in_lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
 }
 
 std::string trimmed(const std::string& text) {

@@ -47,6 +47,9 @@ std::string human_bytes(int64_t bytes);
 // A duration: 0.42 -> "0.4 s", 75 -> "1 min 15 s", 7300 -> "2 h 01 min"; "?" if it is not a valid duration.
 std::string human_duration(double seconds);
 
+// With ASCII's capital letters replaced by small ones.
+std::string in_lower_case(std::string text);
+
 // The text without blanks and line breaks at its ends.
 std::string trimmed(const std::string& text);
 

@@ -269,6 +269,6 @@ TableRows importance_rows(const Tune& tune) {
   return rows;
 }
 
-std::string tune_chart(const Tune& tune) { return line_chart(tune_lines(combined(tune)), kChartStyle); }
+std::string tune_chart(const Tune& tune) { return line_chart(tune_lines(combined(tune)), chart_style()); }
 
 }  // namespace dtrain

@@ -132,10 +132,10 @@ std::string name_hint(const std::string& text, const std::string& pattern) {
   return matches(mended, pattern) ? "; for instance " + mended : "";
 }
 
-std::string boolean_hint(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (is_one_of({"yes", "on", "true", "y", "1"}, text)) return "; write true";
-  if (is_one_of({"no", "off", "false", "n", "0"}, text)) return "; write false";
+std::string boolean_hint(const std::string& text) {
+  const std::string word = in_lower_case(text);
+  if (is_one_of({"yes", "on", "true", "y", "1"}, word)) return "; write true";
+  if (is_one_of({"no", "off", "false", "n", "0"}, word)) return "; write false";
   return "";
 }
 
