@@ -93,8 +93,6 @@ class RemoteCommand {
     ::kill(process_, SIGKILL);
     ::waitpid(process_, nullptr, 0);
   }
-  RemoteCommand(const RemoteCommand&) = delete;
-  RemoteCommand& operator=(const RemoteCommand&) = delete;
 
   struct Result {
     int exit_code = 0;   // 255: ssh itself failed; 128 + N: signal N; -1: not finished in time

@@ -1,10 +1,8 @@
 #include "core/addresses.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <mutex>
-#include <optional>
 
 #include "core/error.h"
 #include "core/text.h"

@@ -75,8 +75,6 @@ class ThreadTeam {
 
   ThreadTeam() = default;
   ~ThreadTeam() { end(); }
-  ThreadTeam(const ThreadTeam&) = delete;
-  ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   // Calls work(0) to work(pieces - 1), each once, in this thread and threads - 1 others, which
   // at::get_thread_num() numbers. There are fewer than 65536 pieces. Rounding and denormal numbers are this

@@ -1,7 +1,5 @@
 #include "transport/http.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -25,8 +25,6 @@ class PairChannel {
   // and receive() have the same timeout. `peer` is the other side's name, for messages.
   PairChannel(const StorePtr& store, int side, std::chrono::milliseconds timeout, std::string peer,
               const GroupNetwork& network = {});
-  PairChannel(const PairChannel&) = delete;
-  PairChannel& operator=(const PairChannel&) = delete;
 
   // Returns when the peer has asked for the tensor and the kernel has accepted the data.
   void send(const at::Tensor& tensor);

@@ -30,8 +30,6 @@ class Process {
   Process(const ReplicaProcess& replica, int board_descriptor);
   // Kills the process at once if it still runs.
   ~Process();
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
 
   // The descriptor on which its reports are read; non-blocking.
   const Descriptor& reports() const { return reports_; }

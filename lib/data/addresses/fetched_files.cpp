@@ -6,18 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <iostream>
-#include <map>
 #include <mutex>
-#include <set>
 
 #include "addresses/copies.h"
 #include "core/addresses.h"
 #include "core/checksum.h"
-#include "core/error.h"
 #include "core/parallel.h"
 #include "core/terminal.h"
 #include "core/text.h"
@@ -43,8 +39,6 @@ class FetchProgress {
   ~FetchProgress() {
     if (drawn_) std::cerr << "\r\x1b[K" << std::flush;
   }
-  FetchProgress(const FetchProgress&) = delete;
-  FetchProgress& operator=(const FetchProgress&) = delete;
 
   void add(size_t bytes) {
     const std::lock_guard lock(mutex_);

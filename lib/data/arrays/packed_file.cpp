@@ -1,7 +1,6 @@
 #include "arrays/packed_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>

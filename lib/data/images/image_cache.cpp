@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <system_error>
 #include <utility>
 

@@ -18,7 +18,6 @@
 #include "core/text.h"
 #include "images/cache_file.h"
 #include "pictures/parquet_pictures.h"
-#include "pictures/picture_list.h"
 
 namespace dtrain {
 namespace {

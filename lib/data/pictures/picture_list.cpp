@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -12,7 +11,6 @@
 #include "codecs/image_file.h"
 #include "core/checksum.h"
 #include "core/data_errors.h"
-#include "core/error.h"
 #include "core/patterns.h"
 #include "core/random.h"
 #include "core/text.h"

@@ -2,7 +2,6 @@
 #include "export/exports.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/protobuf.h"

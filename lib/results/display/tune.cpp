@@ -4,8 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/text.h"
-#include "display/chart.h"
 #include "display/table_layout.h"
 #include "display/tune.h"
 #include "metrics/show.h"

@@ -6,8 +6,8 @@
 
 #include "core/text.h"
 #include "documentation/texts.h"
-#include "job_file/print.h"
 #include "spec/fields.h"
+#include "yaml/yaml_text.h"
 
 namespace dtrain {
 namespace {

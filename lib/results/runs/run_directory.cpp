@@ -1,7 +1,6 @@
 #include "runs/run_directory.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <string>
 
 #include "core/addresses.h"
 #include "core/patterns.h"

@@ -1,6 +1,5 @@
 #include "spec/kind_table.h"
 
-#include <algorithm>
 #include <set>
 
 #include "yaml/yaml_text.h"

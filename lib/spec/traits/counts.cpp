@@ -1,7 +1,6 @@
 #include "traits/counts.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace dtrain {
 namespace {

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "callbacks/callbacks.h"
 #include "core/error.h"
 #include "core/text.h"

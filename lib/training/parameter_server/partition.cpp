@@ -6,8 +6,6 @@
 #include <functional>
 #include <tuple>
 
-#include "loader/batch_plan.h"
-
 namespace dtrain {
 namespace {
 
