@@ -1,6 +1,7 @@
 #include "traits/counts.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace dtrain {
 namespace {

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "callbacks/callbacks.h"
 #include "core/error.h"
 #include "core/text.h"
