@@ -35,8 +35,7 @@ struct LostReplica {
 };
 
 // How reliable the answer to "who failed first" is: peers of a dead replica fail too and blame each other.
-// kToldToStop: others, who know more, told the replica to stop. kFailedItself: it failed by itself, or got
-// the stop signal itself.
+// kToldToStop: others, who know more, told the replica to stop. kFailedItself: it failed, or got the signal.
 enum class Evidence { kBlamesPeers, kWasSilent, kToldToStop, kFailedItself };
 
 struct SuperviseResult {

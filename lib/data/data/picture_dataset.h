@@ -27,8 +27,7 @@ std::optional<DatasetInfo> find_archives(const std::filesystem::path& place, con
 PictureList list_pictures(const DatasetInfo& info, const DataSpec& spec);
 
 // Opens the pictures at info.source. They are in the cache (images/image_cache.h), where they are put now if
-// they are not, or with spec.cache none decoded when they are needed. Left out is what list_pictures() leaves
-// out.
+// they are not, or with spec.cache none decoded when they are needed, without those of list_pictures().
 Dataset load_pictures(const DatasetInfo& info, const DataSpec& spec);
 
 // Puts the pictures into the cache if they are not there, unless spec.cache is none, and with
