@@ -11,9 +11,6 @@
 
 namespace dtrain {
 
-// Whether the dataset of that name is of pictures in files, decoded into the cache or when they are needed.
-bool is_picture_dataset(const std::string& name);
-
 // The description of the pictures at `place`, with everything that the spec asks for. Reads no picture: with
 // spec.on_bad_example skip, it omits only the bad pictures that are already known. Returns nullopt if there
 // is no such folder (or file, but for an image_folder). Throws as list_image_folder(), list_archives() and

@@ -10,7 +10,6 @@
 #include "checkpoint/checkpoint.h"
 #include "core/clock.h"
 #include "core/error.h"
-#include "data/picture_dataset.h"
 #include "images/cache_file.h"
 #include "models/model.h"
 #include "models/variables.h"
