@@ -264,8 +264,7 @@ void say_rate(FoundData& found, const Columns& targets) {
                   targets.size() == 1 ? "a target" : "targets", largest));
 }
 
-// A table without names of columns has numbers in its first row, and so loses this row. Numbers that count
-// the columns are names.
+// A table without names of columns has numbers in its first row, and loses it. Column numbers are names.
 void warn_of_missing_names(FoundData& found, const CsvSummary& summary) {
   size_t numbers = 0;
   for (size_t i = 0; i < summary.columns.size(); ++i) {

@@ -57,8 +57,7 @@ void require_absent(const std::filesystem::path& path, const std::string& otherw
 void require_folder(const std::filesystem::path& from, ExitCode code, const std::string& advice = "");
 
 // Writes to a new file beside `path` and renames it, so that a reader sees either the old content or the new.
-// No two writers use the same new file. Throws Error(kUsage, kDisk) with advice_on_writing(), and then leaves
-// no new file behind.
+// No two writers use the same new file. Throws Error(kUsage, kDisk) with advice, and leaves no new file then.
 void write_file_atomically(const std::filesystem::path& path, const std::string& content,
                            const std::string& option = "");
 

@@ -1,5 +1,4 @@
-// Random numbers that are the same on every machine and with every compiler. The distributions of the
-// standard library are not.
+// Random numbers that are the same on every machine and compiler, other than the standard library's.
 #pragma once
 
 #include <cstdint>

@@ -62,8 +62,7 @@ class Accelerator {
   virtual std::vector<DeviceActivity> stop_profile() = 0;
 
   virtual DeviceMemory memory() const = 0;
-  // The share of the last moments (up to a second) in which it computed, 0 to 1; nullopt if the driver does
-  // not report it.
+  // The share of the last second or less in which it computed, 0 to 1; nullopt if the driver does not say.
   virtual std::optional<double> utilisation() const = 0;
 };
 

@@ -71,8 +71,7 @@ void wait_for_key(const StorePtr& store, const std::string& key) {
       try {
         return store->wait({key}, kPatience);
       } catch (const c10::DistStoreError&) {
-        // The key is not set yet. If the store is gone, that is another exception (DistNetworkError), which
-        // is passed on.
+        // The key is not set yet. If the store is gone, that is a DistNetworkError, which is passed on.
         if (store->check({key})) return;
       }
     }

@@ -17,8 +17,7 @@ namespace dtrain {
 
 // Tensors (contiguous, on the CPU) arrive in the order in which they were sent; the receiver must know their
 // sizes. Failures throw an Error(kPeerLost) that names the peer: it died (noticed within about 30 ms) or did
-// not answer in time. After an error the channel is unusable, because gloo closes all connections of a group
-// at a timeout.
+// not answer in time. After an error it is unusable: gloo closes all connections of a group at a timeout.
 class PairChannel {
  public:
   // Connects to the other side, 1 - `side`, which must use the same keys of `store` within `timeout`. send()

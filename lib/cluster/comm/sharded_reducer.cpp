@@ -459,8 +459,7 @@ class ShardedReducer : public GradientReducer {
   size_t row_bytes_;
   SharedSegment segment_;                  // segment_bytes()
   std::optional<SharedSegment> memories_;  // of optimizers: an area for each
-  // Made so far. decision() is twice as much while the next one is undecided, 1 more if it is lost, 2 more if
-  // it is made.
+  // Made so far. decision() is twice as much while the next is undecided, 1 more: it is lost, 2 more: made.
   uint64_t steps_ = 0;
   bool lost_ = false;
   std::vector<at::Tensor>

@@ -42,8 +42,7 @@ std::string advice_on_leftovers(const Identity& replica);
 //
 // torchrun and MPI launchers may themselves run under Slurm, and torchrun under either. If any other two
 // sources contradict each other, throws an Error(kUsage) that names both: RANK and OMPI_COMM_WORLD_RANK,
-// TF_CONFIG and a launcher, or a spec with another number of hosts than were started (if they share the
-// processes `evenly`).
+// TF_CONFIG and a launcher, or a spec with another number of hosts than started (if they share `evenly`).
 Place find_place(const std::vector<std::string>& hosts, std::optional<int64_t> port, bool evenly = true);
 
 // Throws Error(kUsage) if this process is not alone. `what` needs that: "a sweep".

@@ -12,8 +12,7 @@ namespace dtrain {
 
 struct ReplicaProcess;
 
-// The descriptors that a child has open besides stdin, stdout and stderr. They are single digits, so that a
-// shell can use them.
+// The descriptors that a child has open besides stdin, stdout and stderr: single digits, for shells.
 constexpr int kReportDescriptor = 3;
 constexpr int kBoardDescriptor = 4;
 
@@ -41,8 +40,7 @@ class Process {
   void send(int signal) const;
   // Sends `signal` only to the process itself.
   void tell(int signal) const;
-  // How the process ended; nullopt while it runs. It stays a zombie until reap(), so that the number of its
-  // group is not reused.
+  // How the process ended; nullopt while it runs. A zombie until reap(), so its number is not reused.
   std::optional<ProcessEnd> ended() const;
   // Whether a signal such as SIGSTOP has stopped the process (state T of proc(5)): only SIGKILL ends it then.
   bool is_stopped() const;

@@ -86,8 +86,7 @@ class Job {
   }
 
  private:
-  // Returns when there is a report, an end or a signal, or for the next tick. Without pidfds an end is
-  // noticed at the next tick.
+  // Returns at a report, an end, a signal or the next tick, at which ends are noticed without pidfds.
   void wait_for_events() const {
     std::vector<pollfd> watched;
     for (const Replica& replica : replicas_) {
@@ -223,8 +222,7 @@ class Job {
     std::erase_if(losses_, [rank](const Loss& loss) { return loss.rank == rank; });
   }
 
-  // Whether all replicas that are not expendable have ended. False if this host has none of them: then they
-  // are on other hosts.
+  // Whether all replicas that are not expendable have ended. False if all of them are on other hosts.
   bool needed_have_ended() const {
     bool had_any = false;
     for (const Replica& replica : replicas_) {

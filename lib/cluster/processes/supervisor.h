@@ -35,8 +35,7 @@ struct LostReplica {
 };
 
 // How reliable the answer to "who failed first" is: peers of a dead replica fail too and blame each other.
-// kToldToStop: others, who know more, told the replica to stop. kFailedItself: it failed by itself, or got
-// the stop signal itself.
+// kToldToStop: others, who know more, told the replica to stop. kFailedItself: it failed, or got the signal.
 enum class Evidence { kBlamesPeers, kWasSilent, kToldToStop, kFailedItself };
 
 struct SuperviseResult {
@@ -101,10 +100,8 @@ SuperviseResult stopped_by_signal(int signal, const std::string& host);
 // process finds the number of its restart in DTRAIN_RESTART and has its own log ("worker1.log",
 // "worker1.restart1.log").
 //
-// Children get PR_SET_PDEATHSIG=SIGKILL and their own process group, so that Ctrl-C reaches only the
-// supervisor. The kernel ties them to the *thread* that called this function, which is blocked here for as
-// long as the job runs. When a replica ends, its group is ended with it. Nothing of the job is left when this
-// function returns or throws.
+// Children die with this thread, and have their own process group (process.h), so that Ctrl-C reaches only
+// the supervisor. Nothing of the job is left when this function returns or throws.
 //
 // Throws Error if a process cannot be started, after ending those that were: kUsage or kDisk names the log or
 // program that cannot be opened, and kMemory means that there is no room for a process. Exceptions of

@@ -33,8 +33,7 @@ struct ImageFacts {
 };
 
 // How small an image may become while it is decoded. A format with a quick way to decode at a fraction of the
-// size (JPEG: a half, a quarter, an eighth) then uses the smallest one that has at least these sides. 0: the
-// size is kept.
+// size (JPEG: a half, a quarter, an eighth) then uses the smallest one with at least these sides. 0: whole.
 struct SmallestSize {
   int64_t height = 0;
   int64_t width = 0;

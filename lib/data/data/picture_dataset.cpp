@@ -172,10 +172,6 @@ DatasetInfo info_of(const ListedPictures& all, const fs::path& place, const Data
 
 }  // namespace
 
-bool is_picture_dataset(const std::string& name) {
-  return name == kFolder || name == "tar" || name == kImageParquet;
-}
-
 PictureList list_pictures(const DatasetInfo& info, const DataSpec& spec) {
   const std::string place = is_address(info.source) ? *with_files_here(spec).path : info.source;
   return listed(info.name, place, spec, Reading::kNow).list;

@@ -44,8 +44,7 @@ int64_t validation_count(int64_t examples, const SplitSpec& split);
 // Draws the validation part that `split` asks for, by the arguments alone. Throws like take_part().
 ExampleSplit split_examples(int64_t examples, const SplitSpec& split, const SplitBy& by = {});
 
-// The examples `indices` of `source`, in that order, read from it. Throws Error(kBug) for an index that is
-// not one of the source's.
+// The examples `indices` of `source`, in that order, read from it. Throws Error(kBug) for others.
 ExampleSourcePtr make_selection(ExampleSourcePtr source, std::vector<int64_t> indices);
 
 }  // namespace dtrain

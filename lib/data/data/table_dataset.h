@@ -34,8 +34,7 @@ struct ExampleRows {
 };
 
 // The files of a csv or parquet dataset at spec.path; of a folder train.csv and test.csv, or train*.parquet
-// and test*.parquet, else all of its .parquet files. Throws Error(kData) if they are not there or of the
-// other kind.
+// and test*.parquet, else all of its .parquet files. Throws Error(kData) without them, or for another kind.
 struct TableFiles {
   TablePath train;
   std::optional<TablePath> test = {};

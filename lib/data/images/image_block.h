@@ -1,5 +1,4 @@
-// Decoded and scaled images as they lie in a file of the cache, or in shared memory: a header, their bytes,
-// and a checksum of each.
+// Decoded and scaled images in a file of the cache or in shared memory: a header, their bytes and checksums.
 #pragma once
 
 #include <ATen/core/Tensor.h>

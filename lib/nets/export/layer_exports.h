@@ -1,5 +1,4 @@
-// What the kinds of layers write in exports: nodes of an ONNX model (LayerKind::onnx), and TorchScript code
-// (LayerKind::torchscript).
+// What kinds of layers write in exports: ONNX nodes and TorchScript code (LayerKind::onnx, torchscript).
 #pragma once
 
 #include <ATen/core/Tensor.h>

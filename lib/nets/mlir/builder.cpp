@@ -25,8 +25,7 @@ std::string list(const std::array<std::array<int64_t, 2>, 2>& sides) {
   return fmt::format("[{}, {}]", list(sides[0]), list(sides[1]));
 }
 
-// With digits that lead back to the very number. MLIR wants a point in each number with a fraction, and bits
-// for what is not finite.
+// With digits that lead back to the very number. MLIR wants a point in fractions, and bits for infinities.
 std::string number_text(double number, const std::string& element) {
   if (element[0] != 'f' && element != "bf16") return fmt::format("{}", static_cast<int64_t>(number));
   const bool is_single = element != "f64";

@@ -18,8 +18,7 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
 at::Tensor padded(const at::Tensor& input, const Window2d& window, double value);
 
 // at::linear(input, weight, bias): input [n, features], weight [units, features], bias [units] or undefined.
-// Of float32 in the processor's memory it is computed by kernels/dense.h; of everything else, and under
-// autocast, by at::linear.
+// Of float32 in the processor's memory by kernels/dense.h; of all else, and under autocast, at::linear.
 at::Tensor dense_product(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias);
 
 }  // namespace dtrain

@@ -22,8 +22,7 @@ const char* series_colour(size_t number);
 // The beginning of an <svg> element: its size and title, and the page below all. `style` is put inside.
 std::string svg_begin(double width, double height, const std::string& title, const std::string& style);
 
-// Text that is safe inside an element or an attribute: markup and control characters are escaped. Cut after
-// about `limit` bytes.
+// Text that is safe inside an element or attribute: escaped, and cut after about `limit` bytes.
 std::string markup_text(const std::string& text, size_t limit = 200);
 
 struct ChartLine {

@@ -12,8 +12,7 @@
 
 namespace dtrain {
 
-// Writes to a stream and flushes it after every event. Ignores unknown events and fields, and shows missing
-// ones as "-".
+// Writes to a stream and flushes it after every event. Ignores what is unknown; the missing is "-".
 class Console : public EventSink {
  public:
   Console(std::ostream& out, ConsoleOptions options);

@@ -31,14 +31,14 @@ std::string field_set_by(const std::string& setting) { return setting.substr(0, 
 
 // What some datasets cannot do without, as an example.
 std::vector<std::string> example_data(const FirstJob& job) {
-  const auto dataset_is = [&](const char* kind) { return is_answer(job, "data.dataset", kind); };
+  const auto dataset_is = [&](const std::string& kind) { return is_answer(job, "data.dataset", kind); };
   std::vector<std::string> data;
   for (const char* kind : {"csv", "parquet"}) {
     if (dataset_is(kind))
       data = {std::string("data.path=data.") + kind, "data.target=target", "data.split.test=0.2"};
   }
   if (dataset_is("arrays")) data.emplace_back("data.path=data.npz");
-  if (dataset_is("image_folder") || dataset_is("tar") || dataset_is("image_parquet"))
+  if (std::ranges::any_of(kPictureDatasets, dataset_is))
     data = {"data.path=pictures", "data.image.size=[128, 128]", "data.split.test=0.2"};
   if (dataset_is("idx")) data.emplace_back("data.path=datasets/idx");
   const bool chosen = job.answers.contains("data.dataset");

@@ -29,8 +29,7 @@ struct FirstJob {
 // Whether answers or `set` decide the field: itself, the section it is in, or the kind of that section.
 bool is_decided(const FirstJob& job, const std::string& path);
 
-// The first job with these answers, or their problems. What some kinds need besides, such as a list of
-// layers, has a default.
+// The first job with these answers, or their problems. What some kinds need besides has a default.
 LoadedSpec read_first_job(const FirstJob& job);
 
 // Asks the questions, each with its default in brackets, until the answer is valid; an empty one is the

@@ -2,6 +2,7 @@
 // and unit of each field are in fields.cpp, for parsing, overrides, printing, JSON schema and docs/spec.md.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -97,6 +98,12 @@ struct AugmentSpec {
   // Whether it mixes examples, and with them their targets.
   bool mixes() const;
 };
+
+// The datasets of pictures in files, decoded into the cache or when they are needed, and whether one is such.
+inline const std::vector<std::string> kPictureDatasets = {"image_folder", "tar", "image_parquet"};
+inline bool is_picture_dataset(const std::string& name) {
+  return std::ranges::find(kPictureDatasets, name) != kPictureDatasets.end();
+}
 
 // Whether a dataset is a table of named columns.
 inline bool has_columns(const std::string& dataset) { return dataset == "csv" || dataset == "parquet"; }

@@ -36,8 +36,7 @@ class Callback {
   // few times a second in between.
   virtual std::optional<std::string> reason_to_end() const { return std::nullopt; }
 
-  // The state, saved with every checkpoint. restore() continues exactly from it, and throws if it is not a
-  // state of this callback.
+  // The state, saved with every checkpoint. restore() continues exactly from it, and throws for another's.
   virtual nlohmann::ordered_json state() const { return nlohmann::ordered_json::object(); }
   virtual void restore(const nlohmann::ordered_json& /*state*/) {}
 };

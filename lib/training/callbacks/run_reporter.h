@@ -76,8 +76,7 @@ class RunReporter {
   void on_step(int64_t epoch, int64_t step, const StepTimes& seconds, int64_t examples, bool made = true);
   // `own`: this replica's sums of the run's first step, whose loss is that of the initial weights.
   void on_first_step(const MetricSums& own);
-  // The steps since the last call are finished. Each took an equal part of their time; `waiting`: the time
-  // since the last on_step().
+  // The steps since the last call are finished, in equal parts of their time; `waiting`: since on_step().
   void on_steps_made(const StepTimes& waiting);
   // Whether the steps not timed yet end the warm-up (metrics.skip_steps): the caller must finish them now.
   bool ends_warm_up() const;

@@ -67,8 +67,7 @@ bool is_best(const std::filesystem::path& folder, const BestCheckpointSpec& best
 
 // Removes old checkpoints. Keeps the checkpoint of step `saved`, which must be good, the `keep` - 1 before
 // it, and the best one if `spec` asks for it. Removes all others, including suspect ones and those of later
-// steps, which remain when a run went back to an earlier checkpoint. Throws Error(kUsage, kDisk) if something
-// cannot be removed.
+// steps, which remain when a run went back to an earlier checkpoint. Throws Error(kUsage, kDisk).
 void remove_old_checkpoints(const std::filesystem::path& folder, int64_t saved, const CheckpointSpec& spec);
 
 // Removes the checkpoints of steps after `step`. Throws Error(kUsage, kDisk) if one cannot be removed.

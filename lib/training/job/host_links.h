@@ -1,6 +1,5 @@
 // The supervisors of a job's hosts: the first one leads, tells the others when to start their replicas, and
-// collects how they ended. So every host ends soon after the first failure and names the same cause, or
-// starts the run again.
+// collects how they ended. So all end soon after the first failure, with the same cause, or start again.
 #pragma once
 
 #include <functional>
@@ -30,8 +29,7 @@ class LeadingHost {
   bool grows() const { return !newcomers_.empty(); }
 
   // Serves the store of the distributed run, tells the others to start, and returns the identities of the
-  // replicas on this host. `restart`: how often the run was started before; `resume`: whether it resumes from
-  // a checkpoint.
+  // replicas on this host. `restart`: how often it was started before; `resume`: from a checkpoint.
   std::vector<Identity> start(int64_t restart, bool resume);
   // Between two attempts: what stopped the job on another host; nullopt if nothing did.
   std::optional<SuperviseResult> stopped();

@@ -279,8 +279,7 @@ class DeviceProgramStrategy : public Strategy {
     return at::cat(parts);
   }
 
-  // Runs a program on the state of the devices, the examples that they keep and, of what is in neither,
-  // argument(type, device).
+  // Runs a program on the devices' state, the examples that they keep and else argument(type, device).
   template <class Argument>
   ProgramRun run(const Program& program, const std::vector<DeviceState>& states, const Argument& argument) {
     std::vector<DeviceTensorList> arguments(states.size());

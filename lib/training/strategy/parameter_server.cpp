@@ -347,8 +347,7 @@ class ParameterServer : public Strategy {
   }
 
   // Returns int64 [servers, workers]. Workers that were lost start at worker 0's step; if the number of
-  // workers has changed, all do. If the number of servers has changed, an update that only some servers had
-  // made counts as made.
+  // workers has changed, all do. With other servers, an update that only some had made counts as made.
   at::Tensor steps_to_restore(const CollectedVariables& variables, int64_t step) const {
     const at::Tensor all = at::full({std::ssize(servers_), workers_}, step, at::kLong);
     const std::map<std::string, at::Tensor> saved(variables.training.begin(), variables.training.end());

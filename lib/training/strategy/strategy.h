@@ -68,8 +68,7 @@ class Strategy {
   virtual bool begin_phase(int64_t number, const TrainedLayers& layers) = 0;
   // One optimizer step on this replica's share of a global batch; with local steps, a step of this host alone
   // on its share, and an outer update when one is due. Returns the sums of this replica alone,
-  // which hold until the next step. If replicas train asynchronously, replica 0 gets the sums of all replicas
-  // since its last step.
+  // which hold until the next step. Of asynchronous replicas, 0 gets the sums of all since its last step.
   virtual MetricSums train_step(const Share& share, const StepContext& context) = 0;
   // Evaluates this replica's share without training. Every replica that evaluates must call it the same
   // number of times, with an empty share if necessary. Returns the sums of this replica alone.
