@@ -9,6 +9,7 @@
 
 #include "codecs/image_file.h"
 #include "core/data_errors.h"
+#include "core/text.h"
 #include "parquet/parquet_file.h"
 #include "pictures/picture_list.h"
 #include "pictures/shards.h"
