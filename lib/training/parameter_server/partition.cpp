@@ -6,6 +6,8 @@
 #include <functional>
 #include <tuple>
 
+#include "core/range.h"
+
 namespace dtrain {
 namespace {
 
