@@ -107,8 +107,9 @@ std::string filled(const std::string& text, const std::map<std::string, std::str
   std::string all;
   size_t at = 0;
   for (size_t begin; (begin = text.find('@', at)) != std::string::npos;) {
-    const size_t end = std::min(text.find('@', begin + 1), text.size());
-    const auto value = values.find(text.substr(begin + 1, end - begin - 1));
+    const size_t end = text.find('@', begin + 1);
+    const auto value =
+        end == std::string::npos ? values.end() : values.find(text.substr(begin + 1, end - begin - 1));
     all += text.substr(at, begin - at) + (value == values.end() ? "@" : value->second);
     at = value == values.end() ? begin + 1 : end + 1;
   }
