@@ -12,7 +12,7 @@ endfunction()
 # One static library dtrain_NAME from lib/WING/NAME/*.cpp; the include directory is the wing's. TORCH links LibTorch and
 # shares one precompiled header of its narrow includes: without it each file spends 10 to 20 s on LibTorch's headers.
 # COMPUTES is for rooms with loops over examples, pixels, cells or variables. The others are compiled with
-# DTRAIN_QUICK_TO_COMPILE.
+# DTRAIN_QUICK_TO_COMPILE. Files in lib/WING/NAME/texts become constants (dtrain_embed_texts).
 function(dtrain_room name)
   cmake_parse_arguments(ROOM "TORCH;COMPUTES" "" "LINK;PRIVATE" ${ARGN})
   set(target dtrain_${name})
@@ -24,10 +24,37 @@ function(dtrain_room name)
   endif()
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/lib/${DTRAIN_WING}")
   target_link_libraries(${target} PUBLIC ${ROOM_LINK} PRIVATE ${ROOM_PRIVATE})
+  dtrain_embed_texts(${target} ${name})
   if(ROOM_TORCH)
     target_link_libraries(${target} PUBLIC LibTorch::cpu)
     dtrain_use_torch_header(${target})
   endif()
+endfunction()
+
+# Makes a constant of each file in the room's folder texts, for use in that room alone: texts/page.css is
+# texts::page_css in "ROOM/texts.h", which is made in the build folder.
+function(dtrain_embed_texts target room)
+  file(GLOB files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/lib/${DTRAIN_WING}/${room}/texts/*")
+  if(NOT files)
+    return()
+  endif()
+  set(constants "")
+  foreach(file IN LISTS files)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    get_filename_component(name "${file}" NAME)
+    string(MAKE_C_IDENTIFIER "${name}" name)
+    file(READ "${file}" text)
+    string(APPEND constants "inline constexpr const char* ${name} = R\"embedded(${text})embedded\";\n")
+  endforeach()
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/texts/${room}/texts.h" @ONLY CONTENT [[
+#pragma once
+
+namespace dtrain::texts {
+
+@constants@
+}  // namespace dtrain::texts
+]])
+  target_include_directories(${target} PRIVATE "${PROJECT_BINARY_DIR}/texts")
 endfunction()
 
 # Compiles the sources of `target` up to `count` at a time in one unit: most of a unit's time goes to headers and to

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cli/options.h"
+#include "cli/texts.h"
 #include "core/error.h"
 #include "core/named.h"
 #include "core/text.h"
@@ -103,104 +104,26 @@ std::vector<std::string> removable_paths() {
   return {paths.begin(), paths.end()};
 }
 
-// A function that prints the values of a field, or of a command's option ("export --format").
-std::string values_function(const std::vector<Command>& commands) {
-  std::string script = "_dtrain_values() {\n  case \"$1\" in\n";
-  const auto add = [&](const std::string& name, const std::vector<std::string>& values) {
-    if (!values.empty()) script += fmt::format("    '{}') echo \"{}\" ;;\n", name, join(values, " "));
-  };
-  for (const auto& field : job_fields()) add(field.path, values_of(field));
-  for (const Command& command : commands) {
-    for (const Option& option : command.options) add(command.name + " --" + option.name, option.values);
-  }
-  return script + "  esac\n}\n";
-}
-
 // The functions for bash and for zsh (through bashcompinit, which has no mapfile).
 std::string bash_functions(const std::vector<Command>& commands) {
-  std::string script = values_function(commands) + R"script(_dtrain() {
-  local word="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]}" words="" IFS=$' \t\n'
-  local option="" name="" begin="" value="" values="" previous="${COMP_WORDS[COMP_CWORD-1]}"
-  # OPTION VALUE, OPTION=VALUE and --set PATH=VALUE, which bash takes for three words and zsh for one.
-  if [ "$COMP_CWORD" -ge 3 ]; then option="${COMP_WORDS[COMP_CWORD-1]}"; fi
-  if [ "$COMP_CWORD" -ge 4 ] && { [ "$word" = = ] || [ "$option" = = ]; }; then
-    if [ "$word" = = ]; then
-      name="$option" option="${COMP_WORDS[COMP_CWORD-2]}" word=""
-    else
-      name="${COMP_WORDS[COMP_CWORD-2]}" option="${COMP_WORDS[COMP_CWORD-3]}"
-    fi
-  elif [[ "$word" == *=* ]]; then
-    name="${word%%=*}" begin="${word%%=*}="
-  fi
-  if [[ "$name" == --* ]]; then option="$name" name=""; fi
-  if [[ "$option" == --set || "$option" == --try ]] && [ -n "$name" ]; then
-    values="$(_dtrain_values "$name")"
-  elif [[ "$option" == --set || "$option" == --try ]]; then
-    values=")script" + join(settable_paths(), " ") +
-                       R"script("
-    compopt -o nospace 2>/dev/null
-  elif [ "$option" = --unset ]; then
-    values=")script" + join(removable_paths(), " ") +
-                       R"script("
-  else
-    values="$(_dtrain_values "$command $option")"
-  fi
-  if [ -n "$values" ]; then
-    for value in $values; do words="$words $begin$value"; done
-    compopt +o filenames 2>/dev/null
-    COMPREPLY=( $(compgen -W "$words" -- "$word") )
-    return
-  fi
-  if [ "$COMP_CWORD" -eq 1 ]; then command=""; fi
-  case "$command" in
-)script";
-  script += "    '') words=\"" + words_of(commands) + " --help --version\" ;;\n";
-  for (const Command& command : commands)
-    script += "    " + command.name + ") words=\"" + words_of(command.options, "--") + "\" ;;\n";
-  script += "  esac\n";
-  script += "  case \"$command\" in\n";
-  for (const auto& [command, arguments] : first_arguments())
-    script += fmt::format("    {}) words=\"$words {}\" ;;\n", command, join(arguments, " "));
-  script += R"script(  esac
-  case "$command" in
-    configs|data) if [ "$COMP_CWORD" -eq 2 ]; then option=-; else option=files; fi ;;
-    ''|completion|manual|bench) option=- ;;
-    eval|export|inspect|compare|report) option=runs ;;
-    predict) if [ "$COMP_CWORD" -eq 2 ]; then option=runs; else option=files; fi ;;
-    *) option=files ;;
-  esac
-  case "$previous" in --out) option=files ;; esac
-  if [ "$option" = - ] || [[ "$word" == -* ]]; then
-    COMPREPLY=( $(compgen -W "$words" -- "$word") )
-  elif [ "$option" = runs ]; then
-    IFS=$'\n'
-    if [ -z "$word" ] && [ -d runs ]; then word=runs/; fi
-    COMPREPLY=( $(compgen -d -- "$word") )
-    # Of a run's folder, its checkpoints.
-    if [ -d "${word%/}/checkpoints" ]; then COMPREPLY+=( $(compgen -d -- "${word%/}/checkpoints/") ); fi
-  else
-    IFS=$'\n'
-    COMPREPLY=( $(compgen -f -- "$word") )
-  fi
-}
-)script";
-  return script;
-}
-
-std::string bash_script(const std::vector<Command>& commands) {
-  return "# bash completion of dtrain: eval \"$(dtrain completion bash)\"\n" + bash_functions(commands) +
-         "complete -o filenames -F _dtrain dtrain\n";
-}
-
-std::string zsh_script(const std::vector<Command>& commands) {
-  // As a file of $fpath this is the function _dtrain, and its last line makes the first call.
-  return "#compdef dtrain\n"
-         "# zsh completion of dtrain: eval \"$(dtrain completion zsh)\"\n"
-         "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n"
-         "autoload -Uz bashcompinit && bashcompinit\n" +
-         bash_functions(commands) +
-         "complete -o filenames -F _dtrain dtrain\n"
-         "[ \"${funcstack[1]}\" != _dtrain ] || _bash_complete -o filenames -F _dtrain\n";
+  std::string values, options, arguments;
+  const auto add_values = [&](const std::string& name, const std::vector<std::string>& words) {
+    if (!words.empty()) values += fmt::format("    '{}') echo \"{}\" ;;\n", name, join(words, " "));
+  };
+  for (const auto& field : job_fields()) add_values(field.path, values_of(field));
+  options = "    '') words=\"" + words_of(commands) + " --help --version\" ;;\n";
+  for (const Command& command : commands) {
+    for (const Option& option : command.options)
+      add_values(command.name + " --" + option.name, option.values);
+    options += fmt::format("    {}) words=\"{}\" ;;\n", command.name, words_of(command.options, "--"));
+  }
+  for (const auto& [command, words] : first_arguments())
+    arguments += fmt::format("    {}) words=\"$words {}\" ;;\n", command, join(words, " "));
+  return filled(texts::completion_functions_bash, {{"VALUES", values},
+                                                   {"OPTIONS", options},
+                                                   {"ARGUMENTS", arguments},
+                                                   {"SETTABLE", join(settable_paths(), " ")},
+                                                   {"REMOVABLE", join(removable_paths(), " ")}});
 }
 
 std::string in_single_quotes(const std::string& text) {
@@ -210,20 +133,14 @@ std::string in_single_quotes(const std::string& text) {
 }
 
 std::string fish_script(const std::vector<Command>& commands) {
-  std::string script = "# fish completion of dtrain: dtrain completion fish | source\n";
   std::vector<std::string> settings;
   for (const auto& field : job_fields()) {
     const std::vector<std::string> values = values_of(field);
     for (const std::string& value : values) settings.push_back(field.path + "=" + value);
     if (values.empty()) settings.push_back(field.path + "=");
   }
-  script += "function __dtrain_settings\n  printf '%s\\n' " + join(settings, " ") + "\nend\n";
-  script += "function __dtrain_fields\n  printf '%s\\n' " + join(removable_paths(), " ") + "\nend\n";
-  script +=
-      "function __dtrain_runs\n  set -l folders runs/*/ runs/*/checkpoints/*/\n  printf '%s\\n' "
-      "$folders\nend\n"
-      "complete -c dtrain -n '__fish_seen_subcommand_from eval export inspect predict compare report' "
-      "-a '(__dtrain_runs)'\n";
+  std::string script = filled(texts::completion_fish, {{"SETTINGS", join(settings, " ")},
+                                                       {"REMOVABLE", join(removable_paths(), " ")}});
   for (const Command& command : commands) {
     script += fmt::format("complete -c dtrain -n __fish_use_subcommand -f -a {} -d {}\n", command.name,
                           in_single_quotes(command.description));
@@ -252,8 +169,8 @@ const std::vector<std::string>& completion_shells() {
 
 std::string completion_script(CLI::App& app, const std::string& shell) {
   const std::vector<Command> commands = visible_commands(app);
-  if (shell == "bash") return bash_script(commands);
-  if (shell == "zsh") return zsh_script(commands);
+  if (shell == "bash") return filled(texts::completion_bash, {{"FUNCTIONS", bash_functions(commands)}});
+  if (shell == "zsh") return filled(texts::completion_zsh, {{"FUNCTIONS", bash_functions(commands)}});
   if (shell == "fish") return fish_script(commands);
   throw Error(ExitCode::kUsage, "unknown shell '{}'{} (known: {})", printable(shell, 60),
               did_you_mean(shell, completion_shells()), join(completion_shells()));

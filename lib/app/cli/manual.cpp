@@ -16,8 +16,7 @@
 namespace dtrain {
 namespace {
 
-// Text as roff takes it literally: no escapes, no requests at the beginning of a line, hyphens that can be
-// copied.
+// Text as roff takes it literally: no escapes, no requests at the beginning of a line, copyable hyphens.
 std::string roff(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
@@ -51,8 +50,7 @@ std::string with_blanks(std::string names) {
   return names;
 }
 
-// An option as man lists it: ".BI "--replicas " N", its description, and which values it takes ("INT in [1 -
-// 8]").
+// An option as man lists it: ".BI "--replicas " N", its description, and its values ("INT in [1 - 8]").
 std::string listed(const CLI::Option& option) {
   const std::string names = with_blanks(option.get_name(false, true));
   const std::string type = option.get_items_expected_max() > 0 ? option.get_type_name() : "";

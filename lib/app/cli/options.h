@@ -1,5 +1,4 @@
-// The options of every subcommand, as CLI11 parses them, and what is made from them: completion scripts
-// and manual pages.
+// The options of every subcommand, as CLI11 parses them, and completion scripts and manual pages from them.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -105,8 +104,7 @@ void add_overrides(CLI::App* command, Overrides& overrides);
 // The shells that completion_script() supports.
 const std::vector<std::string>& completion_shells();
 
-// A script for `shell` that completes subcommands, their options and files. Throws Error(kUsage) if the shell
-// is not supported.
+// A script for `shell` that completes subcommands, their options and files. Throws Error(kUsage) for others.
 std::string completion_script(CLI::App& app, const std::string& shell);
 
 // The page of the program and those of its commands in the format of man, by the names of their files:
@@ -114,16 +112,14 @@ std::string completion_script(CLI::App& app, const std::string& shell);
 std::map<std::string, std::string> manual_pages(CLI::App& app);
 
 // Prints the page of `command`; of the program where that is empty. On a terminal man shows it, or where
-// there is no man that can, it is the command's help; elsewhere it is in roff. Throws Error(kUsage) if there
-// is no such command.
+// there is no man that can, it is the command's help; elsewhere it is in roff. Error(kUsage): no such one.
 void show_manual_page(CLI::App& app, const std::string& command);
 
 // Why `app` could not parse the command line, with a suggestion and where to find help. CLI11's own messages
 // talk about counts and types, and list left-over arguments backwards.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error);
 
-// Why the first word is not a subcommand; nullopt if it is one. CLI11 would only say that it was not
-// expected.
+// Why the first word is not a subcommand; nullopt if it is one. CLI11 would only say it was not expected.
 std::optional<std::string> unknown_command(const CLI::App& app, int argc, char** argv);
 
 }  // namespace dtrain

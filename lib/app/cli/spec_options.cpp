@@ -51,8 +51,7 @@ CLI::Option* add_numbers(CLI::App* command, const std::string& name, std::vector
       ->type_name("N,N,...");
 }
 
-// For "run --resume PATH": the spec of the run at PATH. In "run --resume job.yaml" the word after the option
-// is the spec.
+// For "run --resume PATH": the spec of the run at PATH. In "run --resume job.yaml" the word is the spec.
 std::string spec_of_resumed_run(RunOptions& run) {
   if (!run.resume) throw CLI::RequiredError("SPEC");
   const std::string word = std::exchange(*run.resume, "auto");

@@ -54,8 +54,7 @@ std::string option_advice(const CLI::App& command, const std::string& name) {
   return "";
 }
 
-// The first unknown option if there is one, else the first argument left over after parsing; empty if there
-// is none.
+// The first unknown option if there is one, else the first argument left over after parsing, or "".
 std::string left_over(const CLI::App& app) {
   std::vector<std::string> words = app.remaining(true);
   std::erase(words, "--");

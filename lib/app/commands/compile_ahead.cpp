@@ -40,8 +40,7 @@ void require_gpus(const std::string& topology) {
                 printable(topology), join(known));
 }
 
-// Keeps libtpu from asking a server that only hosts with TPUs have, and from writing logs. Variables that are
-// set stay.
+// Keeps libtpu from asking a server that only hosts with TPUs have and from writing logs; set variables stay.
 void tell_libtpu() {
   constexpr int kKeep = 0;
   ::setenv("TPU_SKIP_MDS_QUERY", "1", kKeep);

@@ -11,8 +11,7 @@ namespace dtrain {
 // Throws Error(kUsage) unless it uses a plugin.
 void expect_topology(JobSpec& spec, const std::string& topology);
 
-// Prints what compiling each program took, and its size. Throws Error(kUsage) when there is no plugin that
-// can.
+// Prints what compiling each program took, and its size. Throws Error(kUsage) without a plugin that can.
 void compile_ahead(const JobPlan& job, const std::string& topology, bool json);
 
 }  // namespace dtrain

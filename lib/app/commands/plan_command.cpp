@@ -12,7 +12,6 @@
 #include "core/terminal.h"
 #include "core/text.h"
 #include "data/dataset.h"
-#include "data/picture_dataset.h"
 #include "diagnostics/layer_speed.h"
 #include "display/rate_plot.h"
 #include "display/table_layout.h"

@@ -26,8 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The checkpoint at `path`, or all checkpoints in it if it is the folder of a run or the run's folder of
-// checkpoints.
+// The checkpoint at `path`, or all checkpoints in it if it is a run's folder or its folder of checkpoints.
 std::vector<fs::path> checkpoints_at(const fs::path& path) {
   require_run(path, ExitCode::kCheckpoint, "dtrain inspect RUN");
   for (const fs::path& folder : {path, path / "checkpoints"}) {

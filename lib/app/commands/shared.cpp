@@ -18,7 +18,6 @@
 #include "core/sockets.h"
 #include "core/terminal.h"
 #include "core/text.h"
-#include "data/picture_dataset.h"
 #include "documentation/configs.h"
 #include "host/cores.h"
 #include "inference/evaluation.h"

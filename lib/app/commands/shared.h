@@ -27,8 +27,7 @@ void report_warnings(const std::vector<std::string>& warnings);
 // Escapes control characters, because the message may contain file names and similar text.
 void report_failure(const std::string& message, bool expected = false);
 
-// The bytes that the option's value says, such as 500MB: 1 to `most`, in words `most_text`. Throws
-// Error(kUsage).
+// The bytes that the value says, such as 500MB: 1 to `most`, in words `most_text`. Throws Error(kUsage).
 int64_t parse_size(const std::string& option, const std::string& text, int64_t most,
                    const std::string& most_text);
 
@@ -36,8 +35,7 @@ int64_t parse_size(const std::string& option, const std::string& text, int64_t m
 // `by` is the command that asks.
 void require_own_page(const std::filesystem::path& file, bool overwrite, const std::string& by);
 
-// Makes the folder `out`, or without one that of a run with this name. Throws Error(kUsage) if there is one
-// that is not empty.
+// Makes the folder `out`, or that of a run with this name. Throws Error(kUsage) if it is there and not empty.
 std::filesystem::path make_empty_folder(const std::optional<std::string>& out, const std::string& name);
 
 struct CheckpointJob {
@@ -88,8 +86,7 @@ void require_loopback(const JobPlan& job);
 
 // Notes for the user: a device, a plugin or a network that is not there.
 std::vector<std::string> missing_on_host(const JobPlan& job);
-// The problem with the initial weights: they are missing or do not fit. nullopt: no problem, or no initial
-// weights.
+// The problem with the initial weights: missing, or they do not fit. nullopt: none, or no such weights.
 std::optional<std::string> weights_problem(const JobPlan& job);
 // All of these as notes.
 std::vector<std::string> obstacles(const JobPlan& job);

@@ -19,7 +19,6 @@
 #include "documentation/configs.h"
 #include "documentation/document.h"
 #include "documentation/first_job.h"
-#include "documentation/plugin_project.h"
 #include "job_file/load.h"
 #include "metrics/event.h"
 #include "plan/warnings.h"
@@ -154,8 +153,7 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
     const std::string name = path == "-" ? "<stdin>" : printable(path, 1000);
     report_notes(loaded.notes);
     try {
-      // Also checks shapes, shares and steps. If the files of a dataset are missing, its published shape is
-      // used.
+      // Also checks shapes, shares and steps, of a dataset whose files are missing with its published shape.
       const PlannedJob planned = plan_job(loaded, describe_dataset);
       const JobPlan& job = planned.job;
       problems = planned.problems;

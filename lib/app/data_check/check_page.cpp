@@ -10,6 +10,7 @@
 #include "data_check/findings.h"
 #include "display/chart.h"
 #include "images/fit.h"
+#include "report/page.h"
 
 namespace dtrain {
 namespace {

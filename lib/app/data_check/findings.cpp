@@ -102,8 +102,7 @@ std::vector<DataFinding> findings_of(const DataCheck& check) {
       titles(check.nearly_black));
   add("colour profiles",
       "pictures with another colour profile than sRGB, which is ignored; convert them to sRGB if their "
-      "colours "
-      "matter",
+      "colours matter",
       titles(check.other_colours));
   std::vector<std::string> endings, columns;
   for (const auto& [ending, count] : check.left_out) endings.push_back(endings_text({{ending, count}}));

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "core/text.h"
 #include "data_check/data_check.h"
 #include "metrics/event.h"
-#include "report/page.h"
 
 namespace dtrain {
 

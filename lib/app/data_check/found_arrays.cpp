@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <functional>
 #include <system_error>
 
+#include "core/files.h"
 #include "core/text.h"
 #include "data/dataset_readers.h"
 #include "data_check/found_data.h"
@@ -70,10 +72,8 @@ std::optional<fs::path> place_of_arrays(const fs::path& place) {
   std::error_code code;
   if (!fs::is_directory(place, code)) return is_packed(place) ? std::optional(place) : std::nullopt;
   if (fs::exists(place / "x_train.npy", code)) return place;
-  std::vector<fs::path> packed;
-  for (fs::directory_iterator entry(place, code), end; !code && entry != end; entry.increment(code)) {
-    if (is_packed(entry->path())) packed.push_back(entry->path());
-  }
+  std::vector<fs::path> packed = paths_in(place);
+  std::erase_if(packed, std::not_fn(is_packed));
   return packed.size() == 1 ? std::optional(packed.front()) : std::nullopt;
 }
 

@@ -21,8 +21,7 @@ constexpr int kDeepest = 4;  // folders with nothing but a folder in them
 constexpr const char* kLookedFor =
     "looked for:\n"
     "  a folder of pictures for each class (CLASS/*.jpg, .png, .webp, .tif, ...), or such folders in train/ "
-    "and "
-    "test/;\n"
+    "and test/;\n"
     "    others, such as .heic and .avif, have to be converted\n"
     "  archives of pictures: .tar files, with KEY.jpg and KEY.cls for each; or .parquet files with pictures\n"
     "  a table: a .csv, .csv.gz or .parquet file, or train.csv and perhaps test.csv, or a folder of .parquet "
@@ -58,11 +57,11 @@ struct Contents {
 Contents contents_of(const fs::path& folder) {
   Contents contents;
   std::error_code code, gone;
-  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
-    const std::string name = entry->path().filename().string();
+  for (const fs::path& path : paths_in(folder, code)) {
+    const std::string name = path.filename().string();
     if (is_left_out(name)) continue;
-    if (entry->is_directory(gone)) {
-      contents.folders.push_back(entry->path());
+    if (fs::is_directory(path, gone)) {
+      contents.folders.push_back(path);
     } else {
       is_picture_name(name) ? static_cast<void>(++contents.pictures) : count_ending(name, contents.others);
     }

@@ -30,8 +30,7 @@ struct FoundData {
 // it, or that lists what was looked for; Error(kUsage) for targets of what is no table.
 FoundData look_at_data(const std::filesystem::path& path, const std::vector<std::string>& targets = {});
 
-// Each kind of data that look_at_data() knows: nullopt if `place` is not that kind. Throws Error(kData) if it
-// is, but cannot be used.
+// Each kind of data that look_at_data() knows; nullopt: another kind. Throws Error(kData) if it is unusable.
 std::optional<FoundData> find_pictures(const std::filesystem::path& place);
 // `wanted`: the targets, as look_at_data() has them.
 std::optional<FoundData> find_table(const std::filesystem::path& place,
@@ -43,8 +42,7 @@ std::optional<FoundData> find_cifar_files(const std::filesystem::path& place);
 // The fields model, batch and train for examples of this kind: small, and trained in minutes on some cores.
 void choose_model(FoundData& found, const DatasetInfo& data);
 
-// "daisy (704), rose (724)", or of many classes "from 12 (rare) to 900 (common)". Names may be empty: then
-// classes have numbers.
+// "daisy (704), rose (724)", or of many classes "from 12 (rare) to 900 (common)"; numbers without names.
 std::string class_counts_text(const std::vector<std::string>& names, const std::vector<int64_t>& counts);
 
 // Says how to weigh classes, if some have many times the examples of others.

@@ -6,6 +6,7 @@
 
 #include "codecs/image_file.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
 #include "data_check/found_data.h"
 #include "images/image_set.h"
@@ -24,22 +25,19 @@ constexpr int64_t kLargestFirstSide = 128;   // pixels
 constexpr int64_t kSmallestPhotograph = 32;  // pixels; smaller ones may be letters
 constexpr int kMostSeeds = 1000;
 
+std::string file_name(const fs::path& path) { return path.filename().string(); }
+
 std::vector<fs::path> subfolders_of(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code code, gone;
-  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
-    if (!is_left_out(entry->path().filename().string()) && entry->is_directory(gone))
-      found.push_back(entry->path());
-  }
+  std::vector<fs::path> found = paths_in(folder);
+  std::erase_if(found, [](const fs::path& path) {
+    std::error_code gone;
+    return is_left_out(file_name(path)) || !fs::is_directory(path, gone);
+  });
   return found;
 }
 
 bool has_picture(const fs::path& folder) {
-  std::error_code code;
-  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
-    if (is_picture_name(entry->path().filename().string())) return true;
-  }
-  return false;
+  return std::ranges::any_of(paths_in(folder), is_picture_name, file_name);
 }
 
 bool has_classes(const fs::path& folder) {
@@ -121,15 +119,13 @@ std::vector<int64_t> choose_size(FoundData& found, const Sizes& sizes) {
   if (!sizes.all_same() || height != width)
     found.say("data.image.fit", "crop",
               "keeps proportions and cuts off what is over on two sides; pad keeps all and adds black bars; "
-              "stretch "
-              "keeps all and changes proportions");
+              "stretch keeps all and changes proportions");
   return {side, side};
 }
 
 using ListPictures = PictureList (*)(const fs::path& place, const DataSpec& spec);
 
-// The pictures, with a part for the test drawn where they have none. With few pictures a seed may draw none
-// at all.
+// The pictures, with a part for the test drawn where they have none. Of few pictures a seed may draw none.
 PictureList list_with_test_part(FoundData& found, const std::string& dataset) {
   const ListPictures list = dataset == "image_folder" ? list_image_folder : list_archives;
   DataSpec spec;
@@ -157,24 +153,21 @@ PictureList list_with_test_part(FoundData& found, const std::string& dataset) {
 
 // Whether there is an archive, which may be the place itself.
 bool has_archive(const fs::path& place) {
-  std::error_code code, gone;
-  if (is_archive_name(place.filename().string())) return fs::is_regular_file(place, code);
-  for (fs::directory_iterator entry(place, code), end; !code && entry != end; entry.increment(code)) {
-    if (is_archive_name(entry->path().filename().string()) && entry->is_regular_file(gone)) return true;
-  }
-  return false;
+  const auto is_archive = [](const fs::path& path) {
+    std::error_code gone;
+    return is_archive_name(file_name(path)) && fs::is_regular_file(path, gone);
+  };
+  return is_archive(place) || std::ranges::any_of(paths_in(place), is_archive);
 }
 
 // Whether there is a Parquet file with pictures, which may be the place itself. The first one tells.
 bool has_pictures_in_parquet(const fs::path& place) {
   std::error_code code;
   if (!fs::is_directory(place, code)) return has_picture_column(place);
-  fs::path first;
-  for (fs::directory_iterator entry(place, code), end; !code && entry != end; entry.increment(code)) {
-    if (entry->path().extension() == ".parquet" && (first.empty() || entry->path() < first))
-      first = entry->path();
-  }
-  return !first.empty() && has_picture_column(first);
+  const std::vector<fs::path> paths = paths_in(place);
+  const auto first =
+      std::ranges::find_if(paths, [](const fs::path& path) { return path.extension() == ".parquet"; });
+  return first != paths.end() && has_picture_column(*first);
 }
 
 // Each kind of pictures, as data.dataset names it.

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <map>
 #include <system_error>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
 #include "csv/csv_file.h"
 #include "data/table_dataset.h"
@@ -36,11 +36,8 @@ constexpr int64_t kRowsOfAClass = 10;
 constexpr size_t kMostNamed = 20;  // columns in a comment
 
 std::string plain_name(const std::string& name) {
-  std::string plain;
-  for (const char c : name) {
-    if (c != ' ' && c != '_' && c != '-')
-      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
+  std::string plain = in_lower_case(name);
+  std::erase_if(plain, [](char c) { return c == ' ' || c == '_' || c == '-'; });
   return plain;
 }
 
@@ -112,23 +109,19 @@ std::string names_of(const CsvSummary& summary) {
 }
 
 bool is_table_name(const fs::path& path) {
-  std::string name = path.filename().string();
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string name = in_lower_case(path.filename().string());
   if (name.ends_with(".gz")) name.resize(name.size() - 3);
   return name.ends_with(".csv") || name.ends_with(".tsv") || name.ends_with(".parquet");
 }
 
 // The tables in a folder, by name.
 std::vector<fs::path> tables_in(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code code, gone;
-  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
-    const bool hidden = entry->path().filename().string().starts_with('.');
-    if (!hidden && is_table_name(entry->path()) && entry->is_regular_file(gone))
-      found.push_back(entry->path());
-  }
-  std::ranges::sort(found);
+  std::vector<fs::path> found = paths_in(folder);
+  std::erase_if(found, [](const fs::path& path) {
+    std::error_code gone;
+    return path.filename().string().starts_with('.') || !is_table_name(path) ||
+           !fs::is_regular_file(path, gone);
+  });
   return found;
 }
 
@@ -210,8 +203,7 @@ void say_columns(FoundData& found, DataSpec& spec, const CsvSummary& summary) {
   if (!spec.ignore.empty())
     found.say("data.ignore", spec.ignore,
               "columns that are left out: they tell the rows apart, and nothing about them; every other "
-              "column becomes "
-              "inputs");
+              "column becomes inputs");
   if (!missing.empty())
     found.say(
         "data.missing", "mean",
@@ -272,8 +264,7 @@ void say_rate(FoundData& found, const Columns& targets) {
                   targets.size() == 1 ? "a target" : "targets", largest));
 }
 
-// A table without names of columns has numbers in its first row, and so loses this row. Numbers that count
-// the columns are names.
+// A table without names of columns has numbers in its first row, and loses it. Column numbers are names.
 void warn_of_missing_names(FoundData& found, const CsvSummary& summary) {
   size_t numbers = 0;
   for (size_t i = 0; i < summary.columns.size(); ++i) {
@@ -286,8 +277,7 @@ void warn_of_missing_names(FoundData& found, const CsvSummary& summary) {
   if (2 * numbers > summary.columns.size())
     found.warnings.push_back(
         fmt::format("the first row holds numbers ({}), and dtrain takes it for the names of the columns: if "
-                    "it is the first "
-                    "example, put a row of names above it",
+                    "it is the first example, put a row of names above it",
                     names_of(summary)));
 }
 

@@ -49,8 +49,7 @@ struct AllReduceResult {
 // Starts the replicas as processes of `program` (with its hidden `bench-replica` subcommand, which gets the
 // bench as arguments), and calls `on_result` for each size and kind of group. The groups take turns in every
 // iteration, so that they run under the same conditions. Wrong sums are reported as results, and a replica
-// that fails in the return value. Throws Error(kUsage) if the bench would need more than half of this
-// machine's memory.
+// that fails in the return value. Throws Error(kUsage) if it would need more than half of the memory.
 SuperviseResult supervise_all_reduce_bench(const AllReduceBench& bench, const std::string& program,
                                            const std::function<void(const AllReduceResult&)>& on_result);
 

@@ -41,8 +41,7 @@ struct DoctorOptions {
 void examine_this_host(const DoctorOptions& options, const OnFinding& on_finding);
 
 // Checks every host in options.hosts: whether ssh reaches it, its own findings, whether it is the same as the
-// first host, the all-reduce between all hosts, and the link between each two. Throws Error if ssh is not
-// installed.
+// first host, the all-reduce between all hosts, and the link between each two. Throws Error without ssh.
 void examine_hosts(const DoctorOptions& options, const OnFinding& on_finding);
 
 // Runs one host's part of these measurements, which examine_hosts() starts. The hosts meet as the replicas of

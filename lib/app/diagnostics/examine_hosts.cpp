@@ -93,8 +93,6 @@ class RemoteCommand {
     ::kill(process_, SIGKILL);
     ::waitpid(process_, nullptr, 0);
   }
-  RemoteCommand(const RemoteCommand&) = delete;
-  RemoteCommand& operator=(const RemoteCommand&) = delete;
 
   struct Result {
     int exit_code = 0;   // 255: ssh itself failed; 128 + N: signal N; -1: not finished in time
@@ -187,8 +185,7 @@ void compare(const std::vector<Finding>& first, const std::vector<Finding>& othe
   }
 }
 
-// `numbers`: two for each link, as the first host sends them. Links that are slower than the others are
-// something to fix.
+// `numbers`: two for each link, as the first host sends them. Links slower than the others are to be fixed.
 void report_links(const Event& numbers, const std::vector<std::string>& hosts, const OnFinding& on_finding) {
   constexpr double kLeastMoreUs = 200;
   std::vector<LinkSpeed> links = links_among(std::ssize(hosts));

@@ -149,8 +149,7 @@ Event row_of(const ForecastJob& job, Exchange exchange, const HostsPlan& plan, c
 
 double number_in(const Event& event, const char* name) { return event.at(name).get<double>(); }
 
-// The efficiencies of an exchange in percent; each holds up to the next number of hosts, on a logarithmic
-// axis.
+// The efficiencies of an exchange in percent, each up to the next number of hosts; the axis is logarithmic.
 std::vector<double> efficiency_curve(const Event& rows, const std::string& exchange) {
   std::vector<double> curve(kTextPlotColumns);
   const double first = number_in(rows.front(), "hosts"), ratio = number_in(rows.back(), "hosts") / first;

@@ -1,5 +1,4 @@
-// What is measured before the real run, of a job's first steps, which `dtrain run` trains in a process of its
-// own.
+// What is measured before the real run, of a job's first steps, which `dtrain run` trains in another process.
 #pragma once
 
 #include <cstdint>

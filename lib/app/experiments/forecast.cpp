@@ -104,8 +104,7 @@ NetworkLink parse_link(const std::string& text) {
   }
   throw Error(ExitCode::kUsage,
               "--link {}: write a bandwidth above 0 (kbit, mbit or gbit a second) and a round trip (us or "
-              "ms), such as "
-              "25gbit,50us",
+              "ms), such as 25gbit,50us",
               printable(text, 60));
 }
 

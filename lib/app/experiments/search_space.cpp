@@ -84,8 +84,7 @@ std::string value_problem(const std::vector<std::string>& values) {
   return "";
 }
 
-// A number of the range, as it is written in a spec: with four digits, or as many more as a narrow range
-// needs.
+// A number of the range as a spec has it: with four digits, or as many more as a narrow range needs.
 std::string written(const ValueRange& range, double value) {
   const auto& [kind, from, to] = range;
   value = std::clamp(value, from, to) + 0.0;  // never -0

@@ -44,16 +44,13 @@ using TrialValues = std::vector<std::string>;
 // Does not check whether the spec has such a field.
 std::vector<TriedField> read_tries(const std::vector<std::string>& tries, std::vector<Problem>& problems);
 
-// Every combination; the last field changes fastest. Throws Error(kUsage) if there is a range among them, or
-// more than kMostTrials.
+// Every combination; the last field changes fastest. Throws Error(kUsage) for a range, or over kMostTrials.
 std::vector<TrialValues> grid_trials(const std::vector<TriedField>& fields);
 
-// `count` different combinations drawn at random, or all if there are not so many. The same seed draws the
-// same.
+// `count` different combinations drawn at random, or all if there are fewer. The seed decides the draw.
 std::vector<TrialValues> random_trials(const std::vector<TriedField>& fields, int64_t count, uint64_t seed);
 
-// A combination that has been tried. `loss`: the lower the better, infinite if the trial failed; nullopt if
-// it has not ended.
+// A combination that was tried. `loss`: the lower the better, infinite if it failed; nullopt: not ended.
 struct TriedValues {
   TrialValues values;
   std::optional<double> loss = {};
@@ -61,8 +58,7 @@ struct TriedValues {
 
 // The combination to try after `tried`, by a tree-structured Parzen estimator (tpe.h), to which those that
 // have not ended count as bad. The first ones are those of random_trials(), until kTpeRandomTrials have
-// ended. Never one that has been tried; nullopt if there seems to be no other. The same arguments propose the
-// same.
+// ended. Never one that was tried; nullopt if there seems to be no other. Depends on the arguments alone.
 std::optional<TrialValues> propose_trial(const std::vector<TriedField>& fields,
                                          const std::vector<TriedValues>& tried, uint64_t seed);
 

@@ -157,8 +157,7 @@ class TuneRunner {
   }
 
   // Plans a proposed trial. Returns false if it does not fit the job: then it has failed. Throws
-  // Error(kUsage) if the first trial, which fitted, does not either: then something else than the values is
-  // wrong.
+  // Error(kUsage) if the first trial, which fitted, does not either: then something else is wrong.
   bool add_spec(size_t index) {
     ChildRunEnd end{ExitCode::kUsage, ""};
     std::vector<Problem> problems;

@@ -1,13 +1,11 @@
 #include "watch/followed_run.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <memory>
 #include <set>
@@ -15,6 +13,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
 #include "host/machine.h"
 #include "runs/run_directory.h"
@@ -34,18 +33,15 @@ constexpr int64_t kMostSteps = 1LL << 53;  // whole numbers up to it are exact a
 // The board of the supervisor that has the run's folder; nullptr: there is none on this host that this user
 // may look at. Costs some milliseconds: the kernel lists processes and their files as folders.
 std::unique_ptr<StatusBoard> find_board(const fs::path& folder) {
-  std::error_code none;
-  for (fs::directory_iterator process("/proc", none), end; !none && process != end; process.increment(none)) {
+  for (const fs::path& process : paths_in("/proc")) {
     std::string name;
-    if (!std::getline(std::ifstream(process->path() / "comm"), name) || !name.starts_with("dtrain")) continue;
+    if (!std::getline(std::ifstream(process / "comm"), name) || !name.starts_with("dtrain")) continue;
     fs::path board;
     bool has_folder = false;
-    std::error_code gone;
-    for (fs::directory_iterator file(process->path() / "fd", gone), last; !gone && file != last;
-         file.increment(gone)) {
+    for (const fs::path& file : paths_in(process / "fd")) {
       std::error_code closed;
-      const std::string target = fs::read_symlink(file->path(), closed).string();
-      if (target.starts_with("/memfd:dtrain-status")) board = file->path();
+      const std::string target = fs::read_symlink(file, closed).string();
+      if (target.starts_with("/memfd:dtrain-status")) board = file;
       if (target == folder) has_folder = true;
     }
     if (!has_folder || board.empty()) continue;
@@ -76,15 +72,10 @@ int64_t steps_in(int64_t epochs, int64_t steps_per_epoch) {
 // Whether there is a checkpoint to go on from. A complete one has its manifest (checkpoint/checkpoint.h,
 // which needs LibTorch); one that is being written has a name that begins with a dot.
 bool has_checkpoint(const fs::path& run) {
-  std::error_code none;
-  for (fs::directory_iterator entry(run / "checkpoints", none), end; !none && entry != end;
-       entry.increment(none)) {
+  return std::ranges::any_of(paths_in(run / "checkpoints"), [](const fs::path& path) {
     std::error_code gone;
-    if (entry->path().filename().string().starts_with("step-") &&
-        fs::is_regular_file(entry->path() / "manifest.json", gone))
-      return true;
-  }
-  return false;
+    return path.filename().string().starts_with("step-") && fs::is_regular_file(path / "manifest.json", gone);
+  });
 }
 
 [[noreturn]] void cannot_read(const fs::path& path, int error) {

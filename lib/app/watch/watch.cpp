@@ -19,8 +19,7 @@ constexpr int kNarrowestTerminal = 40;     // columns; a narrower one wraps line
 constexpr int kBetweenFrames = 500;        // milliseconds
 constexpr int64_t kBytesAFrame = 4 << 20;  // of the events of a run, so that frames come while much is read
 
-// The terminal's other screen, without a cursor and without showing what is typed; the old one comes back
-// with its end.
+// The terminal's other screen, without a cursor and what is typed; the old one comes back with its end.
 class FullScreen {
  public:
   FullScreen() {

@@ -1,10 +1,8 @@
 #include "core/addresses.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <mutex>
-#include <optional>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -94,8 +92,7 @@ std::string fault_of_address(const std::string& address) {
                ? "has keys in it, which would be kept with every run; leave them out: keys are read from "
                  "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from ~/.aws/credentials"
                : "has a user and a password in it, which would be kept with every run; leave them out, and "
-                 "use "
-                 "a server that lets this host in without";
+                 "use a server that lets this host in without";
   if (is_store(address)) return "";
   if (address.find('#') != std::string::npos)
     return "has a fragment (#...), which names no file; leave it out";

@@ -1,6 +1,5 @@
 // The checksum of checkpoints and of variables in memory: 128-bit XXH3 (xxHash 0.8). It detects accidental
-// damage by disks, memory and copying, at the speed of memory. It does not protect against deliberate
-// forgery.
+// damage by disks, memory and copying, at the speed of memory, and does not protect against forgery.
 #pragma once
 
 #include <cstddef>

@@ -8,8 +8,7 @@
 
 namespace dtrain {
 
-// Seconds on a clock that never goes back. Only differences are meaningful. All processes of a host share the
-// clock.
+// Seconds on a clock that never goes back, shared by all processes of a host. Only differences mean anything.
 double steady_seconds();
 
 // Converts seconds, as a spec gives them, to the milliseconds that c10d and gloo take.

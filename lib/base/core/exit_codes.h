@@ -1,5 +1,4 @@
-// The only table of exit codes. Help texts, the documentation and the checks of other processes' codes all
-// use it.
+// The only table of exit codes, for help texts, the documentation and checks of other processes' codes.
 #pragma once
 
 #include <string>

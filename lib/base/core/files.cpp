@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <vector>
 
 #include "core/descriptor.h"
 #include "core/text.h"
@@ -200,6 +199,20 @@ std::string read_input(const std::filesystem::path& path, const std::string& nam
       throw Error(code, "{}: is over the limit of {}", name, human_bytes(limit));
   }
   return content;
+}
+
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  return paths_in(folder, ignored);
+}
+
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder, std::error_code& fault) {
+  std::vector<std::filesystem::path> paths;
+  for (std::filesystem::directory_iterator entry(folder, fault), end; !fault && entry != end;
+       entry.increment(fault))
+    paths.push_back(entry->path());
+  std::ranges::sort(paths);
+  return paths;
 }
 
 void require_absent(const std::filesystem::path& path, const std::string& otherwise) {

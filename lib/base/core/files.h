@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include "core/error.h"
 
@@ -34,8 +36,7 @@ bool write_all(int descriptor, const void* bytes, size_t count);
 // The size is checked before memory is allocated.
 std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode code);
 
-// Returns `bytes` bytes of a regular file, from `offset`. Throws like read_file(), also if the file ends
-// before.
+// Returns `bytes` bytes of a regular file, from `offset`. Throws as read_file(), also if it ends before.
 std::string read_file_part(const std::filesystem::path& path, int64_t offset, int64_t bytes, ExitCode code);
 
 // The same as read_file() for what a user names as input: `path` may also be a pipe, or "-" for the standard
@@ -43,6 +44,10 @@ std::string read_file_part(const std::filesystem::path& path, int64_t offset, in
 // Waits until the pipe's writer is done.
 std::string read_input(const std::filesystem::path& path, const std::string& name, int64_t limit,
                        ExitCode code);
+
+// All that is in a folder, by name; as far as it can be read, or else with `fault`.
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder);
+std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder, std::error_code& fault);
 
 // Throws Error(kUsage) if `path` exists: "... is there already: --overwrite replaces it, OTHERWISE".
 void require_absent(const std::filesystem::path& path, const std::string& otherwise);
@@ -52,8 +57,7 @@ void require_absent(const std::filesystem::path& path, const std::string& otherw
 void require_folder(const std::filesystem::path& from, ExitCode code, const std::string& advice = "");
 
 // Writes to a new file beside `path` and renames it, so that a reader sees either the old content or the new.
-// No two writers use the same new file. Throws Error(kUsage, kDisk) with advice_on_writing(), and then leaves
-// no new file behind.
+// No two writers use the same new file. Throws Error(kUsage, kDisk) with advice, and leaves no new file then.
 void write_file_atomically(const std::filesystem::path& path, const std::string& content,
                            const std::string& option = "");
 

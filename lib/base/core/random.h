@@ -1,5 +1,4 @@
-// Random numbers that are the same on every machine and with every compiler. The distributions of the
-// standard library are not.
+// Random numbers that are the same on every machine and compiler, other than the standard library's.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +18,7 @@ enum class SeedPurpose : uint64_t {
   kStep = 8
 };
 
-// Derives from the job's seed a seed for one purpose and index (epoch, rank, ...), using SplitMix64's
-// finaliser.
+// Derives from the job's seed one for a purpose and index (epoch, rank, ...), by SplitMix64's finaliser.
 uint64_t derive_seed(uint64_t seed, SeedPurpose purpose, uint64_t index = 0);
 
 // SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).

@@ -9,8 +9,7 @@
 namespace dtrain {
 namespace {
 
-// Not sig_atomic_t: a second signal may interrupt the first one's handler between its read and its write, and
-// would then not be counted.
+// Not sig_atomic_t: a second signal between the first handler's read and write would not be counted.
 std::atomic<int> received = 0;
 std::atomic<int> last = 0;
 std::atomic<int> save_requests = 0;

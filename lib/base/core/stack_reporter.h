@@ -20,8 +20,6 @@ class StackReporter {
  public:
   explicit StackReporter(std::function<std::string()> describe);
   ~StackReporter();
-  StackReporter(const StackReporter&) = delete;
-  StackReporter& operator=(const StackReporter&) = delete;
 
  private:
   void run();

@@ -55,8 +55,7 @@ class StepClock {
   // Returns the seconds since start() or the last lap(). The current kind continues.
   StepTimes lap();
 
-  // The clock calls the observer with the kind that ends, until another observer replaces it. It may be
-  // empty.
+  // The clock calls the observer, unless it is empty, with the kind that ends, until another replaces it.
   using Clock = std::chrono::steady_clock;
   using Observer = std::function<void(StepTime kind, Clock::time_point begin, Clock::time_point end)>;
   void observe(Observer observer) { observer_ = std::move(observer); }

@@ -6,8 +6,7 @@ namespace dtrain {
 // Whether the stream is a terminal whose cursor can be moved (TERM is not "dumb").
 bool is_terminal(int stream);
 
-// Whether text may be coloured there: on a terminal, unless NO_COLOR is set and not empty
-// (https://no-color.org).
+// Whether text may be coloured there: on a terminal, unless NO_COLOR is not empty (https://no-color.org).
 bool shows_colour(int stream);
 
 // Columns; if the stream does not tell, those of the environment (COLUMNS), or 80.

@@ -11,11 +11,6 @@
 namespace dtrain {
 namespace {
 
-std::string in_lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 // Optimal string alignment distance: an insertion, deletion, substitution or swap of neighbours costs 1.
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
@@ -108,6 +103,19 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
+std::string filled(const std::string& text, const std::map<std::string, std::string>& values) {
+  std::string all;
+  size_t at = 0;
+  for (size_t begin; (begin = text.find('@', at)) != std::string::npos;) {
+    const size_t end = text.find('@', begin + 1);
+    const auto value =
+        end == std::string::npos ? values.end() : values.find(text.substr(begin + 1, end - begin - 1));
+    all += text.substr(at, begin - at) + (value == values.end() ? "@" : value->second);
+    at = value == values.end() ? begin + 1 : end + 1;
+  }
+  return all + text.substr(at);
+}
+
 std::optional<int64_t> whole_number(const std::string& text) {
   int64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -126,6 +134,11 @@ std::string with_separators(int64_t number) {
 
 std::string counted(int64_t number, const std::string& noun) {
   return with_separators(number) + " " + noun + (number == 1 ? "" : noun.ends_with('s') ? "es" : "s");
+}
+
+std::string in_lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
 }
 
 std::string trimmed(const std::string& text) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ std::vector<std::string> split(const std::string& text, char separator);
 // The lines of the text without their ends.
 std::vector<std::string> split_lines(const std::string& text);
 
+// The text with each @NAME@ replaced by the value of that name. Values stay as they are.
+std::string filled(const std::string& text, const std::map<std::string, std::string>& values);
+
 // The number that the whole text is, in decimal digits with a minus before them or not; nullopt: it is none.
 std::optional<int64_t> whole_number(const std::string& text);
 
@@ -43,12 +47,14 @@ std::string human_bytes(int64_t bytes);
 // A duration: 0.42 -> "0.4 s", 75 -> "1 min 15 s", 7300 -> "2 h 01 min"; "?" if it is not a valid duration.
 std::string human_duration(double seconds);
 
+// With ASCII's capital letters replaced by small ones.
+std::string in_lower_case(std::string text);
+
 // The text without blanks and line breaks at its ends.
 std::string trimmed(const std::string& text);
 
 // Text that is safe to print on a terminal: control characters (C0, DEL, C1, and those that turn the
-// direction of text) and bytes that are not UTF-8 become \xNN. Cut after at most `limit` bytes, never inside
-// a character.
+// direction of text) and bytes that are not UTF-8 become \xNN. Cut to at most `limit` bytes of characters.
 std::string printable(const std::string& text, size_t limit = 200);
 
 // The lines of a text made so, each of which ends with a line break. Each is cut after at most `limit` bytes.

@@ -1,5 +1,4 @@
-// Cryptography for authentication, for signatures and for identifying files: SHA-256 from OpenSSL, and random
-// numbers.
+// Cryptography for authentication, signatures and identifying files: SHA-256 from OpenSSL, random numbers.
 #pragma once
 
 #include <cstddef>

@@ -71,8 +71,7 @@ class Cuda : public Accelerator {
   Cuda(c10::DeviceIndex index, const AcceleratorOptions& options)
       : device_(c10::kCUDA, index), management_(index) {
     // LibTorch's profiler would unload NVIDIA's (CUPTI) after a profile, with which recorded steps have
-    // crashed before CUDA 12.6 (pytorch/pytorch#112507). Set here, because other threads read the environment
-    // later.
+    // crashed before CUDA 12.6 (pytorch/pytorch#112507). Set before other threads read the environment.
     ::setenv("TEARDOWN_CUPTI", "0", kKeep);
     at::globalContext().lazyInitDevice(c10::kCUDA);
     c10::cuda::set_device(index);

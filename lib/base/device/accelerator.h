@@ -1,6 +1,5 @@
 // The interface to a device, for what LibTorch's device-independent functions do not offer. That for CUDA is
-// a separate module library (lib/cuda), loaded when a job asks for a GPU: loading it takes seconds and
-// gigabytes.
+// a separate module library (lib/cuda), loaded when a job asks for a GPU: that takes seconds and gigabytes.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -58,14 +57,12 @@ class Accelerator {
 
   // From start_profile() to stop_profile() the device's driver notes what it does, also when it replays what
   // was recorded before. Call both when the device has nothing left to do. Only one profile at a time in a
-  // process. stop_profile() returns the recorded activities: none if the driver does not let this process
-  // profile.
+  // process. stop_profile() returns what was recorded, nothing where the driver lets nobody profile.
   virtual void start_profile() = 0;
   virtual std::vector<DeviceActivity> stop_profile() = 0;
 
   virtual DeviceMemory memory() const = 0;
-  // The share of the last moments (up to a second) in which it computed, 0 to 1; nullopt if the driver does
-  // not report it.
+  // The share of the last second or less in which it computed, 0 to 1; nullopt if the driver does not say.
   virtual std::optional<double> utilisation() const = 0;
 };
 

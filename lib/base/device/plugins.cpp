@@ -54,8 +54,7 @@ void add_of_python(PluginDevices devices, const fs::path& folder, std::vector<fs
   }
 }
 
-// The folder whose bin has the first python3 of PATH, which may be a virtual environment; empty: there is
-// none.
+// The folder whose bin has the first python3 of PATH, perhaps a virtual environment; empty: there is none.
 fs::path folder_of_python() {
   std::error_code missing;
   for (const std::string& folder : split(environment_text("PATH").value_or(""), ':')) {
@@ -101,8 +100,7 @@ void look_for_devices(PluginDevices devices, const std::optional<std::string>& a
     if (plugin) return ask(devices, survey);
     survey.none_why =
         "XLA's plugin for GPUs was not found; install it (pip install 'jax[cuda13]'), or say where it is "
-        "with "
-        "strategy.plugin";
+        "with strategy.plugin";
   } else if (const bool named = asked || environment_text("TPU_LIBRARY_PATH");
              count_tpu_nodes() == 0 && !named) {
     survey.none_why = "this host has no TPU (neither /dev/accel* nor /dev/vfio/*)";

@@ -40,12 +40,10 @@ struct PluginSurvey {
 // that somebody has named is asked. The answer is kept.
 const PluginSurvey& survey_plugin(PluginDevices devices, const std::optional<std::string>& asked);
 
-// What that process prints: {"platform", "devices", "free_memory"}. Throws Error(kUsage) as
-// ProgramModule::open().
+// What that process prints: {"platform", "devices", "free_memory"}. Throws as ProgramModule::open().
 std::string answer_of_plugin(PluginDevices devices, const std::string& path);
 
-// The module, loaded once. Throws Error(kUsage) with what to do when it is missing, does not load or is of
-// another version.
+// The module, loaded once. Throws Error(kUsage) with advice if it is missing, of another version or unusable.
 ProgramModule& program_module();
 
 }  // namespace dtrain

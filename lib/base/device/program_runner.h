@@ -1,6 +1,5 @@
 // Programs in StableHLO that a plugin compiles and runs on its devices. The implementation is a module
-// library of its own (lib/pjrt), which drives any plugin of PJRT's C API and is loaded when a job asks for
-// TPUs.
+// library of its own (lib/pjrt) for any plugin of PJRT's C API, loaded when a job asks for TPUs.
 #pragma once
 
 #include <c10/core/ScalarType.h>

@@ -43,8 +43,7 @@ double quota_of(const fs::path& group) {
   return quota > 0 && period > 0 ? quota / period : std::numeric_limits<double>::infinity();
 }
 
-// The lowest quota of this process's control groups and of the groups that contain them; infinite if there is
-// none.
+// The lowest quota of this process's control groups and of those around them; infinite if there is none.
 double quota_in_cores(const fs::path& root) {
   double least = std::numeric_limits<double>::infinity();
   for (const fs::path& group : control_groups(root, "cpu")) least = std::min(least, quota_of(group));

@@ -10,8 +10,7 @@
 namespace dtrain {
 
 // The folders of this process's control groups with that controller ("cpu", "memory"), each followed by those
-// that contain it: of version 2, which has the line "0::/path" in /proc/self/cgroup, and of version 1, which
-// has "4:cpu,cpuacct:/path".
+// that contain it: of version 2 ("0::/path" in /proc/self/cgroup) and of version 1 ("4:cpu,cpuacct:/path").
 std::vector<std::filesystem::path> control_groups(const std::filesystem::path& root,
                                                   const std::string& controller);
 

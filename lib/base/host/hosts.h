@@ -10,8 +10,7 @@ namespace dtrain {
 // (which may start with a colon).
 bool is_host(const std::string& text);
 
-// The id of the running kernel, chosen at boot and the same in all containers of a machine; "" if there is
-// none.
+// The id of the running kernel, chosen at boot, the same in all containers of a machine; "" if unknown.
 std::string machine_id();
 
 // The addresses of this host's interfaces, including loopback, as text.
@@ -27,8 +26,7 @@ std::vector<std::string> resolve(const std::string& host);
 std::string interface_of_address(const std::string& address);
 
 // The address of the interface `name` ("eth0"), preferably IPv4. An address of this host is also accepted and
-// returned unchanged. If there is no such interface, throws an Error(kUsage) that lists this host's
-// interfaces.
+// returned unchanged. If there is no such interface, throws an Error(kUsage) that lists the interfaces.
 std::string address_of_interface(const std::string& name);
 
 // The index of this host in `hosts`, found by its name (whole, or up to the first dot), otherwise by its

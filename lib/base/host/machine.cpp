@@ -12,8 +12,7 @@
 namespace dtrain {
 namespace {
 
-// What the kernel says of the first processor: the value of the line that begins with `name`; empty if none
-// does.
+// What the kernel says of the first processor, in the line that begins with `name`; empty if none does.
 std::string of_processor(const std::string& name) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -56,8 +55,7 @@ std::optional<MachineLoad> MachineWatch::look() {
   return load;
 }
 
-// The line "cpu user nice system idle iowait irq softirq steal ...", in ticks; guests are part of user and
-// nice.
+// The line "cpu user nice system idle iowait irq softirq steal ...", in ticks; user and nice include guests.
 std::optional<MachineWatch::Times> MachineWatch::times() const {
   std::ifstream file(root_ / "proc/stat");
   std::string word;

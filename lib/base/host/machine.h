@@ -11,12 +11,10 @@ namespace dtrain {
 // This host's name as the kernel knows it.
 std::string own_host_name();
 
-// The processor's name from the kernel, such as "AMD EPYC 7B13"; "unknown processor" if the kernel gives
-// none.
+// The processor's name from the kernel, such as "AMD EPYC 7B13"; "unknown processor" if it gives none.
 std::string processor_name();
 
-// Whether the processor multiplies float16 itself (AVX512-FP16, ARM's half precision), which few do. Others
-// convert each number.
+// Whether the processor itself multiplies float16 (AVX512-FP16, ARM's half precision); most convert each.
 bool multiplies_float16();
 
 struct MachineLoad {

@@ -17,14 +17,12 @@
 #include <vector>
 
 // The OpenMP runtime that LibTorch has loaded, by the functions that GCC calls for `#pragma omp parallel`.
-// LLVM's runtime has them as well. The pragma itself would, with Clang, bring a second runtime with threads
-// of its own.
+// LLVM's runtime has them as well. The pragma would, with Clang, bring a second runtime with more threads.
 extern "C" {
 void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsigned flags);
 void omp_set_num_threads(int threads);
 
-// The number of threads of MKL's functions in this thread; 0: the usual one. Returns what it was. Null where
-// LibTorch has no MKL.
+// The number of threads of MKL's functions in this thread; 0: the usual one. Null where there is no MKL.
 [[gnu::weak]] int MKL_Set_Num_Threads_Local(int threads);
 }
 
@@ -75,13 +73,10 @@ class ThreadTeam {
 
   ThreadTeam() = default;
   ~ThreadTeam() { end(); }
-  ThreadTeam(const ThreadTeam&) = delete;
-  ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   // Calls work(0) to work(pieces - 1), each once, in this thread and threads - 1 others, which
   // at::get_thread_num() numbers. There are fewer than 65536 pieces. Rounding and denormal numbers are this
-  // thread's everywhere, and cores those that it had when the others were made. Afterwards rethrows what a
-  // piece has thrown.
+  // thread's everywhere, and cores those of when the others were made. Rethrows what a piece has thrown.
   void run(int64_t pieces, int threads, Work work);
   // Ends the other threads; run() makes new ones.
   void end();

@@ -11,16 +11,14 @@ namespace dtrain {
 constexpr int64_t kNumbersATask = 1 << 14;
 
 // From now on what is below computes with `threads` threads, and LibTorch's own functions with `of_libtorch`,
-// on whose number their last bits depend: each on the cores that the calling thread may use, and without
-// denormal numbers.
+// on whose number their last bits depend: each on the calling thread's cores, without denormal numbers.
 void compute_with(int threads, int of_libtorch);
 inline void compute_with(int threads) { compute_with(threads, threads); }
 
 // How many threads run_ranges() has: at::get_thread_num() is less than that in them.
 int computing_threads();
 
-// While it lives, LibTorch, and MKL within it, and what is below compute in this thread what this thread asks
-// for, with no other.
+// While it lives, LibTorch with MKL and what is below compute for this thread in this thread alone.
 class ComputesAlone {
  public:
   ComputesAlone();

@@ -284,8 +284,7 @@ class Runner : public ProgramRunner {
   }
 
  private:
-  // A plugin may give a program's replicas another order than its devices have: arguments follow that of
-  // replicas.
+  // A plugin may give replicas another order than its devices have: arguments follow that of replicas.
   void order_devices(PJRT_LoadedExecutable* executable, int64_t replicas) {
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_LoadedExecutable_AddressableDevices_Args);
     args.executable = executable;

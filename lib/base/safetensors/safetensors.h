@@ -60,8 +60,7 @@ class SafetensorsFile {
   int64_t bytes() const { return bytes_; }
   const std::string& header_checksum() const { return header_checksum_; }
 
-  // Reads the tensor. If `checksum` is given, stores the checksum of its bytes there. Throws
-  // Error(kCheckpoint).
+  // Reads the tensor, and the checksum of its bytes into `checksum` if given. Throws Error(kCheckpoint).
   at::Tensor read(const TensorEntry& entry, std::string* checksum = nullptr) const;
   // Computes the same checksum with a fixed amount of memory.
   std::string checksum(const TensorEntry& entry) const;

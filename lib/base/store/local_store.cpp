@@ -131,8 +131,7 @@ class LocalStore : public c10d::Store {
 
   StoreMessage ask(StoreRequest kind, const StoreMessage& fields) { return ask(kind, fields, timeout_); }
 
-  // Sends a request and returns the answer without its first field. `patience`: how long to wait; nullopt:
-  // forever.
+  // Sends a request. Returns the answer without its first field. `patience`: how long to wait, or forever.
   StoreMessage ask(StoreRequest kind, const StoreMessage& fields, std::optional<milliseconds> patience) {
     StoreMessage request = {std::string(1, static_cast<char>(kind))};
     request.insert(request.end(), fields.begin(), fields.end());

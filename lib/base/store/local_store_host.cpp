@@ -122,8 +122,7 @@ class KeyValueServer {
     }
   }
 
-  // Reads what has arrived, but at most the longest message before handling it. Returns false if the other
-  // end is gone.
+  // Reads what has arrived, at most the longest message at once. Returns false if the other end is gone.
   static bool receive(Connection& connection) {
     char bytes[kReadBytes];
     const ssize_t got = ::recv(connection.socket.get(), bytes, sizeof bytes, 0);

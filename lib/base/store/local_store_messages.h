@@ -60,8 +60,6 @@ class LocalStoreHost {
  public:
   LocalStoreHost();
   ~LocalStoreHost();
-  LocalStoreHost(const LocalStoreHost&) = delete;
-  LocalStoreHost& operator=(const LocalStoreHost&) = delete;
 
   // The name of its socket in the abstract namespace (unix(7)).
   const std::string& name() const { return name_; }

@@ -16,8 +16,7 @@
 namespace dtrain {
 namespace {
 
-// Offsets from the network header: the byte with the version, and the source addresses of IPv4 and IPv6 (RFC
-// 791, RFC 8200).
+// Offsets from the network header: the version, and the source addresses of IPv4 and IPv6 (RFC 791, 8200).
 constexpr uint32_t kVersion = static_cast<uint32_t>(SKF_NET_OFF);
 constexpr uint32_t kSource4 = static_cast<uint32_t>(SKF_NET_OFF) + 12;
 constexpr uint32_t kSource6 = static_cast<uint32_t>(SKF_NET_OFF) + 8;

@@ -15,8 +15,7 @@
 namespace dtrain {
 namespace {
 
-// The first line of the text, without the source position that gloo puts in front: "[file.cc:123] text" ->
-// "text".
+// The first line of the text, without gloo's source position in front: "[file.cc:123] text" -> "text".
 std::string brief(const std::string& text) {
   std::string line = text.substr(0, text.find('\n'));
   const size_t bracket = line.find("] ");
@@ -72,8 +71,7 @@ void wait_for_key(const StorePtr& store, const std::string& key) {
       try {
         return store->wait({key}, kPatience);
       } catch (const c10::DistStoreError&) {
-        // The key is not set yet. If the store is gone, that is another exception (DistNetworkError), which
-        // is passed on.
+        // The key is not set yet. If the store is gone, that is a DistNetworkError, which is passed on.
         if (store->check({key})) return;
       }
     }

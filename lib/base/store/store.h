@@ -25,8 +25,7 @@ struct HostedStore {
 };
 
 // Serves a store on `address` only (TCPStore would listen on every interface), on `port`, or on any free port
-// if that is 0. The store lives as long as the returned pointer. Throws Error(kPeerLost) if the port is not
-// available.
+// if that is 0. The store lives as long as the returned pointer. Throws Error(kPeerLost) if it cannot.
 HostedStore host_store(const std::string& address, uint16_t port, std::chrono::milliseconds timeout);
 
 // Connects to a store that another process serves. Throws Error(kPeerLost) if there is no answer within

@@ -1,7 +1,5 @@
 #include "transport/http.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -58,9 +56,7 @@ size_t take_header(char* bytes, size_t, size_t count, void* user) {
   }
   const size_t colon = line.find(':');
   if (colon == std::string::npos || response.headers.size() >= kMostHeaders) return count;
-  std::string name = line.substr(0, colon);
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  response.headers[name] = trimmed(line.substr(colon + 1));
+  response.headers[in_lower_case(line.substr(0, colon))] = trimmed(line.substr(colon + 1));
   return count;
 }
 

@@ -48,8 +48,6 @@ class HttpClient {
   // of CURL_CA_BUNDLE, SSL_CERT_FILE or SSL_CERT_DIR, else of the system.
   explicit HttpClient(const HttpTimes& times);
   ~HttpClient();
-  HttpClient(const HttpClient&) = delete;
-  HttpClient& operator=(const HttpClient&) = delete;
 
   // One attempt. What `on_bytes` throws is thrown here. Throws Error(kStopped) when stopped.
   HttpResponse get(const HttpRequest& request, const OnBytes& on_bytes);

@@ -1,8 +1,5 @@
 #include "transport/store.h"
 
-#include <fmt/format.h>
-
-#include <ctime>
 #include <optional>
 
 #include "core/error.h"

@@ -18,8 +18,7 @@ struct StorePlace {
 // Throws Error(kUsage) for a bucket with characters that names of buckets do not have.
 StorePlace store_place(const std::string& address);
 
-// The request for an object, or with `query` for a list of a bucket's (then `key` is empty), signed if there
-// are keys.
+// The request for an object, or with `query` for a list of a bucket's (`key` is empty), signed with the keys.
 HttpRequest store_request(const StoreSettings& settings, const StorePlace& place,
                           const std::vector<std::pair<std::string, std::string>>& query,
                           const std::map<std::string, std::string>& headers);

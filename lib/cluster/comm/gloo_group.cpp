@@ -31,8 +31,7 @@ constexpr size_t kBroadcastBytes = size_t{64} << 20;  // small tensors up to thi
 // read. Set before main(), because changing the environment later is a race.
 [[maybe_unused]] const int no_flight_recorder = ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
 
-// c10d wraps the errors that gloo throws while connecting into an error that looks like a bug in this
-// program.
+// c10d wraps the errors that gloo throws while connecting into one that looks like a bug in this program.
 [[noreturn]] void throw_connect_failure(const c10::Error& error) {
   const std::string text = error.what_without_backtrace();
   const std::string wrapping = " failed with ";

@@ -1,5 +1,4 @@
-// A c10d process group over gloo: TCP between processes on one host or several. Tensors on GPUs may use NCCL
-// instead.
+// A c10d process group over gloo: TCP between processes on any hosts. Tensors on GPUs may use NCCL instead.
 #pragma once
 
 #include <chrono>
@@ -19,8 +18,7 @@ class GlooGroup : public ProcessGroup {
   // `sockets`: this process's connections to the others.
   GlooGroup(c10::intrusive_ptr<c10d::ProcessGroup> group, int rank, int size, std::vector<int> sockets)
       : ProcessGroup(rank, size), group_(std::move(group)), sockets_(std::move(sockets)) {}
-  // If an error is being handled, aborts operations that would wait forever, such as NCCL's kernels waiting
-  // for a dead peer.
+  // If an error is being handled, aborts what would wait forever, such as NCCL's kernels for a dead peer.
   ~GlooGroup() override;
 
   void all_reduce_sum(at::Tensor& tensor) override;

@@ -80,8 +80,7 @@ void HostMean::replace(const at::Tensor& numbers, double weight) {
   numbers.copy_(padded.view(-1).narrow(0, 0, count_));
 }
 
-// Whole blocks of numbers, a multiple of `slice_`, as bytes, slice by slice. `lost` is added before and gets
-// what is lost.
+// Whole blocks of numbers, a multiple of `slice_`, as bytes, by slices. `lost`: added, and what is lost.
 at::Tensor HostMean::encoded(const at::Tensor& numbers, const at::Tensor& lost) const {
   if (encoding_ == Encoding::kWhole) return numbers.contiguous().view(at::kByte);
   const at::Tensor wanted = numbers + lost;

@@ -153,8 +153,7 @@ class HostShardedReducer : public GradientReducer {
     const Slice own = slice_of(static_cast<size_t>(numbers * element()), rank_, size_);
     return {static_cast<int64_t>(own.begin) / element(), static_cast<int64_t>(own.end) / element()};
   }
-  // Of parameter `parameter`, in an area: a rank's gradients, or (number `size_`) the parameters. The sums of
-  // all are in that of rank 0.
+  // Of parameter `parameter`, in an area: a rank's gradients (of 0 the sums), or (`size_`) parameters.
   at::Tensor place(int area, size_t parameter) const {
     const at::Tensor& like = parameters_[parameter];
     return areas_[area].view(-1).narrow(0, begins_[parameter], like.numel()).view(like.sizes());

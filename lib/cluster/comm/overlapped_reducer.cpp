@@ -21,8 +21,7 @@ class DoneWork : public c10d::Work {
   DoneWork() { finish(); }
 };
 
-// The Reducer needs a process group, besides its hook, for one thing only: after the first step, rank 0
-// broadcasts its buckets.
+// The Reducer needs a group, besides its hook, only after the first step, when rank 0 broadcasts its buckets.
 class AgreementGroup : public c10d::ProcessGroup {
  public:
   explicit AgreementGroup(dtrain::ProcessGroup& group)

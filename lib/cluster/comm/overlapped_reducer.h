@@ -1,5 +1,4 @@
-// Sends gradients between hosts while backward still computes earlier layers, and while later layers are
-// being updated.
+// Sends gradients between hosts while backward computes earlier layers and while later ones are updated.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>

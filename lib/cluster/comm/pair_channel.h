@@ -17,16 +17,13 @@ namespace dtrain {
 
 // Tensors (contiguous, on the CPU) arrive in the order in which they were sent; the receiver must know their
 // sizes. Failures throw an Error(kPeerLost) that names the peer: it died (noticed within about 30 ms) or did
-// not answer in time. After an error the channel is unusable, because gloo closes all connections of a group
-// at a timeout.
+// not answer in time. After an error it is unusable: gloo closes all connections of a group at a timeout.
 class PairChannel {
  public:
   // Connects to the other side, 1 - `side`, which must use the same keys of `store` within `timeout`. send()
   // and receive() have the same timeout. `peer` is the other side's name, for messages.
   PairChannel(const StorePtr& store, int side, std::chrono::milliseconds timeout, std::string peer,
               const GroupNetwork& network = {});
-  PairChannel(const PairChannel&) = delete;
-  PairChannel& operator=(const PairChannel&) = delete;
 
   // Returns when the peer has asked for the tensor and the kernel has accepted the data.
   void send(const at::Tensor& tensor);

@@ -29,11 +29,9 @@ struct ReducerHosts {
 struct ReducerOptions {
   int64_t bucket_bytes = 25 << 20;  // how many bytes are sent at once while backward still runs
   // kShared moves the parameters of all ranks into one shared memory, with the values of rank 0. Only a group
-  // of one and a shared-memory group support it; other groups throw Error(kBug), because specs are checked
-  // before.
+  // of one and a shared-memory group support it; others throw Error(kBug), because specs are checked before.
   Placement placement = Placement::kCopies;
-  // The type to which gradients are converted for sending between hosts (or through gloo); nullopt: no
-  // conversion.
+  // The type to which gradients are converted for sending between hosts (or through gloo); nullopt: none.
   std::optional<at::ScalarType> wire_type = {};
   // How many virtual replicas the ranks of the job compute, in order, as evenly as possible
   // (comm/replica_tree.h); 0: each rank is one, and what is said there of sums does not hold.
@@ -126,8 +124,7 @@ std::unique_ptr<ProcessGroup> make_shared_memory_group(const c10::intrusive_ptr<
 // Makes the group for a spec's strategy.communication. If `size` is 1, this is a group of one. Otherwise
 // "shared_memory", "gloo" and "nccl" make that kind of group; "auto" uses shared memory on one host, and gloo
 // between several hosts with shared memory inside each. `accelerator` is this rank's; null on the CPU. Throws
-// Error(kUsage) for shared memory on several hosts, and Error(kBug) for other words, because specs are
-// checked before.
+// Error(kUsage) for shared memory on several hosts, Error(kBug) for other words: specs are checked before.
 std::unique_ptr<ProcessGroup> make_group(const std::string& communication,
                                          const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                          std::chrono::milliseconds timeout, const GroupNetwork& network = {},

@@ -39,8 +39,7 @@ void sum_nodes(at::ScalarType type, Range root, const std::vector<NodeSum>& inpu
 void add_numbers(at::ScalarType type, std::byte* to, const std::byte* from, size_t bytes);
 void copy_numbers(std::byte* to, const std::byte* from, size_t bytes);
 
-// The sum of rows [virtual replicas, ...], each contiguous, along the tree over all of them: a tensor of its
-// own.
+// The sum of rows [virtual replicas, ...], each contiguous, along the tree over all of them: a new tensor.
 at::Tensor sum_of_rows(const at::Tensor& rows);
 
 // How one rank adds up its own virtual replicas in little memory: in a place for each of its largest nodes,

@@ -41,8 +41,7 @@ std::byte* data_of(const at::Tensor& tensor) { return static_cast<std::byte*>(te
 //
 // With virtual replicas, a rank puts the sums of its largest nodes (comm/replica_tree.h) into areas of their
 // own. Slices are made of whole blocks, which LibTorch's loops do not cut further, so that an update has the
-// same bits whoever makes it. Hosts make their roots of the areas, and exchange slices of these, and their
-// rows.
+// same bits whoever makes it. Hosts make their roots of the areas, and exchange slices of these, and rows.
 class ShardedReducer : public GradientReducer {
  public:
   ShardedReducer(const std::vector<at::Tensor>& parameters, const ReducerOptions& options,
@@ -381,8 +380,7 @@ class ShardedReducer : public GradientReducer {
     }
   }
 
-  // Each host sums a slice of all roots, and gathers the slices of the others. Returns why that was
-  // impossible.
+  // Each host sums a slice of all roots, and gathers the others' slices. Returns why that was impossible.
   std::string sum_over_hosts() {
     try {
       if (virtual_->hosts().group != nullptr) exchange(*virtual_->hosts().group);
@@ -461,8 +459,7 @@ class ShardedReducer : public GradientReducer {
   size_t row_bytes_;
   SharedSegment segment_;                  // segment_bytes()
   std::optional<SharedSegment> memories_;  // of optimizers: an area for each
-  // Made so far. decision() is twice as much while the next one is undecided, 1 more if it is lost, 2 more if
-  // it is made.
+  // Made so far. decision() is twice as much while the next is undecided, 1 more: it is lost, 2 more: made.
   uint64_t steps_ = 0;
   bool lost_ = false;
   std::vector<at::Tensor>

@@ -8,8 +8,7 @@
 
 namespace dtrain {
 
-// Bytes of payload: retransmissions are not counted again, nor are the headers of TCP and of the layers
-// below.
+// Bytes of payload, without what is sent again, the headers of TCP and the layers below.
 struct Traffic {
   int64_t sent = 0;
   int64_t received = 0;

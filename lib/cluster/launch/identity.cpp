@@ -26,8 +26,7 @@ int required_number(const char* name, int64_t lowest, int64_t highest) {
   return static_cast<int>(*number);
 }
 
-// What starts the pods of a job, such as Kubeflow's PyTorchJob, knows nothing of processes inside them: it
-// counts pods.
+// What starts the pods of a job, such as Kubeflow's PyTorchJob, counts pods, not the processes inside them.
 bool is_one_process_of_a_pod() {
   return environment_text("KUBERNETES_SERVICE_HOST") && !environment_text("LOCAL_RANK") &&
          !environment_text("LOCAL_WORLD_SIZE");

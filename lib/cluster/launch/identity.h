@@ -40,8 +40,7 @@ struct Identity {
 // DTRAIN_HOST_INDEX, DTRAIN_HOSTS and DTRAIN_RESTART. Returns nullopt if neither RANK nor WORLD_SIZE is set.
 // If a variable is missing, malformed or contradicts another, throws an Error(kUsage) that names it.
 // TORCHELASTIC_USE_AGENT_STORE=True means that torchrun's agent serves a store. In a pod of Kubernetes
-// (KUBERNETES_SERVICE_HOST is set) LOCAL_RANK and LOCAL_WORLD_SIZE may both be missing: the pod has one
-// process.
+// (KUBERNETES_SERVICE_HOST is set) LOCAL_RANK and LOCAL_WORLD_SIZE may both be missing: it has one process.
 std::optional<Identity> identity_from_environment();
 
 // The environment variables from which identity_from_environment() reads this identity; a supervisor serves
@@ -52,8 +51,7 @@ std::map<std::string, std::string> replica_environment(const Identity& identity,
 // The identity of replica `rank` of `replicas`, all on this host, with a store named `local_store`.
 Identity local_identity(int64_t rank, int64_t replicas, const std::string& local_store);
 
-// A host's name or address from the environment; nullopt if the variable `name` is not set. Throws
-// Error(kUsage).
+// A host's name or address from the environment variable `name`; nullopt if not set. Throws Error(kUsage).
 std::optional<std::string> environment_host(const char* name);
 
 // Checks that `part` is from 0 to `whole` - 1; otherwise throws an Error(kUsage) that names both variables.

@@ -48,8 +48,7 @@ struct TfConfig {
 };
 
 // Reads the environment variable; nullopt if TF_CONFIG is not set or empty. Throws an Error(kUsage) with what
-// is wrong: it is not JSON, parts are missing, the index does not exist, or a task is not a chief, worker or
-// ps.
+// is wrong: it is not JSON, lacks parts or the index, or a task is not a chief, worker or ps.
 std::optional<TfConfig> tf_config_from_environment();
 
 }  // namespace dtrain

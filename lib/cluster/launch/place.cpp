@@ -30,8 +30,7 @@ std::optional<Identity> find_replica(std::optional<int64_t> port) {
   const auto open_mpi = open_mpi_identity(port);
   const auto pmi = open_mpi ? std::nullopt : pmi_identity(port);
   const auto& mpi = open_mpi ? open_mpi : pmi;
-  // mpirun and mpiexec use srun to start one process of their own on each host, and its children inherit
-  // srun's numbers.
+  // mpirun and mpiexec start one process of their own per host by srun, whose numbers its children inherit.
   const auto slurm = mpi ? std::nullopt : slurm_identity(port);
   const auto& launched = mpi ? mpi : slurm;
   if (torchrun && launched &&

@@ -23,8 +23,7 @@ struct HostPlace {
 };
 
 // There are three cases: a launcher started one process for each replica (`replica` is set), there is one
-// process for each host (`host` is set), or this process is alone and starts all replicas here (neither is
-// set).
+// process for each host (`host` is set), or this process alone starts all replicas here (neither is set).
 struct Place {
   std::optional<Identity> replica;
   std::optional<HostPlace> host;
@@ -43,8 +42,7 @@ std::string advice_on_leftovers(const Identity& replica);
 //
 // torchrun and MPI launchers may themselves run under Slurm, and torchrun under either. If any other two
 // sources contradict each other, throws an Error(kUsage) that names both: RANK and OMPI_COMM_WORLD_RANK,
-// TF_CONFIG and a launcher, or a spec with another number of hosts than were started (if they share the
-// processes `evenly`).
+// TF_CONFIG and a launcher, or a spec with another number of hosts than started (if they share `evenly`).
 Place find_place(const std::vector<std::string>& hosts, std::optional<int64_t> port, bool evenly = true);
 
 // Throws Error(kUsage) if this process is not alone. `what` needs that: "a sweep".

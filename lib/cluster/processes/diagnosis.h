@@ -1,5 +1,4 @@
-// Finds out which replica's failure ended a job, and describes it. Peers of a dead replica fail too and blame
-// each other.
+// Finds out which replica's failure ended a job, and describes it. Peers of a dead replica blame each other.
 #pragma once
 
 #include <filesystem>
@@ -42,8 +41,7 @@ struct ReplicaOutcome {
   ReplicaStatus status;  // when the first failure was noticed
   std::filesystem::path log;
   std::string name = {};  // empty: "rank N"
-  // How many processes the kernel has killed for lack of memory since the job began, perhaps including this
-  // one.
+  // How many processes, perhaps this one, the kernel has killed for lack of memory since the job began.
   int64_t out_of_memory_kills = 0;
   // Why the supervisor gave up on the replica while it still ran; nullopt: it did not.
   std::optional<std::string> given_up = {};

@@ -110,8 +110,7 @@ struct Launch {
   ::dup2(launch.log, STDERR_FILENO);
   ::dup2(launch.reports, kReportDescriptor);
   ::dup2(launch.board, kBoardDescriptor);
-  // The child must not inherit whatever descriptors a library has opened in the parent (such as a listening
-  // socket).
+  // The child must not inherit what a library has opened in the parent (such as a listening socket).
   ::syscall(SYS_close_range, kBoardDescriptor + 1, ~0U, 1U << 2 /* CLOSE_RANGE_CLOEXEC */);
   sigset_t none;
   sigemptyset(&none);

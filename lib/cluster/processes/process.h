@@ -12,8 +12,7 @@ namespace dtrain {
 
 struct ReplicaProcess;
 
-// The descriptors that a child has open besides stdin, stdout and stderr. They are single digits, so that a
-// shell can use them.
+// The descriptors that a child has open besides stdin, stdout and stderr: single digits, for shells.
 constexpr int kReportDescriptor = 3;
 constexpr int kBoardDescriptor = 4;
 
@@ -30,8 +29,6 @@ class Process {
   Process(const ReplicaProcess& replica, int board_descriptor);
   // Kills the process at once if it still runs.
   ~Process();
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
 
   // The descriptor on which its reports are read; non-blocking.
   const Descriptor& reports() const { return reports_; }
@@ -43,11 +40,9 @@ class Process {
   void send(int signal) const;
   // Sends `signal` only to the process itself.
   void tell(int signal) const;
-  // How the process ended; nullopt while it runs. It stays a zombie until reap(), so that the number of its
-  // group is not reused.
+  // How the process ended; nullopt while it runs. A zombie until reap(), so its number is not reused.
   std::optional<ProcessEnd> ended() const;
-  // Whether a signal such as SIGSTOP has stopped the process (state T of proc(5)). Then only SIGKILL can end
-  // it.
+  // Whether a signal such as SIGSTOP has stopped the process (state T of proc(5)): only SIGKILL ends it then.
   bool is_stopped() const;
   // Kills what is left of its group and reaps it.
   void reap();

@@ -1,5 +1,4 @@
-// A replica's connection to its supervisor: the pipe for reports and the status board. The environment names
-// both.
+// A replica's connection to its supervisor: the pipe for reports and the status board, by the environment.
 #pragma once
 
 #include <atomic>
@@ -27,8 +26,7 @@ class ReportPipe {
   // SIGPIPE must be ignored (core/signals.h).
   void write(const std::string& line);
 
-  // Returns when the supervisor has passed on all lines so far; it counts them in slot `rank` of `board`. At
-  // once if it is gone.
+  // Returns when the supervisor, which counts in slot `rank` of `board`, has passed on all lines, or is gone.
   void settle(const StatusBoard& board, int rank);
 
  private:

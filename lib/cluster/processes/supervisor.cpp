@@ -86,8 +86,7 @@ class Job {
   }
 
  private:
-  // Returns when there is a report, an end or a signal, or for the next tick. Without pidfds an end is
-  // noticed at the next tick.
+  // Returns at a report, an end, a signal or the next tick, at which ends are noticed without pidfds.
   void wait_for_events() const {
     std::vector<pollfd> watched;
     for (const Replica& replica : replicas_) {
@@ -114,8 +113,7 @@ class Job {
     }
   }
 
-  // Reads only what is already in a dead replica's pipe: a process that left the replica's group could keep
-  // writing.
+  // Reads only what is already in a dead replica's pipe: a process that left its group could keep writing.
   void drain_reports(Replica& replica) {
     int left = 0;
     while (replica.process->reports().get() >= 0 &&
@@ -172,8 +170,7 @@ class Job {
     enter(Stage::kGathering, options_.gather_seconds);
   }
 
-  // The loss is reported later: if the replica was lost because another one failed, it does not deserve its
-  // own report.
+  // The loss is reported later: one that another replica's failure caused does not deserve its own report.
   void note_loss(int rank, const std::string& given_up = "") {
     for (const Loss& loss : losses_) {
       if (loss.rank == rank) return;
@@ -225,8 +222,7 @@ class Job {
     std::erase_if(losses_, [rank](const Loss& loss) { return loss.rank == rank; });
   }
 
-  // Whether all replicas that are not expendable have ended. False if this host has none of them: then they
-  // are on other hosts.
+  // Whether all replicas that are not expendable have ended. False if all of them are on other hosts.
   bool needed_have_ended() const {
     bool had_any = false;
     for (const Replica& replica : replicas_) {

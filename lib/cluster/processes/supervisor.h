@@ -1,5 +1,4 @@
-// Starts the replica processes of one run on this host, passes on their reports, and ends all of them if one
-// fails.
+// Starts the replica processes of one run on this host, passes on their reports, and ends all if one fails.
 #pragma once
 
 #include <filesystem>
@@ -36,8 +35,7 @@ struct LostReplica {
 };
 
 // How reliable the answer to "who failed first" is: peers of a dead replica fail too and blame each other.
-// kToldToStop: others, who know more, told the replica to stop. kFailedItself: it failed by itself, or got
-// the stop signal itself.
+// kToldToStop: others, who know more, told the replica to stop. kFailedItself: it failed, or got the signal.
 enum class Evidence { kBlamesPeers, kWasSilent, kToldToStop, kFailedItself };
 
 struct SuperviseResult {
@@ -59,18 +57,15 @@ struct SuperviseOptions {
   // Called about ten times a second between reports, for instance to redraw a progress bar.
   std::function<void()> on_tick;
   // How long the others may take to end by themselves after the first failure (gather_seconds), and then
-  // after SIGTERM (grace_seconds), before they get SIGKILL. Processes that a signal has stopped get SIGKILL
-  // at once.
+  // after SIGTERM (grace_seconds), before they get SIGKILL. Those that a signal has stopped get it at once.
   double gather_seconds = 0.5;
   double grace_seconds = 2.0;
-  // How long processes may take to end after a stop signal, which is passed on to them, before they get
-  // SIGKILL.
+  // How long processes may take to end after a stop signal, which is passed on to them, until SIGKILL.
   double stop_seconds = grace_seconds;
   // The number of stop signals that were already handled (core/signals.h). Any further one stops the job,
   // even if it arrived just before supervise() was called.
   int stop_signals_before = stop_signals_received();
-  // Called at SIGQUIT with a text for users that says what every process is doing. Running processes get
-  // SIGQUIT too.
+  // Called at SIGQUIT with a text for users about what every process is doing. Running processes get it too.
   std::function<void(const std::string& text)> on_status = {};
   // Called when an expendable process is lost. lost.rank is its rank in the job.
   std::function<void(const LostReplica& lost)> on_lost = {};
@@ -82,8 +77,7 @@ struct SuperviseOptions {
   std::string host = {};  // this host's name, for messages; "" if there is only one host
 };
 
-// The result of a run that a stop signal ended. `host` is where the signal arrived; "" if there is only one
-// host.
+// The result of a run that a stop signal ended. `host` is where it arrived; "" if there is only one host.
 SuperviseResult stopped_by_signal(int signal, const std::string& host);
 
 // Starts the processes, and blocks until every process has ended and been reaped.
@@ -106,10 +100,8 @@ SuperviseResult stopped_by_signal(int signal, const std::string& host);
 // process finds the number of its restart in DTRAIN_RESTART and has its own log ("worker1.log",
 // "worker1.restart1.log").
 //
-// Children get PR_SET_PDEATHSIG=SIGKILL and their own process group, so that Ctrl-C reaches only the
-// supervisor. The kernel ties them to the *thread* that called this function, which is blocked here for as
-// long as the job runs. When a replica ends, its group is ended with it. Nothing of the job is left when this
-// function returns or throws.
+// Children die with this thread, and have their own process group (process.h), so that Ctrl-C reaches only
+// the supervisor. Nothing of the job is left when this function returns or throws.
 //
 // Throws Error if a process cannot be started, after ending those that were: kUsage or kDisk names the log or
 // program that cannot be opened, and kMemory means that there is no room for a process. Exceptions of

@@ -19,8 +19,7 @@ std::string line_of(const nlohmann::json& object);
 class Link {
  public:
   // Takes over a connected TCP socket. `silence_seconds`: how long the other host may fail to answer the
-  // kernel's keep-alive probes before the link counts as closed. `received`: bytes that were already read
-  // from the socket.
+  // kernel's keep-alive probes before the link counts as closed. `received`: bytes that were read before.
   Link(Descriptor socket, double silence_seconds, std::string received = {});
 
   // Sends a line (which must not contain a newline). Waits at most two seconds for room; if there is none,
@@ -30,8 +29,7 @@ class Link {
   // The lines that have arrived. Does not block.
   std::vector<std::string> receive();
 
-  // The next line; nullopt if none arrives within `seconds`, the link closes, or a stop signal arrives
-  // (core/signals.h).
+  // The next line; nullopt if none arrives within `seconds`, or the link closes, or at a stop signal.
   std::optional<std::string> next(double seconds);
 
   // The other end is gone, and all its lines have been read.

@@ -36,8 +36,7 @@ std::vector<std::string> addresses_of(const std::vector<Member>& members);
 // the same host name on the same machine share a number.
 std::vector<int> hosts_of_ranks(const std::vector<Member>& members);
 
-// Whether all hosts have the same number of ranks, numbered one host after the other. `hosts` is from
-// hosts_of_ranks().
+// Whether all hosts (hosts_of_ranks()) have as many ranks, numbered one host after the other.
 bool are_host_by_host(const std::vector<int>& hosts);
 
 // Why `member` cannot join the job of the members in `present`, the first of which is the leader: it has

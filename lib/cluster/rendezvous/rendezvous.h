@@ -58,8 +58,7 @@ struct MemberLink {
 
 class Rendezvous {
  public:
-  // Listens at `address` of this host, on `port` or, if that is 0, on any free port. Throws Error(kPeerLost)
-  // naming both if that fails.
+  // Listens at `address` of this host, on `port` or (0) any free one. Throws Error(kPeerLost) naming both.
   Rendezvous(const std::string& address, uint16_t port);
 
   uint16_t port() const { return listening_.port; }
@@ -68,8 +67,7 @@ class Rendezvous {
   //
   // Throws Error, after sending it to all members that are present: kPeerLost with the missing ranks at the
   // deadline; kUsage if a member contradicts another (after waiting up to five more seconds, so that all get
-  // the message); kStopped at a stop signal. Strangers, and members with another token, are turned away and
-  // do not affect the others.
+  // the message); kStopped at a stop signal. Strangers, and members with another token, are turned away.
   std::vector<MemberLink> gather(const Member& own, const RendezvousOptions& options,
                                  const ExpectedAt& expected_at, const Welcome& welcome);
 

@@ -67,8 +67,7 @@ void SharedBarrier::wait() {
   }
 }
 
-// Nothing tells whether the other rank is running now. The core that it ran on last is one hint, recent
-// success another.
+// Nothing tells whether the other rank is running now; the core it ran on last and recent success are hints.
 bool SharedBarrier::spin_until_arrived(int other) {
   const auto core_of = [this](int rank) { return slots_[rank].core.load(std::memory_order_relaxed); };
   if (core_of(other) == core_of(rank_)) return false;

@@ -1,5 +1,4 @@
-// A barrier for processes, in shared memory. A wait spins briefly and then sleeps on a futex, and notices if
-// a peer dies.
+// A barrier for processes, in shared memory. A wait spins, then sleeps on a futex, and notices dead peers.
 #pragma once
 
 #include <atomic>
@@ -22,8 +21,7 @@ class SharedBarrier {
   // `slots` are shared by `size` ranks, each of which makes its own SharedBarrier. All of them must be made
   // before any rank waits. `spins` says how often to check before sleeping. A wait does not spin for a rank
   // that last ran on the same core, because spinning would keep that rank from arriving. If spinning was in
-  // vain several times in a row (there are more ranks than cores, or other work uses the cores), it is tried
-  // only now and then.
+  // vain several times in a row (the cores have other work, or more ranks), it is tried only now and then.
   SharedBarrier(BarrierSlot* slots, int rank, int size, std::chrono::milliseconds timeout, int spins);
   ~SharedBarrier();
   SharedBarrier(const SharedBarrier&) = delete;

@@ -30,8 +30,7 @@ std::filesystem::path path_of_copy(const std::string& key);
 std::optional<AboutCopy> find_copy(const std::string& key);
 void write_about_copy(const std::string& key, const AboutCopy& about);
 
-// Makes copies count as used, whether they are there yet or not, until the descriptor is closed. Throws as
-// fail_on_cache().
+// Makes copies, there or not yet, count as used until the descriptor is closed. Throws as fail_on_cache().
 Descriptor use_copies(const std::string& set, const std::vector<std::string>& keys);
 
 // The same for a set that is in use already; empty if it is not there.

@@ -6,18 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <iostream>
-#include <map>
 #include <mutex>
-#include <set>
 
 #include "addresses/copies.h"
 #include "core/addresses.h"
 #include "core/checksum.h"
-#include "core/error.h"
 #include "core/parallel.h"
 #include "core/terminal.h"
 #include "core/text.h"
@@ -35,8 +31,7 @@ constexpr int64_t kFilesAtOnce = 8;  // of those that are not large
 constexpr size_t kReadAtOnce = size_t{1} << 20;
 constexpr double kLong = 3, kBetween = 0.2;  // seconds
 
-// How far fetching is, on standard error: a line that changes on a terminal, elsewhere one line if it takes
-// long.
+// How far fetching is, on standard error: a line that changes on a terminal, else one line if it takes long.
 class FetchProgress {
  public:
   FetchProgress(const std::string& address, int64_t all)
@@ -44,8 +39,6 @@ class FetchProgress {
   ~FetchProgress() {
     if (drawn_) std::cerr << "\r\x1b[K" << std::flush;
   }
-  FetchProgress(const FetchProgress&) = delete;
-  FetchProgress& operator=(const FetchProgress&) = delete;
 
   void add(size_t bytes) {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,4 @@
-// Copies of files at addresses, in this user's cache: fetched once a host, bounded, and kept while a job uses
-// them.
+// Copies of files at addresses in this user's cache: fetched once a host, bounded, kept while jobs use them.
 #pragma once
 
 #include <cstdint>

@@ -24,8 +24,6 @@ constexpr int64_t kMostWaiting = int64_t{128} << 20;  // bytes that were fetched
 class PartReader : public std::enable_shared_from_this<PartReader> {
  public:
   explicit PartReader(HttpTimes times) : remote_(with_stop(times)) {}
-  PartReader(const PartReader&) = delete;
-  PartReader& operator=(const PartReader&) = delete;
   ~PartReader() {
     stop_.request_stop();  // all of them at once, also those that wait for a server
   }

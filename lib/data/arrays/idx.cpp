@@ -1,7 +1,6 @@
 #include "arrays/idx.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 

@@ -27,8 +27,7 @@ struct IdxHeader {
 };
 
 // All functions below throw Error(kData) that names the file, the offset and the fault. Headers are checked
-// against the limits above and against the file's size. Memory is bounded by what a valid header declares and
-// by what the file can hold.
+// against the limits above and the file's size. Memory is bounded by what header and file can hold.
 IdxHeader read_image_header(const std::filesystem::path& path);
 IdxHeader read_label_header(const std::filesystem::path& path);
 
@@ -37,13 +36,11 @@ IdxHeader read_label_header(const std::filesystem::path& path);
 // the rest is not unpacked.
 at::Tensor read_images(const std::filesystem::path& path, int64_t count);
 
-// The first `count` labels as int64 [count], each checked to be below `classes`. The end of the file is
-// checked as for images.
+// The first `count` labels as int64 [count], each checked to be below `classes`; the end as for images.
 at::Tensor read_labels(const std::filesystem::path& path, int64_t count, int64_t classes);
 
 // The images of a file from a user: all those of an IDX file of images, or the one of an image file
-// (codecs/image_file.h), uint8 [n, channels, height, width]. Throws Error(kData) that names the file and the
-// fault.
+// (codecs/image_file.h), uint8 [n, channels, height, width]. Throws Error(kData) with the file and the fault.
 at::Tensor read_images_of_any_file(const std::filesystem::path& path, SmallestSize smallest = {});
 
 }  // namespace dtrain

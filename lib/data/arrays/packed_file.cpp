@@ -1,7 +1,6 @@
 #include "arrays/packed_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -15,8 +14,7 @@ namespace {
 constexpr size_t kInputBytes = size_t{1} << 18;
 constexpr int64_t kMaxUnpackStep = int64_t{1} << 30;  // zlib counts in 32 bits
 constexpr int kGzipOnly = 16 + MAX_WBITS;
-// A match of 258 bytes takes at least two bits, one for its length and one for its distance (RFC
-// 1951, 3.2.5).
+// A match of 258 bytes takes at least two bits, for its length and its distance (RFC 1951, 3.2.5).
 constexpr int64_t kMaxDeflateRatio = 1032;
 
 const char* kFetchAgain = "the file is incomplete or damaged; fetch it again";

@@ -20,8 +20,6 @@ class PackedFile {
   // Throws if `path` cannot be opened, is empty or is not a regular file. Opening a FIFO does not block.
   explicit PackedFile(const std::filesystem::path& path);
   ~PackedFile();
-  PackedFile(const PackedFile&) = delete;
-  PackedFile& operator=(const PackedFile&) = delete;
 
   // Reads exactly `bytes`. Throws if the content ends early or is damaged.
   void read(void* out, int64_t bytes);

@@ -29,8 +29,7 @@ class Augmenter {
 
   // Whether pictures are mixed after that.
   bool mixes() const { return !mixtures_.empty(); }
-  // With which other example of its global batch of `batch` examples that example is mixed, and how. nullopt:
-  // with none.
+  // With which other example of the global batch of `batch` examples that one is mixed, and how; or nullopt.
   std::optional<Mixture> mixture(const Showing& showing, int64_t batch) const;
 
  private:

@@ -76,8 +76,7 @@ void adjust_saturation(Picture& picture, double factor) {
   }
 }
 
-// To hue, saturation and value and back: of these only the hue changes, so the largest and the least channel
-// keep their values.
+// To hue, saturation and value and back: only the hue changes, so the extreme channels keep their values.
 void adjust_hue(Picture& picture, double turns) {
   if (picture.shape.channels != 3) return;
   constexpr float kLevels = 255.999F / 255;  // torchvision's, to cut off 0..1 to 0..255

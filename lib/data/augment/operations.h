@@ -52,8 +52,7 @@ inline uint8_t nearest_pixel(float value) {
 // Changes a picture by itself, as `random` decides. Any number of threads may call one at once.
 using PictureChange = std::function<void(Picture& picture, RandomGenerator& random)>;
 
-// How a picture becomes a mixture of itself and a partner, another one of its global batch. It has the
-// classes of both.
+// How a picture becomes a mixture with a partner, another one of its global batch, with the classes of both.
 struct Mixture {
   int64_t partner = 0;          // its place in the global batch
   double share = 1;             // of the picture itself, 0 to 1; the rest is the partner's
@@ -94,8 +93,7 @@ Interval interval_of(const std::vector<double>& numbers, const Interval& otherwi
 double draw_between(RandomGenerator& random, const Interval& interval);
 
 // A box whose area is a part of the picture's within `scale`, and whose width is within `ratio` of its
-// height, evenly on a logarithmic scale. It leaves at least `margin` rows and columns. nullopt: ten attempts
-// gave none that fits.
+// height, evenly on a logarithmic scale, but for `margin` rows and columns. nullopt: ten tries did not fit.
 std::optional<Box> draw_box(RandomGenerator& random, const PictureShape& shape, const Interval& scale,
                             const Interval& ratio, int64_t margin = 0);
 
@@ -119,8 +117,7 @@ void shift(Picture& picture, int64_t down, int64_t right, Border border);
 // the picture, so this is also what antialiased scaling does.
 void scale_box_up(Picture& picture, const Box& box);
 
-// Turns the picture around its middle by `degrees`, counter-clockwise: bilinear. Pixels outside of it have
-// the value `fill`.
+// Turns the picture around its middle by `degrees`, counter-clockwise: bilinear, with `fill` outside of it.
 void rotate(Picture& picture, double degrees, uint8_t fill);
 
 // Those that change colours, by the formulas of torchvision's functional.adjust_*, of which each result is

@@ -8,8 +8,7 @@
 namespace dtrain {
 namespace {
 
-// The four pixels around a position in a picture with a border of one pixel, and how far it is from the
-// first.
+// The four pixels around a position in a picture with a border of one pixel, and its distance from the first.
 struct Neighbours {
   int64_t first;
   float right;
@@ -34,8 +33,7 @@ Neighbours neighbours(float x, float y, int64_t stride) {
 
 void rotate(Picture& picture, double degrees, uint8_t fill) {
   const auto [channels, height, width] = picture.shape;
-  // With a border of `fill`, every pixel has four neighbours: positions are at least -1, and at most one
-  // side.
+  // With a border of `fill`, every pixel has four neighbours: positions are from -1 to one side.
   const int64_t stride = width + 3;
   thread_local std::vector<uint8_t> framed;
   std::vector<Neighbours> row(static_cast<size_t>(width));

@@ -1,7 +1,6 @@
 #include "codecs/codecs.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/text.h"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "codecs/codecs.h"
@@ -16,12 +17,12 @@ class GifReader {
  public:
   explicit GifReader(const std::string& bytes) : left_(bytes) {
     int fault = 0;
-    handle_.gif = DGifOpen(this, give, &fault);
-    if (handle_.gif == nullptr) refuse(fault);
+    gif_.reset(DGifOpen(this, give, &fault));
+    if (gif_ == nullptr) refuse(fault);
     find_first_frame();
-    const GifImageDesc& frame = handle_.gif->Image;
-    width_ = std::max<int64_t>(handle_.gif->SWidth, int64_t{frame.Left} + frame.Width);
-    height_ = std::max<int64_t>(handle_.gif->SHeight, int64_t{frame.Top} + frame.Height);
+    const GifImageDesc& frame = gif_->Image;
+    width_ = std::max<int64_t>(gif_->SWidth, int64_t{frame.Left} + frame.Width);
+    height_ = std::max<int64_t>(gif_->SHeight, int64_t{frame.Top} + frame.Height);
   }
 
   int64_t width() const { return width_; }
@@ -38,10 +39,10 @@ class GifReader {
     uint8_t* to = pixels.mutable_data_ptr<uint8_t>();
     for (int64_t pixel = 0; pixel < width_ * height_; ++pixel)
       to = std::copy_n(colours[ground].begin(), channels, to);
-    const GifImageDesc& frame = handle_.gif->Image;
+    const GifImageDesc& frame = gif_->Image;
     std::vector<GifPixelType> line(static_cast<size_t>(frame.Width));
     for (const int row : order_of_rows(frame)) {
-      if (DGifGetLine(handle_.gif, line.data(), frame.Width) == GIF_ERROR) refuse(handle_.gif->Error);
+      if (DGifGetLine(gif_.get(), line.data(), frame.Width) == GIF_ERROR) refuse(gif_->Error);
       to = pixels.mutable_data_ptr<uint8_t>() + ((frame.Top + row) * width_ + frame.Left) * channels;
       for (const GifPixelType index : line) to = std::copy_n(colours[index].begin(), channels, to);
     }
@@ -49,15 +50,8 @@ class GifReader {
   }
 
  private:
-  struct Handle {
-    GifFileType* gif = nullptr;
-
-    Handle() = default;
-    Handle(const Handle&) = delete;
-    Handle& operator=(const Handle&) = delete;
-    ~Handle() {
-      if (gif != nullptr) DGifCloseFile(gif, nullptr);
-    }
+  struct Close {
+    void operator()(GifFileType* gif) const { DGifCloseFile(gif, nullptr); }
   };
 
   [[noreturn]] void refuse(int fault) const {
@@ -66,29 +60,29 @@ class GifReader {
   }
 
   void require(int result) const {
-    if (result == GIF_ERROR) refuse(handle_.gif->Error);
+    if (result == GIF_ERROR) refuse(gif_->Error);
   }
 
   void find_first_frame() {
     for (GifRecordType record = UNDEFINED_RECORD_TYPE; record != IMAGE_DESC_RECORD_TYPE;) {
-      require(DGifGetRecordType(handle_.gif, &record));
+      require(DGifGetRecordType(gif_.get(), &record));
       if (record == EXTENSION_RECORD_TYPE) read_extension();
       if (record == TERMINATE_RECORD_TYPE) throw Error(ExitCode::kData, "no sound GIF: it has no frame");
     }
-    require(DGifGetImageDesc(handle_.gif));
-    if (handle_.gif->Image.Width <= 0 || handle_.gif->Image.Height <= 0)
+    require(DGifGetImageDesc(gif_.get()));
+    if (gif_->Image.Width <= 0 || gif_->Image.Height <= 0)
       throw Error(ExitCode::kData, "no sound GIF: its first frame has no pixels");
   }
 
   void read_extension() {
     int kind = 0;
     GifByteType* block = nullptr;  // its first byte is how many follow
-    require(DGifGetExtension(handle_.gif, &kind, &block));
+    require(DGifGetExtension(gif_.get(), &kind, &block));
     GraphicsControlBlock control{};
     if (kind == GRAPHICS_EXT_FUNC_CODE && block != nullptr &&
         DGifExtensionToGCB(block[0], block + 1, &control) == GIF_OK)
       transparent_ = control.TransparentColor;
-    while (block != nullptr) require(DGifGetExtensionNext(handle_.gif, &block));
+    while (block != nullptr) require(DGifGetExtensionNext(gif_.get(), &block));
   }
 
   // Red, green, blue and opacity. A number that the file gives no colour is a grey, as in Pillow.
@@ -98,8 +92,8 @@ class GifReader {
       const auto grey = static_cast<uint8_t>(i);
       colours[i] = {grey, grey, grey, 255};
     }
-    const ColorMapObject* map = handle_.gif->Image.ColorMap;
-    if (map == nullptr) map = handle_.gif->SColorMap;
+    const ColorMapObject* map = gif_->Image.ColorMap;
+    if (map == nullptr) map = gif_->SColorMap;
     for (int i = 0; map != nullptr && i < std::min(map->ColorCount, 256); ++i)
       colours[static_cast<size_t>(i)] = {map->Colors[i].Red, map->Colors[i].Green, map->Colors[i].Blue, 255};
     if (is_transparent()) colours[static_cast<size_t>(transparent_)][3] = 0;
@@ -135,7 +129,7 @@ class GifReader {
   bool is_cut_ = false;    // more bytes were asked for than the file has
   int transparent_ = NO_TRANSPARENT_COLOR;
   int64_t width_ = 0, height_ = 0;  // of the canvas, and of all that the frame covers
-  Handle handle_;
+  std::unique_ptr<GifFileType, Close> gif_;
 };
 
 }  // namespace

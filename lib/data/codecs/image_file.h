@@ -33,15 +33,13 @@ struct ImageFacts {
 };
 
 // How small an image may become while it is decoded. A format with a quick way to decode at a fraction of the
-// size (JPEG: a half, a quarter, an eighth) then uses the smallest one that has at least these sides. 0: the
-// size is kept.
+// size (JPEG: a half, a quarter, an eighth) then uses the smallest one with at least these sides. 0: whole.
 struct SmallestSize {
   int64_t height = 0;
   int64_t width = 0;
 };
 
-// Of the bytes of a whole image file; pixels are not decoded. Throws Error(kData) with the fault, without a
-// file name.
+// Of the bytes of a whole image file; decodes no pixels. Throws Error(kData) with the fault, without a name.
 ImageFacts image_facts(const std::string& bytes);
 
 // The image in the bytes of a whole file, as read_image_file() returns it; errors have no file name.
@@ -55,8 +53,7 @@ bool is_nearly_black(const ImageFacts& facts, const at::Tensor& image);
 // turned as the orientation in its metadata says (exif.cpp), inks become colours (CMYK), transparent pixels
 // are blended with white, of 16-bit samples the upper 8 bits are kept, and of an animation (WebP, GIF)
 // or several pages (TIFF) only the first is read. What a file says of its colours (gAMA, ICC profiles)
-// changes no pixel. Any number of threads may read at once. Throws Error(kData) that names the file and the
-// fault.
+// changes no pixel. Any number of threads may read at once. Throws Error(kData) with the file and the fault.
 at::Tensor read_image_file(const std::filesystem::path& path, SmallestSize smallest = {});
 
 // A PNG file of one image, uint8 [channels, height, width] with 1 or 3 channels.

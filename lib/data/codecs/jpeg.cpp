@@ -85,8 +85,7 @@ at::Tensor decode_jpeg(const std::string& bytes, SmallestSize smallest) {
   const tjscalingfactor factor = factor_for(header, smallest);
   const int width = TJSCALED(header.width, factor), height = TJSCALED(header.height, factor);
   at::Tensor pixels = rows_of_pixels(width, height, tjPixelSize[form]);
-  // Warnings mean that data is missing or damaged. The number of scans is limited because a small file could
-  // have very many.
+  // Warnings mean that data is missing or damaged. Scans are limited: a small file could have very many.
   constexpr int kStrict = TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS | TJFLAG_ACCURATEDCT;
   header.check(tjDecompress2(header.decoder(), reinterpret_cast<const unsigned char*>(bytes.data()),
                              bytes.size(), pixels.mutable_data_ptr<uint8_t>(), width, /*pitch=*/0, height,

@@ -1,7 +1,6 @@
 #include "data/dataset_readers.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <system_error>

@@ -80,8 +80,7 @@ const std::vector<std::string>& dataset_names();
 
 // The spec with copies of its files in the place of an address; they are fetched now if they are not here.
 // With spec.stream the address stays.
-// Other specs stay as they are. Throws as fetch_files() (addresses/fetched_files.h). The functions that
-// follow do so, too.
+// Other specs stay as they are. Throws as fetch_files() (addresses/fetched_files.h), as do those that follow.
 DataSpec with_files_here(const DataSpec& spec);
 
 // Copies of whatever files at an address a dataset may be in, to find out which it is: a file, or a folder.

@@ -77,16 +77,15 @@ std::optional<size_t> part_of(std::string name) {
 // The four files of a dataset that has a name of its own before those of MNIST.
 Files find_prefixed_files(const fs::path& folder) {
   Files files;
-  std::error_code code;
-  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
-    const std::optional<size_t> part = part_of(unpacked_name(entry->path()));
+  for (const fs::path& path : paths_in(folder)) {
+    const std::optional<size_t> part = part_of(unpacked_name(path));
     if (!part) continue;
     fs::path& file = files[*part];
-    if (!file.empty() && unpacked_name(file) != unpacked_name(entry->path()))
+    if (!file.empty() && unpacked_name(file) != unpacked_name(path))
       throw Error(ExitCode::kData, "{}: has {} and {}; put each dataset into a folder of its own",
                   printable(folder.string(), 1000), printable(file.filename().string()),
-                  printable(entry->path().filename().string()));
-    if (file.empty() || entry->path().extension() == ".gz") file = entry->path();
+                  printable(path.filename().string()));
+    if (file.empty() || path.extension() == ".gz") file = path;
   }
   return files;
 }

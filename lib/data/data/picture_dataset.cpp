@@ -66,8 +66,7 @@ void decode(const ImageSet& set, const DataSpec& spec, const OnPrepared& on_prog
                                   : static_cast<void>(cached_images(set, options));
 }
 
-// Images with labels int64 [n], decoded whenever they are read by as many threads as LibTorch has when it is
-// made.
+// Images with labels int64 [n], decoded when they are read, by as many threads as LibTorch has now.
 class ImageSource : public ExampleSource {
  public:
   ImageSource(ImageSet set, at::Tensor labels)
@@ -172,10 +171,6 @@ DatasetInfo info_of(const ListedPictures& all, const fs::path& place, const Data
 }
 
 }  // namespace
-
-bool is_picture_dataset(const std::string& name) {
-  return name == kFolder || name == "tar" || name == kImageParquet;
-}
 
 PictureList list_pictures(const DatasetInfo& info, const DataSpec& spec) {
   const std::string place = is_address(info.source) ? *with_files_here(spec).path : info.source;

@@ -11,10 +11,6 @@
 
 namespace dtrain {
 
-// Whether the dataset of that name is of pictures in files, which are decoded into the cache or when they are
-// needed.
-bool is_picture_dataset(const std::string& name);
-
 // The description of the pictures at `place`, with everything that the spec asks for. Reads no picture: with
 // spec.on_bad_example skip, it omits only the bad pictures that are already known. Returns nullopt if there
 // is no such folder (or file, but for an image_folder). Throws as list_image_folder(), list_archives() and
@@ -28,8 +24,7 @@ std::optional<DatasetInfo> find_archives(const std::filesystem::path& place, con
 PictureList list_pictures(const DatasetInfo& info, const DataSpec& spec);
 
 // Opens the pictures at info.source. They are in the cache (images/image_cache.h), where they are put now if
-// they are not, or with spec.cache none decoded when they are needed. Left out is what list_pictures() leaves
-// out.
+// they are not, or with spec.cache none decoded when they are needed, without those of list_pictures().
 Dataset load_pictures(const DatasetInfo& info, const DataSpec& spec);
 
 // Puts the pictures into the cache if they are not there, unless spec.cache is none, and with
@@ -39,8 +34,7 @@ void prepare_pictures(const DatasetInfo& info, const DataSpec& spec, const OnPre
 // Whether their file is allowed in the cache and fits on the disk, or is there already.
 bool can_cache_pictures(const DatasetInfo& info, const DataSpec& spec);
 
-// The bytes of their file in the cache: of all pictures at info.source, or if that is empty, of those of
-// `info`.
+// The bytes of their file in the cache: of all pictures at info.source, or if that is empty of `info`'s.
 int64_t picture_cache_bytes(const DatasetInfo& info, const DataSpec& spec);
 
 }  // namespace dtrain

@@ -1,5 +1,4 @@
-// The examples of a table as a model takes them, in memory that all processes of this user on this host
-// share.
+// The examples of a table as a model takes them, in memory that this user's processes on this host share.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,6 @@
 #include "data/split.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>

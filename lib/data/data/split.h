@@ -16,8 +16,7 @@ struct ExampleSplit {
   std::vector<int64_t> validation;
 };
 
-// What, besides the seed, decides about the parts: of each example of a file or dataset. At most one is
-// given.
+// What, besides the seed, decides about the parts: of each example of a file or dataset. At most one is set.
 struct SplitBy {
   std::vector<int64_t> classes = {};  // each has the same share of both parts
   std::vector<int64_t> groups = {};   // by numbers from 0; none is in both parts
@@ -42,12 +41,10 @@ std::vector<int64_t> take_validation(std::vector<int64_t>& from, const SplitSpec
 // FieldError if none would be left to train on, or there are fewer than data.split.folds.
 int64_t validation_count(int64_t examples, const SplitSpec& split);
 
-// Draws the validation part that `split` asks for. It depends on the arguments alone. Throws like
-// take_part().
+// Draws the validation part that `split` asks for, by the arguments alone. Throws like take_part().
 ExampleSplit split_examples(int64_t examples, const SplitSpec& split, const SplitBy& by = {});
 
-// The examples `indices` of `source`, in that order, read from it. Throws Error(kBug) for an index that is
-// not one of the source's.
+// The examples `indices` of `source`, in that order, read from it. Throws Error(kBug) for others.
 ExampleSourcePtr make_selection(ExampleSourcePtr source, std::vector<int64_t> indices);
 
 }  // namespace dtrain

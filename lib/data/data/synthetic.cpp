@@ -26,8 +26,7 @@ constexpr int64_t kWordBytes = 8;
 
 int64_t words_for(int64_t pixels) { return (pixels + kWordBytes - 1) / kWordBytes; }
 
-// The mean of each of eight bytes, rounded down: the bits that both bytes have, plus half of the bits that
-// differ.
+// The mean of each of eight bytes, rounded down: the bits that both have, plus half of those that differ.
 uint64_t mean_of_bytes(uint64_t a, uint64_t b) { return (a & b) + (((a ^ b) >> 1) & 0x7F7F7F7F7F7F7F7FULL); }
 
 void write_image(const uint64_t* prototype, RandomGenerator& random, uint8_t* out, int64_t pixels) {

@@ -28,15 +28,13 @@ Dataset load_table_dataset(const DataSpec& spec);
 // have saved it.
 DatasetInfo saved_table_dataset(const DataSpec& spec);
 
-// Which rows of the files are which examples. Without test rows of their own they are rows of the training
-// file.
+// Which rows of the files are which examples. Without a test file the test's are of the training file.
 struct ExampleRows {
   std::vector<int64_t> train, validation, test;
 };
 
 // The files of a csv or parquet dataset at spec.path; of a folder train.csv and test.csv, or train*.parquet
-// and test*.parquet, else all of its .parquet files. Throws Error(kData) if they are not there or of the
-// other kind.
+// and test*.parquet, else all of its .parquet files. Throws Error(kData) without them, or for another kind.
 struct TableFiles {
   TablePath train;
   std::optional<TablePath> test = {};

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "core/data_errors.h"
+#include "core/files.h"
 #include "data/table_dataset.h"
 #include "parquet/parquet_file.h"
 #include "yaml/problem.h"
@@ -33,21 +34,20 @@ bool is_of_part(const std::string& name, const std::string& part) {
 std::vector<fs::path> parquet_in(const fs::path& folder, const std::string& part) {
   std::vector<fs::path> files;
   std::error_code fault, gone;
-  for (fs::directory_iterator entry(folder, fault), end; !fault && entry != end; entry.increment(fault)) {
-    const std::string name = entry->path().filename().string();
+  for (const fs::path& path : paths_in(folder, fault)) {
+    const std::string name = path.filename().string();
     const bool hidden = name.starts_with('.') || name.starts_with('_');
     if (!part.empty() && !is_of_part(name, part) && name.starts_with(part) &&
         name.find_first_of("-_.", part.size()) == part.size() && name.ends_with(".parquet"))
       refuse_file(
-          entry->path(),
+          path,
           "begins as the files of the {0} part do: name it {0}-00000.parquet if it is one, or else so that "
           "it begins otherwise",
           part);
-    if (!hidden && is_of_part(name, part) && name.ends_with(".parquet") && entry->is_regular_file(gone))
-      files.push_back(entry->path());
+    if (!hidden && is_of_part(name, part) && name.ends_with(".parquet") && fs::is_regular_file(path, gone))
+      files.push_back(path);
   }
   if (fault) fail_on_file(folder, "cannot be read", fault.value());
-  std::ranges::sort(files);
   return files;
 }
 

@@ -76,8 +76,7 @@ void require_cache_room(int64_t bytes, double most_gigabytes, const std::string&
 void make_cache_file(const std::filesystem::path& path, const std::function<bool()>& is_there,
                      const std::function<void(const OpenFile& file)>& make);
 
-// The same where a file that is there is to be replaced. If another process makes it meanwhile, returns false
-// at once.
+// The same to replace a file that is there. If another process makes it meanwhile, returns false at once.
 bool try_make_cache_file(const std::filesystem::path& path,
                          const std::function<void(const OpenFile& file)>& make);
 

@@ -35,8 +35,7 @@ class CheckedFileWriter {
 // Any number of threads may read at once.
 class CheckedFile : public ArchiveBytes {
  public:
-  // nullptr: there is no such file, or it was not written to its end, or how it ends is damaged. Throws as
-  // OpenFile does.
+  // nullptr: there is no such file, or its end is missing or damaged. Throws as OpenFile does.
   static std::shared_ptr<const CheckedFile> open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }

@@ -1,12 +1,10 @@
 #include "images/fit.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "codecs/codecs.h"
 #include "core/error.h"
 
 namespace dtrain {

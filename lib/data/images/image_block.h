@@ -1,5 +1,4 @@
-// Decoded and scaled images as they lie in a file of the cache, or in shared memory: a header, their bytes,
-// and a checksum of each.
+// Decoded and scaled images in a file of the cache or in shared memory: a header, their bytes and checksums.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -63,8 +62,7 @@ class ImageBlock {
 
   // uint8 [n, channels, height, width]. They must not be written to.
   const at::Tensor& images() const { return images_; }
-  // Compares those of the images `indices` that were not compared before with their checksums. Throws as
-  // fail_on_damage().
+  // Compares those of the images `indices` not compared yet with their checksums. Throws as fail_on_damage().
   void verify(std::span<const int64_t> indices) const;
   // Whether all are as they were written.
   bool is_sound(int64_t threads) const;

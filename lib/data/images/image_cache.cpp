@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <system_error>
 #include <utility>
 
 #include "core/checksum.h"
 #include "core/data_errors.h"
+#include "core/files.h"
 #include "host/host_memory.h"
 #include "images/cache_file.h"
 #include "images/shared_memory.h"
@@ -238,15 +238,14 @@ at::Tensor images_in_memory(const ImageSet& set, const ImageCacheOptions& option
 std::vector<CachedImages> list_image_caches() {
   std::vector<CachedImages> found;
   std::error_code code;
-  for (fs::directory_iterator entry(cache_folder(), code), end; !code && entry != end;
-       entry.increment(code)) {
-    const fs::path extension = entry->path().extension();
+  for (const fs::path& path : paths_in(cache_folder(), code)) {
+    const fs::path extension = path.extension();
     if (extension != kSuffix && extension != kListSuffix && extension != kPartialCacheFile &&
         extension != kUnpackedArchive && extension != kNoteOfMemory)
       continue;
     std::error_code gone;
-    const auto bytes = static_cast<int64_t>(entry->file_size(gone));
-    if (!gone) found.push_back(described(entry->path(), bytes));
+    const auto bytes = static_cast<int64_t>(fs::file_size(path, gone));
+    if (!gone) found.push_back(described(path, bytes));
   }
   if (code && code != std::errc::no_such_file_or_directory)
     fail_on_cache(cache_folder(), "cannot be read", code.value());

@@ -13,8 +13,7 @@ namespace dtrain {
 
 // The memory named `key`, a part of a file's name: that of a process that has it, or that is filling it now,
 // else of this one, which calls `fill` with an empty file. This process then keeps it for others until it
-// ends, or fills memory with another name. Nobody can change it then. Throws what `fill` throws, and as
-// make_cache_file() does.
+// ends, or fills memory with another name. Nobody can change it then. Throws as `fill` and make_cache_file().
 OpenFile shared_memory(const std::string& key, const std::function<void(const OpenFile& memory)>& fill);
 
 // The memory that `note`, such a file of the cache, tells of; nullopt: its process has ended.

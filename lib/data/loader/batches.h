@@ -40,11 +40,8 @@ class ShareLoader {
   // kResident copies all examples to the device.
   ShareLoader(ExampleSourcePtr source, const LoaderOptions& options);
   ~ShareLoader();
-  ShareLoader(const ShareLoader&) = delete;
-  ShareLoader& operator=(const ShareLoader&) = delete;
 
-  // Starts epoch `epoch` at step `first_step`. The epoch (0-based) and the seed determine the order of the
-  // examples.
+  // Starts epoch `epoch` (0-based) at step `first_step`. Epoch and seed decide the order of the examples.
   void start_epoch(int64_t epoch, int64_t first_step = 0);
   // The next share, or nullopt at the end of the epoch.
   std::optional<Share> next();

@@ -47,8 +47,7 @@ class BalancedClasses {
 // Any number of threads may use one at once.
 class ExampleOrder {
  public:
-  // The order follows options.shuffle and options.balanced. Throws Error(kBug) for a balanced order without
-  // classes.
+  // The order follows options.shuffle and options.balanced; Error(kBug) for a balanced one without classes.
   ExampleOrder(const ExampleSource& source, const LoaderOptions& options);
 
   EpochOrder of(int64_t epoch) const;

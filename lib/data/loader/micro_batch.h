@@ -27,8 +27,7 @@ struct PixelFormat {
   bool channels_last = false;  // memory layout only; the shape stays the same
 };
 
-// Holds only tensors, on the device that computes with them: assemble() is part of a step that a device can
-// record and replay.
+// Holds only tensors, on the computing device: assemble() is part of a step that it can record and replay.
 class MicroBatch {
  public:
   // Inputs are uint8 [n, channels, height, width], which assemble() normalises, or numbers as they are.

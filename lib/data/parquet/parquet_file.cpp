@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <fstream>
 #include <new>
-#include <string_view>
 
 #include "core/data_errors.h"
 #include "core/version.h"

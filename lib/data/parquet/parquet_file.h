@@ -18,8 +18,7 @@ struct ParquetColumn {
   std::string name;
   ParquetKind kind = ParquetKind::kOther;
   std::string holds = {};  // of kOther, for messages: "lists"
-  // read() as words gives bytes, such as those of pictures: a binary column, or a struct with one named
-  // bytes.
+  // read() as words gives bytes, as of pictures: a binary column, or a struct with one named bytes.
   bool has_bytes = false;
   bool operator==(const ParquetColumn&) const = default;
 };

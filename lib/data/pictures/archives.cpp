@@ -2,7 +2,6 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
@@ -311,8 +310,8 @@ bool is_part(const std::string& name, const std::string& word) {
 std::vector<std::string> archives_in(const fs::path& folder, bool of_parquet) {
   std::vector<std::string> names;
   std::error_code code;
-  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
-    const std::string name = entry->path().filename().string();
+  for (const fs::path& path : paths_in(folder, code)) {
+    const std::string name = path.filename().string();
     const bool is_archive = of_parquet ? name.ends_with(".parquet") : is_archive_name(name);
     if (!is_left_out(name) && is_archive) names.push_back(name);
   }
@@ -320,7 +319,6 @@ std::vector<std::string> archives_in(const fs::path& folder, bool of_parquet) {
   if (names.empty())
     refuse_file(folder, of_parquet ? "has no *.parquet files"
                                    : "has no archives (*.tar, *.tar.gz, *.tgz, *.tar.zst, ...)");
-  std::sort(names.begin(), names.end());
   std::map<std::string, std::string> seen;  // by the name without its packing
   for (const std::string& name : names) {
     const auto [other, is_new] = seen.emplace(unpacked_name(name), name);

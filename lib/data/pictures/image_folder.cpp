@@ -1,7 +1,5 @@
 #include "pictures/image_folder.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 #include <system_error>

@@ -18,7 +18,6 @@
 #include "core/text.h"
 #include "images/cache_file.h"
 #include "pictures/parquet_pictures.h"
-#include "pictures/picture_list.h"
 
 namespace dtrain {
 namespace {
@@ -26,8 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kUnpackedAtOnce = size_t{1} << 20;
-// Pictures are packed already: what unpacks to much more was made to fill disks. The most that is written of
-// it is the larger of these.
+// Pictures are packed already: what unpacks to much more fills disks. The larger of these is written at most.
 constexpr int64_t kMostRatio = 100;
 constexpr int64_t kNeverTooMuch = int64_t{256} << 20;  // bytes
 constexpr int64_t kParquetFormat = 1;  // another number for another archive of the same Parquet file

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <utility>
 #include <vector>
 
 #include "codecs/image_file.h"
 #include "core/data_errors.h"
+#include "core/text.h"
 #include "parquet/parquet_file.h"
 #include "pictures/picture_list.h"
 #include "pictures/shards.h"
@@ -177,8 +176,7 @@ class PictureColumns {
 // As the name of a file ends with such a picture in it.
 std::string ending_for(const std::string& picture) {
   try {
-    std::string ending = "." + image_facts(picture).format;
-    for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string ending = "." + in_lower_case(image_facts(picture).format);
     return is_picture_name("row" + ending) ? ending : ".jpg";
   } catch (const Error&) {
     return ".jpg";  // decoding it will say what is wrong

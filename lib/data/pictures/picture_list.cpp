@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -13,7 +11,6 @@
 #include "codecs/image_file.h"
 #include "core/checksum.h"
 #include "core/data_errors.h"
-#include "core/error.h"
 #include "core/patterns.h"
 #include "core/random.h"
 #include "core/text.h"
@@ -177,11 +174,7 @@ class Division {
 
 }  // namespace
 
-std::string ending_of(const std::string& name) {
-  std::string ending = fs::path(name).extension().string();
-  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return ending;
-}
+std::string ending_of(const std::string& name) { return in_lower_case(fs::path(name).extension().string()); }
 
 bool is_left_out(const std::string& name) {
   return name.starts_with('.') || name == "__MACOSX" || name == "Thumbs.db" || name == "desktop.ini";

@@ -69,8 +69,7 @@ inline constexpr const char* kTooManyFolds =
     "is more than there are training examples, or groups of data.split.group; use fewer folds";
 void refuse_both(const std::filesystem::path& folder, const char* field, bool is_drawn);
 
-// Leaves out the pictures `bad`, places in all.pictures. Throws Error(kData) for a class that has no picture
-// left in a part.
+// Leaves out the pictures `bad`, places in all.pictures. Throws Error(kData) if a part lacks a class then.
 PictureList without(const PictureList& all, const BadImages& bad);
 
 // Completes a list whose `train` has all pictures that belong to no other part: draws the parts that

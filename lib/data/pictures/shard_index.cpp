@@ -199,8 +199,7 @@ ShardIndex parse_shard_index(const std::string& text, const std::string& title) 
 std::shared_ptr<const StreamedShards> streamed_shards(const std::string& address) {
   static std::mutex mutex;
   using Known = std::map<std::string, std::shared_ptr<const StreamedShards>>;
-  // What it destroys ends threads that use libcurl and OpenSSL. These begin before it does, so that they end
-  // after it.
+  // What it destroys ends threads that use libcurl and OpenSSL, so these begin before it and end after it.
   static Known known = [] {
     const RemoteFiles begun;
     return Known();

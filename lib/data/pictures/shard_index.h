@@ -53,8 +53,7 @@ struct StreamedShards {
 };
 
 // Reads the index in the folder that the address names, or in which all the archives are that it names. In
-// one process later calls return the same. Throws as RemoteFiles does, and Error(kData) if the index lacks an
-// archive.
+// one process later calls return the same. Throws as RemoteFiles does; Error(kData) if an archive is missing.
 std::shared_ptr<const StreamedShards> streamed_shards(const std::string& address);
 
 }  // namespace dtrain

@@ -22,12 +22,10 @@ inline constexpr int64_t kMostNoteBytes = int64_t{16} << 20;
 // when and by whom it was written.
 std::string tar_member(const std::string& name, std::string_view content);
 
-// The names of the classes in the text of such a note. Throws Error(kData) that names `path` if it is
-// damaged.
+// The names of the classes in the text of such a note. Throws Error(kData) with `path` if it is damaged.
 std::vector<std::string> classes_of_note(const std::filesystem::path& path, const std::string& text);
 
-// The names of the classes in the note of a folder; nullopt: it has none. Throws Error(kData) that names a
-// damaged one.
+// The names of the classes in the note of a folder; nullopt: it has none. Throws Error(kData) as above.
 std::optional<std::vector<std::string>> classes_of_shards(const std::filesystem::path& folder);
 
 struct ShardOptions {

@@ -14,8 +14,7 @@ namespace dtrain {
 // The form of a single cell. An amount is a number with a unit, such as 5% or 3,50 EUR.
 enum class CellForm { kNumber, kDate, kAmount, kWord };
 
-// Cells of a column that are numbers in the same styles, or of the same other form. The first one stands for
-// them.
+// Cells of a column that are numbers in the same styles, or of the same other form; the first stands for all.
 struct CellSort {
   CellForm form = CellForm::kWord;
   NumberStyles styles = 0;  // of numbers

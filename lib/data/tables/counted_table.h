@@ -32,8 +32,7 @@ struct TableWish {
   CsvSeparator separator_choice() const;
 };
 
-// The columns of a table that a wish does not ignore, in the order of the file, and how they are read
-// (column_reading.h).
+// The columns of a table that a wish does not ignore, in the file's order, with how they are read.
 struct CountedTable {
   CsvRow header = {};
   std::vector<CountedColumn> columns;
@@ -52,8 +51,7 @@ std::string refusal_of(const ParquetColumn& column, CellKind reading);
 
 CsvRow names_of(const ParquetTable& file);
 
-// Throws Error(kData) if the file, which is read once more, has another header now: places were counted in
-// the one before.
+// Throws Error(kData) if the file, which is read once more, has another header now than when it was counted.
 void require_same_header(const std::filesystem::path& path, const CountedTable& counted,
                          const CsvRow& header);
 

@@ -54,8 +54,7 @@ struct RawTable {
 // named twice or asked for and not there, columns with too many different words, or a table over the limits.
 RawTable read_raw_table(const TablePath& path, const TableWish& wish);
 
-// Reads only the columns of `format`, each as it says: any others are left out. Without `with_targets` a file
-// needs no target columns.
+// Reads only the columns of `format`, each as it says; without `with_targets` the file needs no targets.
 RawTable read_raw_table(const TablePath& path, const TableFormat& format, bool with_targets);
 
 // The names of its columns. Throws as read_raw_table() does.

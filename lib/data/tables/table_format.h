@@ -49,8 +49,7 @@ struct TableFormat {
   bool operator==(const TableFormat&) const = default;
 };
 
-// As JSON. The reverse throws Error(kCheckpoint) if the text is not such a format, with a width of at
-// least 1.
+// As JSON. The reverse throws Error(kCheckpoint) if the text is no such format, or its width is below 1.
 std::string table_format_text(const TableFormat& format);
 TableFormat parse_table_format(const std::string& text);
 

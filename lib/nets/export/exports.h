@@ -1,6 +1,5 @@
 // Exports a trained model, from the list of its layers, as ONNX (https://onnx.ai, opset 20) and as
-// TorchScript, which programs with LibTorch or PyTorch can load without dtrain (torch::jit::load,
-// torch.jit.load).
+// TorchScript, which programs with LibTorch or PyTorch load (torch::jit::load, torch.jit.load).
 #pragma once
 
 #include <fmt/format.h>

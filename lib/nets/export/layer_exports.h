@@ -1,5 +1,4 @@
-// What the kinds of layers write in exports: nodes of an ONNX model (LayerKind::onnx), and TorchScript code
-// (LayerKind::torchscript).
+// What kinds of layers write in exports: ONNX nodes and TorchScript code (LayerKind::onnx, torchscript).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -49,8 +48,7 @@ class OnnxGraph {
     return outputs_[static_cast<size_t>(layer - kModelInput)];
   }
 
-  // Adds a variable of a layer as an initializer and returns its name. Throws Error(kCheckpoint) if there is
-  // none.
+  // Adds a layer's variable as an initializer and returns its name. Throws Error(kCheckpoint) without it.
   std::string variable(const PlacedLayer& layer, const char* name);
   // The names of `weight` and, if the layer has one, `bias`.
   std::vector<std::string> weights(const PlacedLayer& layer, bool has_bias = true);

@@ -2,7 +2,6 @@
 #include "export/exports.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/protobuf.h"
@@ -115,8 +114,7 @@ at::Tensor OnnxGraph::by_channel(const std::vector<double>& values) const {
   return values.size() == 1 ? scalar(values.front()) : at::tensor(values, type_).view({-1, 1, 1});
 }
 
-// GraphProto: node = 1, name = 2, initializer = 5, input = 11, output = 12. The last node only gives the
-// output its name.
+// GraphProto: node = 1, name = 2, initializer = 5, input = 11, output = 12. The last node names the output.
 std::string OnnxGraph::finish(const std::string& name, const Shape& image, const Shape& output,
                               const ExportForm& form) const {
   const std::string result = form.output();

@@ -25,8 +25,7 @@ std::string list(const std::array<std::array<int64_t, 2>, 2>& sides) {
   return fmt::format("[{}, {}]", list(sides[0]), list(sides[1]));
 }
 
-// With digits that lead back to the very number. MLIR wants a point in each number with a fraction, and bits
-// for what is not finite.
+// With digits that lead back to the very number. MLIR wants a point in fractions, and bits for infinities.
 std::string number_text(double number, const std::string& element) {
   if (element[0] != 'f' && element != "bf16") return fmt::format("{}", static_cast<int64_t>(number));
   const bool is_single = element != "f64";
@@ -60,8 +59,7 @@ std::string names_of(const std::vector<Value>& values) {
 std::string window_text(const Sliding& window) {
   return fmt::format(
       "padding = dense<[[0, 0], [0, 0], {}, {}]> : tensor<4x2xi64>, window_dimensions = array<i64: 1, 1, "
-      "{}>, "
-      "window_strides = array<i64: 1, 1, {}>",
+      "{}>, window_strides = array<i64: 1, 1, {}>",
       list(window.padding[0]), list(window.padding[1]), fmt::join(window.size, ", "),
       fmt::join(window.stride, ", "));
 }
@@ -142,8 +140,7 @@ Value TextBuilder::apply(const std::string& operation, const Value& a, const Val
   return define(left, "stablehlo.{} {}, {} : {}", operation, left.name, right.name, left.type());
 }
 
-// An operation of CHLO, a dialect that every compiler of StableHLO knows: devices have one of their own for
-// it.
+// An operation of CHLO, a dialect of every compiler of StableHLO: devices have one of their own for it.
 Value TextBuilder::error_function(const Value& a) {
   return define(a, "chlo.erf {0} : {1} -> {1}", a.name, a.type());
 }
@@ -338,8 +335,7 @@ std::string TextBuilder::region(const std::string& operation, const std::string&
       operation.starts_with("compare") ? fmt::format("({0}, {0}) -> {1}", a.type(), made.type()) : a.type();
   return fmt::format(
       "{{\n      ^bb0({0}: {2}, {1}: {2}):\n        {3} = stablehlo.{4} {0}, {1}{5} : {6}\n        "
-      "stablehlo.return {3} "
-      ": {7}\n    }}",
+      "stablehlo.return {3} : {7}\n    }}",
       a.name, b.name, a.type(), made.name, operation, operation.starts_with("compare") ? ", FLOAT" : "",
       types, made.type());
 }
@@ -379,8 +375,7 @@ std::vector<Value> TextBuilder::all_reduce(const std::vector<Value>& values) {
   const Value all = fresh("", {});
   body_ += fmt::format(
       "    {}:{} = \"stablehlo.all_reduce\"({}) <{{replica_groups = dense<[{}]> : tensor<1x{}xi64>}}> ({}) : "
-      "({}) -> "
-      "({})\n",
+      "({}) -> ({})\n",
       all.name, values.size(), names_of(values), list(replicas), devices_, add, types_of(values),
       types_of(values));
   std::vector<Value> sums = values;

@@ -113,8 +113,7 @@ class TextBuilder {
   // From here on products and convolutions of f32 numbers may round their operands as the device is fastest
   // with (TensorFloat-32 on GPUs); before, they are computed in full precision.
   void round_products() { precision_ = "DEFAULT"; }
-  // The sum over dimension `of_left` of the one and `of_right` of the other. A product or convolution of bf16
-  // is f32.
+  // The sum over dimension `of_left` of the one and `of_right` of the other. bf16 gives f32.
   Value product(const Value& left, int64_t of_left, const Value& right, int64_t of_right);
   Value convolution(const Value& left, const Value& right, const Convolving& how, const Shape& shape);
   Value window_sum(const Value& value, const Sliding& window, const Shape& shape);

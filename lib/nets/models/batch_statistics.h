@@ -1,5 +1,4 @@
-// The statistics of batch_norm: over the batches of several replicas, and the moving averages that a model
-// keeps.
+// The statistics of batch_norm: over the batches of several replicas, and the moving averages of a model.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,8 +10,7 @@
 
 namespace dtrain {
 
-// Gathers a row of numbers from each replica into a table: own [numbers] -> [replicas, numbers], contiguous.
-// Collective.
+// Gathers a row of each replica into a table: own [numbers] -> [replicas, numbers], contiguous. Collective.
 using GatherRows = std::function<at::Tensor(const at::Tensor& own)>;
 
 // Per channel, over the examples (and pixels) of all replicas.

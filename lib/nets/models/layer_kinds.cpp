@@ -1,7 +1,5 @@
 #include "models/layer_kinds.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "core/error.h"

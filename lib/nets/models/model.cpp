@@ -1,7 +1,6 @@
 #include "models/model.h"
 
 #include <ATen/core/grad_mode.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>

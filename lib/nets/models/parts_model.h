@@ -78,8 +78,7 @@ class PartsModel : public Model {
   GatherRows no_gathering_;
 };
 
-// Whether this is the text of an error of LibTorch that says it lacks memory: not all have a type of their
-// own.
+// Whether this is the text of LibTorch's error that it lacks memory: not all have a type of their own.
 bool is_lack_of_memory(const std::string& error);
 
 // Restores LibTorch's default generator of processors.

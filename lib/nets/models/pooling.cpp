@@ -14,8 +14,7 @@
 namespace dtrain {
 namespace {
 
-// Which of the four cells is the maximum; as wide as the values, so that both use the same number of vector
-// lanes.
+// Which of the four cells is the maximum; as wide as the values, to use as many vector lanes.
 template <typename T>
 using Argmax = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
 constexpr int kNoCell = -1;  // the maximum was rectified to 0

@@ -1,7 +1,6 @@
 // Max pooling of 2x2 windows, with or without the rectifier before it, as one vectorised kernel for the CPU.
 //
-// LibTorch's max_pool2d is not vectorised for [n, channels, height, width] and takes longer than the
-// convolution before it.
+// LibTorch's max_pool2d for [n, channels, height, width] takes longer, not vectorised, than a convolution.
 #pragma once
 
 #include <ATen/core/Tensor.h>

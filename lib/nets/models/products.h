@@ -14,14 +14,12 @@ namespace dtrain {
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                        const Window2d& window, int64_t groups);
 
-// `input` with `value` around it where the padding of its sides differs; LibTorch itself pads both sides
-// equally.
+// `input` with `value` around it where the padding of its sides differs, which LibTorch itself cannot do.
 at::Tensor padded(const at::Tensor& input, const Window2d& window, double value);
 
 // at::linear(input, weight, bias): input [n, features] or [n, tokens, features], weight [units, features],
-// bias [units] or undefined.
-// Of float32 in the processor's memory it is computed by kernels/dense.h; of everything else, and under
-// autocast, by at::linear.
+// bias [units] or undefined. Of float32 in the processor's memory by kernels/dense.h; of all else, and under
+// autocast, at::linear.
 at::Tensor dense_product(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias);
 
 }  // namespace dtrain

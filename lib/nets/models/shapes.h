@@ -1,5 +1,4 @@
-// Shape inference: the output shape of a layer for an input shape, and the number of its parameters and
-// buffers.
+// Shape inference: the output shape of a layer for an input shape, and its numbers of parameters and buffers.
 #pragma once
 
 #include <array>
@@ -16,8 +15,7 @@ namespace dtrain {
 // than fits into a machine; it keeps untrusted specs from overflowing the arithmetic.
 constexpr int64_t kMostNumbers = 100'000'000'000;
 
-// The product of factors that are each in [0, kMostNumbers + 1], or kMostNumbers + 1 if the product is larger
-// than kMostNumbers.
+// The product of factors in [0, kMostNumbers + 1], or kMostNumbers + 1 if it is larger than kMostNumbers.
 int64_t bounded_product(std::initializer_list<int64_t> factors);
 int64_t bounded_product(const Shape& shape);
 
@@ -35,8 +33,7 @@ inline LayerSizes fault(std::string problem) { return {{}, 0, 0, std::move(probl
 std::string range_problem(const char* field, int64_t value);
 std::string initializer_problem(const std::string& name);
 
-// A window that slides along one axis: the cells of padding before and after the input, and the number of
-// window positions.
+// A window that slides along one axis: the padding before and after the input, and the number of positions.
 struct Window {
   int64_t before = 0;
   int64_t after = 0;

@@ -1,7 +1,6 @@
 #include "plugins/plugin_losses.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <deque>

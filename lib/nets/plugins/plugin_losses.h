@@ -10,8 +10,7 @@
 
 namespace dtrain {
 
-// Adds the loss, or the step, of this name to those that a spec may have (traits/objectives.h,
-// objective/objective.h).
+// Adds the loss, or the step, of this name (traits/objectives.h, objective/objective.h).
 void add_plugin_loss(const std::string& name);
 void add_plugin_step(const std::string& name, const std::vector<std::string>& metrics);
 

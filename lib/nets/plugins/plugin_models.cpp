@@ -45,8 +45,7 @@ BuiltModule built(const PluginKind<MakeModule>& kind, const KindFields& own, con
   });
 }
 
-// What the module makes of inputs [n, ...]. Throws Error(kUsage) if it is no tensor of n rows of the same
-// type.
+// What the module makes of inputs [n, ...]. Throws Error(kUsage) unless that is n rows of the same type.
 at::Tensor computed(const PluginKind<MakeModule>& kind, const BuiltModule& module, const at::Tensor& input) {
   return in_plugin(kind, [&] {
     const at::Tensor output = module.forward(input);

@@ -214,8 +214,7 @@ struct LossInputs {
 
 struct LoweredLoss {
   Value gradient;  // of the outputs: of the weighted sum of the losses divided by `examples`
-  // [names] of this device, as ObjectiveInfo::sum_names() has them but for those of the targets alone, of the
-  // outputs' type.
+  // [names] of this device, as ObjectiveInfo::sum_names() but for the targets' own, of the outputs' type.
   Value sums;
 };
 

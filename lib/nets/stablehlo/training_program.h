@@ -75,8 +75,7 @@ inline bool has_whole_calls(const ProgramForm& form) { return form.on_gpus && fo
 // train.sync_batch_norm, those of all). Rows that fill up may have any finite inputs, and targets 0.
 DeviceProgram lower_training_step(const LayerPlan& plan, const TrainSpec& train, const ProgramForm& form);
 
-// The forward pass in evaluation mode. Its arguments are the variables and "inputs", its result is "outputs"
-// [rows, ...].
+// The forward pass in evaluation mode: of the variables and "inputs", with the result "outputs" [rows, ...].
 DeviceProgram lower_forward(const LayerPlan& plan, const ProgramForm& form);
 
 // Which part of this model or training has no program: "" if all have, else words for people, such as

@@ -200,8 +200,7 @@ Script read_script(const std::string& bytes, at::ScalarType dtype) {
 }
 
 std::string script_error(const std::string& what) {
-  // After the trace: "RuntimeError: mat1 and mat2 shapes cannot be multiplied". Of a file that cannot be
-  // read, the first line.
+  // After the trace: "RuntimeError: mat1 and mat2 ...". Of a file that cannot be read, the first line.
   const std::string kind = "Error: ";
   const size_t after = what.rfind(kind);
   const std::string all = trimmed(after == std::string::npos ? what : what.substr(after + kind.size()));

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/text.h"
+#include "display/texts.h"
 
 namespace dtrain {
 namespace {
@@ -25,27 +26,7 @@ double sum_of(const std::vector<double>& values) {
 
 }  // namespace
 
-const char* const kChartStyle = R"(<style>
-  text { font: 13px system-ui, sans-serif; fill: #333 }
-  .title { font-size: 16px; font-weight: 600 }
-  .page { fill: #fff }
-  .grid { stroke: #ddd; stroke-width: 1 }
-  .axis { stroke: #777; stroke-width: 1 }
-  .perfect { stroke-width: 1.2; stroke-dasharray: 5 5; fill: none; opacity: .65 }
-  .line { stroke-width: 2.2; fill: none; stroke-linejoin: round }
-  .faint { stroke-width: 1.2; opacity: .6 }
-  .spot { opacity: 0 }
-  .spot:hover { opacity: 1 }
-  .ring { fill: none; stroke-width: 2 }
-  .spread { stroke-width: 1.4 }
-  @media (prefers-color-scheme: dark) {
-    text { fill: #ddd }
-    .page { fill: #1b1d21 }
-    .grid { stroke: #3a3d44 }
-    .axis { stroke: #888 }
-  }
-</style>
-)";
+std::string chart_style() { return std::string("<style>\n") + texts::chart_css + "</style>\n"; }
 
 double grid_step(double highest) {
   const double power = std::pow(10, std::floor(std::log10(highest / 5)));

@@ -9,7 +9,7 @@
 namespace dtrain {
 
 // A <style> element for the page, the grid and the lines, in the reader's light or dark theme.
-extern const char* const kChartStyle;
+std::string chart_style();
 
 // The distance between grid lines: 1, 2 or 5 times a power of ten, so that there are about five lines up to
 // `highest`. `highest` must be above 0.
@@ -22,8 +22,7 @@ const char* series_colour(size_t number);
 // The beginning of an <svg> element: its size and title, and the page below all. `style` is put inside.
 std::string svg_begin(double width, double height, const std::string& title, const std::string& style);
 
-// Text that is safe inside an element or an attribute: markup and control characters are escaped. Cut after
-// about `limit` bytes.
+// Text that is safe inside an element or attribute: escaped, and cut after about `limit` bytes.
 std::string markup_text(const std::string& text, size_t limit = 200);
 
 struct ChartLine {
@@ -66,12 +65,11 @@ struct LineChart {
   bool tells_values = false;  // each point shows its value when the pointer is over it
 };
 
-// An <svg> element in the style of kChartStyle, which scales with the space that it gets. `style` is put
+// An <svg> element in the style of chart_style(), which scales with the space that it gets. `style` is put
 // inside, for an SVG document of its own.
 std::string line_chart(const LineChart& chart, const std::string& style = "");
 
-// The marker of a line around (x, y), without the "/>" at its end. Four shapes, so that lines differ by more
-// than colour.
+// The marker of a line around (x, y), without the "/>" at its end: one of four shapes besides the colour.
 std::string chart_marker(const ChartLine& line, double x, double y);
 
 // Stacked columns: the parts of a whole, over epochs for example.
@@ -79,14 +77,13 @@ struct StackedChart {
   std::string title;  // of the values, including their unit
   std::string x_title;
   std::vector<std::string> layers;  // their names, from the bottom; colours as in series_colour()
-  // For each column its label and the value of each layer; values that are not positive numbers are drawn as
-  // 0.
+  // For each column its label and the value of each layer; what is no positive number is drawn as 0.
   std::vector<std::pair<std::string, std::vector<double>>> columns;
   double width = 460;
   double height = 270;
 };
 
-// An <svg> element in the style of kChartStyle; empty if no value is above 0. Layers show their values when
+// An <svg> element in the style of chart_style(); empty if no value is above 0. Layers show their values when
 // the pointer is over them.
 std::string stacked_chart(const StackedChart& chart);
 

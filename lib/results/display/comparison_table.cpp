@@ -30,8 +30,7 @@ std::string show_overhead(const ComparisonEvent& comparison) {
   return text;
 }
 
-// The metrics that either run has; of those that evaluations alone have only what both have. The loss in any
-// case.
+// The metrics that either run has, of those of evaluations alone what both have, and the loss in any case.
 std::vector<std::string> names_of_metrics(const MetricValues& left, const MetricValues& right) {
   std::vector<std::string> names;
   for (const MetricInfo& metric : known_metrics()) {

@@ -1,5 +1,4 @@
-// Shows events to a user: a banner, one line with fixed columns for each epoch, a progress line, and the
-// comparison.
+// Shows events to a user: a banner, a line with fixed columns an epoch, a progress line, the comparison.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +12,7 @@
 
 namespace dtrain {
 
-// Writes to a stream and flushes it after every event. Ignores unknown events and fields, and shows missing
-// ones as "-".
+// Writes to a stream and flushes it after every event. Ignores what is unknown; the missing is "-".
 class Console : public EventSink {
  public:
   Console(std::ostream& out, ConsoleOptions options);

@@ -1,5 +1,4 @@
-// The terminal's text for single events: the banner at the start of a run, the rows of its epochs, and
-// others.
+// The terminal's text for single events: the banner of a run, the rows of its epochs, and others.
 #pragma once
 
 #include <cstdint>

@@ -120,7 +120,7 @@ std::string learning_rate_chart(const LearningRateCurve& curve) {
   LineChart chart{
       .title = curve.title, .x_title = counts_epochs(curve) ? "epochs" : "steps", .lines = {line}};
   if (curve.logarithmic) chart.scale = ChartScale::kLogarithmic;
-  return line_chart(chart, kChartStyle);
+  return line_chart(chart, chart_style());
 }
 
 std::vector<std::string> rate_sentences(const RateTest& test) {

@@ -16,8 +16,7 @@ constexpr size_t kTextPlotColumns = 64;
 
 struct TextPlot {
   std::string title;
-  // Each of `columns` values; NaN: nothing is drawn there. At least one value is a number, and none is
-  // infinite.
+  // Each of `columns` values; NaN: nothing is drawn there. At least one is a number, and none is infinite.
   std::vector<std::vector<double>> curves = {};
   std::string marks = "*";   // of each curve; later ones are drawn over earlier ones
   bool logarithmic = false;  // the axis of the values; then none is below 0
@@ -27,8 +26,7 @@ struct TextPlot {
   std::string x_begin = {}, x_title = {}, x_end = {};  // below the horizontal axis
 };
 
-// Draws curves on a terminal: `columns` + 12 columns at most and `rows` + 3 lines of ASCII, without a title
-// one less.
+// Draws curves on a terminal: at most `columns` + 12 columns, `rows` + 3 lines (2 without a title) of ASCII.
 std::string text_plot(const TextPlot& plot);
 
 struct LearningRateCurve {

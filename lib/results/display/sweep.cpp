@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -232,7 +231,7 @@ std::string sweep_chart(const Sweep& sweep) {
   const size_t rows = (charts[0].lines.size() / 2 + kLegendColumns - 1) / kLegendColumns;
   std::string svg =
       svg_begin(2 * width, legend_top + kLegendRow * static_cast<double>(std::max<size_t>(1, rows)),
-                sweep.name, kChartStyle);
+                sweep.name, chart_style());
   svg += fmt::format(
       "<text x=\"16\" y=\"34\">{}: {} scaling, {}, {}, communication {}; dashes: perfect scaling</text>\n",
       markup_text(sweep.name), sweep.strong ? "strong" : "weak", markup_text(sweep.strategy),

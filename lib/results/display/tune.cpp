@@ -4,8 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/text.h"
-#include "display/chart.h"
 #include "display/table_layout.h"
 #include "display/tune.h"
 #include "metrics/show.h"
@@ -269,6 +267,6 @@ TableRows importance_rows(const Tune& tune) {
   return rows;
 }
 
-std::string tune_chart(const Tune& tune) { return line_chart(tune_lines(combined(tune)), kChartStyle); }
+std::string tune_chart(const Tune& tune) { return line_chart(tune_lines(combined(tune)), chart_style()); }
 
 }  // namespace dtrain

@@ -5,91 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.h"
-#include "job_file/print.h"
+#include "documentation/texts.h"
 #include "spec/fields.h"
+#include "yaml/yaml_text.h"
 
 namespace dtrain {
 namespace {
-
-const char* const kIntroduction = R"(# The job spec
-
-<!-- Made by `dtrain schema --markdown > docs/spec.md`; do not edit. -->
-
-A job is one YAML file. Every field has a default except the batch, so the smallest spec is
-
-```yaml
-batch: {per_replica: 64}
-```
-
-`dtrain init` writes a commented spec to start from, and `dtrain configs` copies one of the examples.
-`dtrain validate SPEC` (`-` is the standard input) checks a spec and reports all its problems at once, each with file,
-line and column:
-
-```
-job.yaml:4:3: train.epoch: unknown field; did you mean 'train.epochs'?
-```
-
-`dtrain plan SPEC` shows every value that a run would use, `dtrain schema` prints a JSON Schema for editors.
-
-## What most specs need
-
-This spec sets the ten fields that most specs need:
-
-```yaml
-name: digits
-strategy: {kind: mirrored, replicas: 2}
-data: {dataset: mnist}
-batch: {per_replica: 64}
-model: {kind: mlp}
-train:
-  epochs: 5
-  optimizer: {kind: adam, learning_rate: 1.0e-3}
-checkpoint: {every_epochs: 1}
-```
-
-)";
-
-const char* const kAllFields = R"(
-[`model.layers`](#modellayers) lists the layers of your own model, [`train.schedule`](#trainschedule) changes the
-learning rate during the training, and [`compare`](#compare) trains a baseline first.
-
-The rest of this page describes every field, section by section: first the training, then saving and reporting, then
-settings for particular machines.
-)";
-
-const char* const kRest = R"(
-## Overrides
-
-`--set path=value` replaces a field for one call. You may repeat it; a later value overrides an earlier one. The value
-is YAML. Entries of a list are counted from 0, as in `model.layers[1].units=32`:
-
-```
-dtrain run job.yaml --set train.epochs=3 --set model.hidden=[256,128]
-```
-
-If you set a new kind, dtrain drops the file's fields that only the old kind has, such as sgd's `momentum` with `--set
-train.optimizer.kind=adam`, and prints a note on standard error that names them. A contradiction within the file, or
-among several `--set`, is an error. `--unset path` removes a field or a section of the file.
-
-Setting `batch.global` replaces the file's `batch.per_replica`, and vice versa, unless the file has both; the intervals
-of `checkpoint` replace each other in the same way. To reset a field that takes a word such as `auto`, `all` or `none`,
-set it to that word.
-
-## Environment variables and paths
-
-dtrain replaces `${NAME}` in a value by the environment variable before it reads the value as a number, word or path;
-an unset variable is an error. It does not expand the content of a variable again. `$${` stands for a literal `${`.
-Inside `[]` or `{}` the value needs quotes: `{epochs: "${EPOCHS}"}`.
-
-A relative path starts at the folder of the spec, or with `--set` at the working folder. dtrain does not expand `~`:
-write `${HOME}`.
-
-## What YAML may hold
-
-A spec is one YAML document in UTF-8, with at most 1 MiB, 20,000 values and 32 levels. dtrain refuses duplicate keys,
-anchors and aliases, merge keys (`<<`), tags other than `!!str`, and keys that are not names. Booleans are `true` and
-`false`; a number in quotes is text.
-)";
 
 // The type of a field as the reference shows it.
 struct TypeText {
@@ -183,70 +104,23 @@ std::string common_text() {
   return text;
 }
 
-// The kinds of the entries of a list, and their fields.
+// The kinds of the entries of a list, and their fields, where `text` has FIELDS.
 template <class Entry>
-std::string entries_text(const EntryList<Entry>& list, const std::string& introduction,
-                         const std::string& example) {
-  std::string text = fmt::format("\n## `{}`\n\n{}\n", list.path, introduction);
+std::string entries_text(const EntryList<Entry>& list, const std::string& text) {
+  std::string fields;
   const bool has_kinds = list.selector == "kind";  // which else is one field among others
-  if (has_kinds) text += "\n| Kind | Fields |\n|---|---|\n";
+  if (has_kinds) fields += "\n| Kind | Fields |\n|---|---|\n";
   for (const std::string& kind : has_kinds ? list.kinds.built : std::vector<std::string>()) {
     std::vector<std::string> names = fields_of_kind(list.fields, kind);
     names.erase(names.begin());
-    text += fmt::format("| `{}` | {} |\n", kind, names.empty() ? "" : "`" + join(names, "`, `") + "`");
+    fields += fmt::format("| `{}` | {} |\n", kind, names.empty() ? "" : "`" + join(names, "`, `") + "`");
   }
-  text += std::string("\n") + kTableHead;
+  fields += std::string("\n") + kTableHead;
   for (const auto& field : list.fields) {
-    text += row(field, field.path, has_kinds ? "" : applies_text(field));
+    fields += row(field, field.path, has_kinds ? "" : applies_text(field));
   }
-  return text + "\n```yaml\n" + example + "```\n";
+  return fmt::format("\n## `{}`\n\n{}", list.path, filled(text, {{"FIELDS", fields}}));
 }
-
-const char* const kLayersIntroduction =
-    R"(The list has one entry for each layer, from input to output; the last layer has as many units as there are
-classes. A layer accepts only the fields that its kind uses:)";
-
-const char* const kLayersExample = R"(model:
-  kind: layers
-  layers:
-    - {kind: conv2d, filters: 32, kernel_size: 3}
-    - {kind: relu}
-    - {kind: max_pool2d}
-    - {kind: flatten}
-    - {kind: dense, units: 10}
-)";
-
-const char* const kAugmentIntroduction =
-    R"(The list has one entry for each operation, in the order in which dtrain applies them. You can write an entry
-without fields as a word. [Augmentation](data.md#augmentation) describes the operations. An operation accepts only the
-fields that its kind uses:)";
-
-const char* const kAugmentExample = R"(data:
-  augment:
-    - flip
-    - {kind: random_crop, padding: 4, padding_mode: reflect}
-    - {kind: rotate, degrees: 10, probability: 0.3}
-    - {kind: mixup, alpha: 0.4}
-)";
-
-const char* const kPhasesIntroduction =
-    R"(The list has one entry for each phase, in the order of training. It replaces `train.epochs` and `train.schedule`.
-[Phases](transfer.md#phases) describes what changes from one phase to the next.)";
-
-const char* const kPhasesExample = R"(phases:
-  - {epochs: 3, trainable: head, learning_rate: 1.0e-3}
-  - {epochs: 10, trainable: {last_layers: 10}, learning_rate: 1.0e-5, schedule: cosine}
-)";
-
-const char* const kOptimizersIntroduction =
-    R"(The list has an entry for each group of parameters that has an optimizer of its own, such as the networks of a
-generative adversarial network.)";
-
-const char* const kOptimizersExample = R"(train:
-  optimizer: {kind: adam, learning_rate: 2.0e-4}
-  optimizers:
-    - {parameters: discriminator.*, kind: sgd, learning_rate: 1.0e-2, momentum: 0.9}
-)";
 
 // The section's own fields, then those of its subsections.
 std::string section_text(const std::string& section) {
@@ -265,17 +139,17 @@ std::string section_text(const std::string& section) {
     text = section.empty() ? "\n## Top level\n\n" : fmt::format("\n## `{}`\n\n", section);
     text += kTableHead + rows;
   }
-  if (section == "model") text += entries_text(entry_list<LayerSpec>(), kLayersIntroduction, kLayersExample);
-  if (section == "data")
-    text += entries_text(entry_list<AugmentSpec>(), kAugmentIntroduction, kAugmentExample);
-  if (section.empty()) text += entries_text(entry_list<PhaseSpec>(), kPhasesIntroduction, kPhasesExample);
-  if (section == "train")
-    text += entries_text(entry_list<OptimizerEntry>(), kOptimizersIntroduction, kOptimizersExample);
+  if (section == "model") text += entries_text(entry_list<LayerSpec>(), texts::layers_md);
+  if (section == "data") text += entries_text(entry_list<AugmentSpec>(), texts::augment_md);
+  if (section.empty()) text += entries_text(entry_list<PhaseSpec>(), texts::phases_md);
+  if (section == "train") text += entries_text(entry_list<OptimizerEntry>(), texts::optimizers_md);
   return text + subsections;
 }
 
 }  // namespace
 
-std::string spec_markdown() { return kIntroduction + common_text() + kAllFields + section_text("") + kRest; }
+std::string spec_markdown() {
+  return filled(texts::spec_md, {{"COMMON", common_text()}, {"SECTIONS", section_text("")}});
+}
 
 }  // namespace dtrain

@@ -8,12 +8,10 @@ namespace dtrain {
 // The text of docs/spec.md: every section, field, default and bound, from the fields' descriptions.
 std::string spec_markdown();
 
-// The JSON Schema (draft-07) of a job spec, for editors. It does not cover the rules between fields, which
-// `dtrain validate` checks.
+// The JSON Schema (draft-07) of a job spec, for editors, without the rules that `dtrain validate` checks.
 std::string json_schema();
 
-// The part of docs/metrics.md that lists the events and their fields, from the tables of the fields; with the
-// comments at its ends.
+// The part of docs/metrics.md that lists the events and their fields, with the comments at its ends.
 std::string events_markdown();
 
 }  // namespace dtrain

@@ -7,6 +7,7 @@
 
 #include "core/patterns.h"
 #include "core/text.h"
+#include "documentation/texts.h"
 #include "job_file/print.h"
 #include "spec/fields.h"
 
@@ -30,14 +31,14 @@ std::string field_set_by(const std::string& setting) { return setting.substr(0, 
 
 // What some datasets cannot do without, as an example.
 std::vector<std::string> example_data(const FirstJob& job) {
-  const auto dataset_is = [&](const char* kind) { return is_answer(job, "data.dataset", kind); };
+  const auto dataset_is = [&](const std::string& kind) { return is_answer(job, "data.dataset", kind); };
   std::vector<std::string> data;
   for (const char* kind : {"csv", "parquet"}) {
     if (dataset_is(kind))
       data = {std::string("data.path=data.") + kind, "data.target=target", "data.split.test=0.2"};
   }
   if (dataset_is("arrays")) data.emplace_back("data.path=data.npz");
-  if (dataset_is("image_folder") || dataset_is("tar") || dataset_is("image_parquet"))
+  if (std::ranges::any_of(kPictureDatasets, dataset_is))
     data = {"data.path=pictures", "data.image.size=[128, 128]", "data.split.test=0.2"};
   else if (is_answer(job, "model.kind", "vit"))
     data.emplace_back("model.patch=4");  // of images of 28x28 or 32x32
@@ -182,6 +183,13 @@ std::string starter_spec(const JobSpec& spec, const std::vector<std::string>& al
          "them,\n"
          "# and `dtrain plan` shows every number that a run would use.\n" +
          text;
+}
+
+std::vector<std::pair<std::string, std::string>> plugin_project(const std::string& name) {
+  const auto named = [&](const char* text) { return filled(text, {{"NAME", name}}); };
+  return {{"CMakeLists.txt", named(texts::plugin_CMakeLists_txt)},
+          {name + ".cpp", named(texts::plugin_cpp_in)},
+          {"job.yaml", named(texts::plugin_job_yaml)}};
 }
 
 }  // namespace dtrain

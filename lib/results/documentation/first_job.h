@@ -5,6 +5,7 @@
 #include <map>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "job_file/load.h"
@@ -28,8 +29,7 @@ struct FirstJob {
 // Whether answers or `set` decide the field: itself, the section it is in, or the kind of that section.
 bool is_decided(const FirstJob& job, const std::string& path);
 
-// The first job with these answers, or their problems. What some kinds need besides, such as a list of
-// layers, has a default.
+// The first job with these answers, or their problems. What some kinds need besides has a default.
 LoadedSpec read_first_job(const FirstJob& job);
 
 // Asks the questions, each with its default in brackets, until the answer is valid; an empty one is the
@@ -45,5 +45,8 @@ struct StarterNotes {
 // above it, or its meaning, choices and bounds from the table of fields.
 std::string starter_spec(const JobSpec& spec, const std::vector<std::string>& also = {},
                          const StarterNotes& notes = {});
+
+// The first project of a plug-in: its files' names and texts. `name`: small letters, digits and '_'.
+std::vector<std::pair<std::string, std::string>> plugin_project(const std::string& name);
 
 }  // namespace dtrain

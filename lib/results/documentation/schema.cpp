@@ -181,8 +181,7 @@ ordered_json written(const std::string& path, ordered_json value) {
   }
 }
 
-// Whether the condition holds: for certain, or at least as far as is known without the environment's
-// variables.
+// Whether the condition holds: for certain, or as far as is known without the environment's variables.
 ordered_json holds(const Condition& condition, bool for_certain) {
   ordered_json ways = ordered_json::array();
   for (const std::string& path : condition.paths) {

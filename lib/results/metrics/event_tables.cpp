@@ -116,8 +116,7 @@ const EventTable<StepEvent> StepEvent::table = {
      {FIELD(gradient_norm), "",
       "the L2 norm of the last step's gradient, summed over the replicas, before `train.clip_norm`",
       "with a strategy other than `parameter_server`; where a GPU replays recorded steps, in the last "
-      "window of "
-      "an epoch"},
+      "window of an epoch"},
      {FIELD(loss_scale), "", "the current scale", "with `fp16_mixed`"},
      {FIELD(skipped_updates), "updates", "the number of updates skipped so far because a gradient overflowed",
       "with `fp16_mixed`"},
@@ -269,8 +268,7 @@ const EventTable<RunEndEvent> RunEndEvent::table = {
       "with `fp16_mixed`"},
      {FIELD(phases_ms), "ms",
       "the time that a step of rank 0 spends in each phase ([definitions](#formulas)): `data_wait`, "
-      "`compute`, "
-      "`communicate`, `update`, `wait_for_peers`",
+      "`compute`, `communicate`, `update`, `wait_for_peers`",
       "when there was a step"},
      {FIELD(part), "",
       "the examples of the final evaluation: `test`, or `validation` if there are no test examples",

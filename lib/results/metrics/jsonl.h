@@ -12,8 +12,7 @@
 namespace dtrain {
 
 // Appends every event except `progress` as one line. Each line is written at once, so that a reader that
-// follows the file sees whole lines, and the file of a killed job has whole lines too. The lines are as
-// event_text() writes them.
+// follows the file, or has that of a killed job, sees whole lines, as event_text() writes them.
 class JsonLinesFile : public EventSink {
  public:
   // Opens or creates the file. If its last line was cut off (a killed job, a full disk), first ends that line

@@ -13,8 +13,7 @@ namespace {
 
 const char kMissing[] = "-";
 
-// `number` with `decimals` decimals, or in scientific notation if that would show only zeros or a very long
-// number.
+// `number` with `decimals` decimals, or in scientific notation where that would show only zeros or be long.
 std::string show_number(std::optional<double> number, int decimals) {
   if (!number) return kMissing;
   if (std::isnan(*number)) return "nan";  // fmt would show the sign of some NaNs

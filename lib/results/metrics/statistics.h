@@ -1,5 +1,4 @@
-// Statistics of step times. They are medians, because one slow step (a page fault, another program) must not
-// change the result.
+// Statistics of step times: medians, because one slow step (a page fault, another program) must not matter.
 #pragma once
 
 #include <cstddef>

@@ -42,8 +42,7 @@ uint32_t crc32c(const std::string& bytes);
 class EventFile {
  public:
   // Creates a new events.out.tfevents.* file in `folder`, and the folder if necessary. Makes TensorBoard
-  // discard what older files in the folder contain for `first_step` and later steps. Throws Error(kUsage,
-  // kDisk).
+  // discard what older files there contain from `first_step` on. Throws Error(kUsage, kDisk).
   EventFile(const std::filesystem::path& folder, int64_t first_step);
 
   // Written to the file at once. Throw Error(kUsage, kDisk).

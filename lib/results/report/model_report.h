@@ -1,5 +1,4 @@
-// The part of a report about a trained model: its layers, the classes that it confuses, and its worst
-// mistakes.
+// The part of a report about a trained model: its layers, the classes that it confuses, its worst mistakes.
 #pragma once
 
 #include <cstdint>

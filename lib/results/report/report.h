@@ -22,8 +22,7 @@ constexpr size_t kMostCharted = 12;  // runs; more lines than this cannot be tol
 // each run in the same order, or is empty.
 std::string report_page(const std::vector<RunHistory>& runs, const std::vector<ModelReport>& models = {});
 
-// A sweep: what was measured, examples/s and efficiency over replicas, where the time of a step goes, a table
-// of the points.
+// A sweep: its measurements, examples/s and efficiency over replicas, where steps' time goes, the points.
 std::string sweep_page(const Sweep& sweep);
 
 // A tune: the best trial, the course of all, and the table of them.

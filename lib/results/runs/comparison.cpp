@@ -97,8 +97,7 @@ std::string metric_clause(const std::string& metric, const std::string& part, do
   const bool fraction = metric_info(metric).unit == MetricUnit::kFraction;
   const bool sized = fraction || left != 0;  // a difference from 0 has no size in percent
   const double size = sized ? std::fabs(100 * (fraction ? right - left : right / left - 1)) : 0;
-  // Rounded up, so that the sentence is true. The slack keeps 0.2 from becoming 0.3 because of its binary
-  // representation.
+  // Rounded up, so that the sentence is true. The slack keeps the binary 0.2 from becoming 0.3.
   const double tenths = std::max(1.0, std::ceil(size * 10 - 1e-6));
   const char* unit = fraction ? "points" : "%";
   if (left == right || (sized && tenths <= 10 * (fraction ? kSameAccuracy : kSameMetric)))

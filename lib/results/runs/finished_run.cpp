@@ -10,9 +10,9 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "job_file/load.h"
-#include "job_file/print.h"
 #include "metrics/show.h"
 #include "spec/fields.h"
+#include "yaml/yaml_text.h"
 
 namespace dtrain {
 namespace {

@@ -87,8 +87,7 @@ std::string run_letter(size_t index);
 // The fields that differ between the specs of the runs: one row per field, path first.
 TableRows differing_fields(const std::vector<FinishedRun>& runs);
 
-// The results of the runs: one row per number, with its title and then each run's value and its ratio to the
-// first run's.
+// The results of the runs: a row per number, with its title, each run's value and its ratio to the first's.
 TableRows number_rows(const RunsComparison& comparison);
 
 // Such rows as a table whose first row and column are headings: with the runs' letters above, or of more than

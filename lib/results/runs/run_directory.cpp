@@ -1,7 +1,6 @@
 #include "runs/run_directory.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -35,11 +34,10 @@ constexpr size_t kLongestEvent = size_t{1} << 20;  // bytes of the first one
 std::vector<fs::path> runs_in(const fs::path& folder) {
   std::vector<std::tuple<bool, fs::file_time_type, fs::path>> found;
   std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder, none)) {
-    const fs::path events = entry.path() / "metrics.jsonl";
+  for (const fs::path& path : paths_in(folder)) {
+    const fs::path events = path / "metrics.jsonl";
     if (fs::exists(events, none))
-      found.emplace_back(fs::exists(entry.path() / "checkpoints", none), fs::last_write_time(events, none),
-                         entry);
+      found.emplace_back(fs::exists(path / "checkpoints", none), fs::last_write_time(events, none), path);
   }
   std::sort(found.rbegin(), found.rend());
   std::vector<fs::path> runs;
@@ -166,8 +164,8 @@ void remove_run(const RunDirectory& run) {
   std::vector<fs::path> ours = {run.spec_file(), run.plan_file(), run.metrics_file(),
                                 run.path() / "summary.json", run.path() / kProgramFile};
   std::error_code error;
-  for (fs::directory_iterator entry(run.logs(), error), end; !error && entry != end; entry.increment(error)) {
-    if (is_log_of_a_replica(entry->path().filename())) ours.push_back(entry->path());
+  for (const fs::path& path : paths_in(run.logs(), error)) {
+    if (is_log_of_a_replica(path.filename())) ours.push_back(path);
   }
   if (error) refuse(run.logs(), "cannot read the folder", error.value());
   for (const fs::path& file : ours) {

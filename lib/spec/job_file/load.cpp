@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <tuple>
 
@@ -401,8 +400,7 @@ LoadedSpec parse(const std::string& text, const std::string& name, const StartOf
     loaded.problems.push_back({name, error.line, error.column, "", error.what()});
   }
   arrange(loaded.problems);
-  // A list of one device looks the same as the word for any number of replicas, so its length is stored in
-  // `replicas`.
+  // A list of one device looks like the word for any number of replicas, so `replicas` has its length.
   StrategySpec& strategy = loaded.spec.strategy;
   if (loaded.ok() && loaded.positions.contains("strategy.devices[0]"))
     strategy.replicas = static_cast<int64_t>(strategy.devices.size());

@@ -4,8 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "spec/fields.h"
-
 namespace dtrain {
 
 namespace {

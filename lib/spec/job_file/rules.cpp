@@ -9,7 +9,6 @@
 #include <numeric>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "core/addresses.h"
 #include "core/text.h"
@@ -329,7 +328,7 @@ class Rules : private RuleBase {
     const DataSpec& data = spec_.data;
     const ImageSpec& image = data.image;
     const auto needs_path = [](const std::string& dataset) {
-      return dataset == "image_folder" || dataset == "tar" || dataset == "image_parquet" || dataset == "idx";
+      return is_picture_dataset(dataset) || dataset == "idx";
     };
     if (!has_problem("data.dataset") && needs_path(data.dataset) && !is_written("data.path") &&
         !has_problem("data.path"))

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <string>
 
 #include "core/addresses.h"
 #include "core/patterns.h"
@@ -30,8 +29,7 @@ bool matches(const std::string& text, const std::string& pattern) {
   return made.try_emplace(pattern, pattern).first->second.match(text).has_value();
 }
 
-// Reads the whole text as a number. `overflow` distinguishes a number that is too large from text that is not
-// a number.
+// Reads the whole text as a number. `overflow`: the number is too large, other than text that is none.
 template <class T>
 std::optional<T> parse_number(const std::string& text, bool& overflow) {
   T value{};
@@ -133,10 +131,10 @@ std::string name_hint(const std::string& text, const std::string& pattern) {
   return matches(mended, pattern) ? "; for instance " + mended : "";
 }
 
-std::string boolean_hint(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (is_one_of({"yes", "on", "true", "y", "1"}, text)) return "; write true";
-  if (is_one_of({"no", "off", "false", "n", "0"}, text)) return "; write false";
+std::string boolean_hint(const std::string& text) {
+  const std::string word = in_lower_case(text);
+  if (is_one_of({"yes", "on", "true", "y", "1"}, word)) return "; write true";
+  if (is_one_of({"no", "off", "false", "n", "0"}, word)) return "; write false";
   return "";
 }
 

@@ -12,8 +12,7 @@
 
 namespace dtrain {
 
-// Called with the node of the problem, the path of the value (entries of a list have their own), and what is
-// wrong.
+// Called with the node of the problem, the path of the value (or of the list's entry), and what is wrong.
 using ReportProblem = std::function<void(const YamlNode&, const std::string& path, const std::string& text)>;
 
 // What was written, for messages: "'five'", "a list", "a section", "nothing".

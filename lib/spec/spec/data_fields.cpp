@@ -9,7 +9,7 @@ const Condition kDatasetOfFiles{{"data.dataset"},
                                 {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder",
                                  "tar", "image_parquet", "arrays", "csv", "parquet"}};
 const Condition kTar{{"data.dataset"}, {"tar"}};
-const Condition kPictures{{"data.dataset"}, {"image_folder", "tar", "image_parquet"}};
+const Condition kPictures{{"data.dataset"}, kPictureDatasets};
 const Condition kCaching{{"data.dataset"},
                          {"idx", "image_folder", "tar", "image_parquet", "arrays", "csv", "parquet"}};
 const Condition kSkipping{{"data.on_bad_example"}, {"skip"}};

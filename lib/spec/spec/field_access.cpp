@@ -97,8 +97,7 @@ ordered_json value_json(const FieldInfo&, const T& value) {
 // The last name of a path.
 std::string name_of(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
-// Whether `path` is in the same first section as `other`, "model" of "model.layers"; all are, of a field that
-// is in none.
+// Whether `path` is in the same first section as `other`, "model" of "model.layers", or `other` is in none.
 bool is_near(const std::string& path, const std::string& other) {
   const size_t dot = other.find('.');
   return dot == std::string::npos || path.compare(0, dot + 1, other, 0, dot + 1) == 0;

@@ -1,6 +1,5 @@
 // The table of the fields of a job; those of `data` are in data_fields.cpp, those of `train` and the list of
-// phases in train_fields.cpp. To add a field, add a member with its default to spec.h, and one entry here or
-// there.
+// phases in train_fields.cpp. To add a field, add a member with its default to spec.h, and an entry to one.
 #include "spec/fields.h"
 
 #include "core/remade_table.h"

@@ -47,8 +47,7 @@ struct ListLength {
   size_t most = 0;
 };
 
-// The field applies only while one of the fields at `paths` has one of `values`. Without paths it always
-// applies.
+// The field applies only while one of the fields at `paths` has one of `values`; without paths, always.
 struct Condition {
   std::vector<std::string> paths = {};
   std::vector<std::string> values = {};
@@ -114,8 +113,7 @@ struct Field : FieldInfo {
 template <class Spec>
 using Fields = std::vector<Field<Spec>>;
 
-// In the order in which fields are printed and documented, the most used first. The fields of a section are
-// consecutive.
+// In the order in which fields are printed and documented, the most used first, section by section.
 const Fields<JobSpec>& job_fields();
 const Fields<LayerSpec>& layer_fields();
 const Fields<AugmentSpec>& augment_fields();
@@ -162,8 +160,7 @@ bool applies(const Fields<Spec>& fields, const FieldInfo& field, const Spec& spe
 template <class Entry>
 std::vector<std::string> fields_of_kind(const Fields<Entry>& fields, const std::string& kind);
 
-// The names directly below a section of the job ("" is the whole job), in order. Empty if there is no such
-// section.
+// The names directly below a section of the job ("": the whole job), in order; empty: no such section.
 std::vector<std::string> names_in_section(const std::string& section);
 
 // Whether the section, or each item of the list, may be written as one word, the value of its field `kind`.

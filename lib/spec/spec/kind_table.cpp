@@ -1,6 +1,5 @@
 #include "spec/kind_table.h"
 
-#include <algorithm>
 #include <set>
 
 #include "yaml/yaml_text.h"
@@ -8,8 +7,7 @@
 namespace dtrain {
 namespace {
 
-// What `text` says of each kind: the text itself if it is the same for all, else "adam, adamw: 0.999; lion:
-// 0.99".
+// What `text` says of each kind: the same for all, or else "adam, adamw: 0.999; lion: 0.99".
 template <class Text>
 std::string text_of_kinds(const FieldOfKinds& kinds, const Text& text) {
   std::vector<std::pair<std::string, std::string>> said;  // with the names of the kinds

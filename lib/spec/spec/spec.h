@@ -1,8 +1,8 @@
 // A job spec as plain structs. The members' initialisers are the only place for defaults. The meaning, bounds
-// and unit of each field are in fields.cpp, which drives parsing, overrides, printing, the JSON schema and
-// docs/spec.md.
+// and unit of each field are in fields.cpp, for parsing, overrides, printing, JSON schema and docs/spec.md.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -98,6 +98,12 @@ struct AugmentSpec {
   // Whether it mixes examples, and with them their targets.
   bool mixes() const;
 };
+
+// The datasets of pictures in files, decoded into the cache or when they are needed, and whether one is such.
+inline const std::vector<std::string> kPictureDatasets = {"image_folder", "tar", "image_parquet"};
+inline bool is_picture_dataset(const std::string& name) {
+  return std::ranges::find(kPictureDatasets, name) != kPictureDatasets.end();
+}
 
 // Whether a dataset is a table of named columns.
 inline bool has_columns(const std::string& dataset) { return dataset == "csv" || dataset == "parquet"; }
@@ -384,8 +390,7 @@ struct JobSpec {
   MetricsSpec metrics;
   CompareSpec compare;
 
-  // Whether XLA computes the steps of GPUs (train.step), and whether one process drives all devices, by a
-  // plugin.
+  // Whether XLA computes the steps of GPUs (train.step), and whether one process drives all by a plugin.
   bool uses_xla() const { return train.step == "xla"; }
   bool uses_plugin() const { return uses_xla() || strategy_traits(strategy.kind).one_process; }
 };

@@ -55,8 +55,7 @@ std::vector<ClassCounts> by_class(const Counts& counts);
 // no, as in scikit-learn. NaN without examples.
 double macro_mean(const Counts& counts, double (ClassCounts::*value)() const);
 
-// The share of examples whose class is among the kTop largest outputs. NaN without examples, and of at most
-// kTop classes.
+// The share of examples whose class is among the kTop largest outputs; NaN for none, or at most kTop classes.
 double top_accuracy(const Counts& counts);
 
 // The area under the ROC curve of an output: the probability that an example where yes is right has a larger

@@ -92,8 +92,7 @@ double r2_of(const ExampleSums& sum, int64_t output) {
   if (deviations <= kRounding * squares) return errors == 0 ? 1.0 : 0.0;
   return 1 - errors / deviations;
 }
-// The mean over the outputs, as in scikit-learn: the distance between the means of two outputs explains
-// nothing of either.
+// The mean over the outputs, as in scikit-learn: the distance between two outputs' means explains nothing.
 double r2(const ExampleSums& sum) {
   double total = 0;
   for (int64_t output = 0; output < sum.outputs(); ++output) total += r2_of(sum, output);

@@ -59,8 +59,7 @@ constexpr size_t kExamplesSum = 1;
 // What an example's target is: its class, numbers, or for some losses either.
 enum class Targets { kClass, kNumbers, kEither };
 
-// What a model's outputs are: a logit of each class, logits that each say yes or no, or the values
-// themselves.
+// What a model's outputs are: a logit of each class, logits that each say yes or no, or the values.
 enum class Outputs { kClassLogits, kYesNoLogits, kValues };
 
 struct ObjectiveInfo {
@@ -115,8 +114,7 @@ std::optional<double> find_metric(const MetricValues& metrics, const std::string
 // Throws Error(kBug) if no objective has a metric of this name.
 const MetricInfo& metric_info(const std::string& name);
 
-// Whether `value` of a known metric is better than `other`. `mode`: min, max, or auto for the metric's own
-// direction.
+// Whether `value` of a known metric is better than `other`. `mode`: min, max, or auto for the metric's own.
 bool is_better(const std::string& metric, const std::string& mode, double value, double other);
 
 }  // namespace dtrain

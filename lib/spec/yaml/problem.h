@@ -1,5 +1,4 @@
-// The problems of a spec are values. A user's mistake is an exception only where it is found after the spec
-// was read.
+// The problems of a spec are values. A user's mistake is an exception only where it is found later.
 #pragma once
 
 #include <fmt/format.h>

@@ -15,8 +15,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Whether every YAML reader takes the bare word for text. Not so for words like 'no' and 'null', or for
-// anything with punctuation.
+// Whether every YAML reader takes the bare word for text, other than 'no', 'null' and any punctuation.
 bool is_plain_word(const std::string& text) {
   static const std::vector<std::string> kSpecial = {"true", "false", "yes", "no",   "on", "off",
                                                     "y",    "n",     "inf", "null", "nan"};
@@ -24,9 +23,7 @@ bool is_plain_word(const std::string& text) {
   const bool safe = std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return c < 0x80 && (std::isalnum(c) || c == '_' || c == '-' || c == '.' || c == '/');
   });
-  std::string lower = text;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return safe && std::find(kSpecial.begin(), kSpecial.end(), lower) == kSpecial.end();
+  return safe && std::ranges::find(kSpecial, in_lower_case(text)) == kSpecial.end();
 }
 
 // A JSON string is a valid double-quoted YAML scalar. "${" is doubled, so that reading does not expand it.

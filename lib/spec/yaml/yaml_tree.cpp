@@ -199,8 +199,7 @@ size_t sequence_length(const std::string& text, size_t at) {
   return 0;
 }
 
-// Refuses text that yaml-cpp would misread: control characters (0x04 silently ends its input) and other
-// encodings.
+// Refuses text that yaml-cpp would misread: control characters (0x04 ends its input) and other encodings.
 void check_bytes(const std::string& text) {
   if (text.size() > kMaxYamlBytes)
     throw YamlError(0, 0,

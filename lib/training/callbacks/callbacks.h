@@ -17,8 +17,7 @@
 
 namespace dtrain {
 
-// Callbacks exist on rank 0 only. Their decisions are sent to all replicas, which act on them after the same
-// step.
+// Callbacks exist on rank 0 only. All replicas act on their decisions, after the same step.
 class Callback {
  public:
   virtual ~Callback() = default;
@@ -39,8 +38,7 @@ class Callback {
   // few times a second in between.
   virtual std::optional<std::string> reason_to_end() const { return std::nullopt; }
 
-  // The state, saved with every checkpoint. restore() continues exactly from it, and throws if it is not a
-  // state of this callback.
+  // The state, saved with every checkpoint. restore() continues exactly from it, and throws for another's.
   virtual nlohmann::ordered_json state() const { return nlohmann::ordered_json::object(); }
   virtual void restore(const nlohmann::ordered_json& /*state*/) {}
 };
@@ -78,8 +76,7 @@ std::unique_ptr<Callback> make_receipts_file(const CallbackContext& context);
 // Histograms, if the spec asks for them: weights/NAME and gradients/NAME of every parameter.
 std::unique_ptr<Callback> make_tensorboard_callback(const CallbackContext& context);
 
-// Whether the spec asks for any callback in this run; the same on all replicas. Only the distributed run has
-// callbacks.
+// Whether the spec asks for a callback in this run, which is the distributed one; the same on all replicas.
 bool has_callbacks(const JobPlan& job, const RunPlan& run);
 
 // Removes the files that callbacks of an earlier run left in `folder`, as far as it can.

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <string>
 #include <utility>
 
 #include "core/error.h"

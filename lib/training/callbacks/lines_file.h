@@ -12,8 +12,7 @@ namespace dtrain {
 
 class LinesFile {
  public:
-  // What is there stays until empty(). `what` names it in errors: "the history". All throw Error(kUsage,
-  // kDisk).
+  // What is there stays until empty(). `what` is its name in errors. All throw Error(kUsage, kDisk).
   LinesFile(const std::filesystem::path& path, std::string what);
 
   void empty() { cut_to(0); }

@@ -29,8 +29,7 @@ struct ProfileContext {
 
 // Traces the steps that the spec asks for. Every replica has one. Synchronous
 // replicas send their traces after the last of these steps, and rank 0 waits for them. With asynchronous
-// training, rank 0 takes the traces that have arrived when it finishes. Throws Error(kUsage, kDisk) if the
-// file cannot be written.
+// training, rank 0 takes the traces that have arrived when it finishes. Throws Error(kUsage, kDisk).
 std::shared_ptr<StepWatch> make_profile(std::shared_ptr<StepClock> clock, const ProfileContext& context);
 
 }  // namespace dtrain

@@ -1,5 +1,4 @@
-// Turns what happens in a run into events. Every replica has a reporter, but only the events of rank 0 go
-// anywhere.
+// Turns what happens in a run into events. Every replica has a reporter; only rank 0's events go anywhere.
 #pragma once
 
 #include <cstdint>
@@ -77,11 +76,9 @@ class RunReporter {
   void on_step(int64_t epoch, int64_t step, const StepTimes& seconds, int64_t examples, bool made = true);
   // `own`: this replica's sums of the run's first step, whose loss is that of the initial weights.
   void on_first_step(const MetricSums& own);
-  // The steps since the last call are finished. Each took an equal part of their time; `waiting`: the time
-  // since the last on_step().
+  // The steps since the last call are finished, in equal parts of their time; `waiting`: since on_step().
   void on_steps_made(const StepTimes& waiting);
-  // Whether the steps that are not timed yet end the warm-up (metrics.skip_steps). The caller must finish
-  // them now.
+  // Whether the steps not timed yet end the warm-up (metrics.skip_steps): the caller must finish them now.
   bool ends_warm_up() const;
   // The norm of the gradient of the step that ends the next window.
   void on_gradient_norm(double norm) { gradient_norm_ = norm; }

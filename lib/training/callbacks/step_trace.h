@@ -24,8 +24,6 @@ class StepTrace {
  public:
   StepTrace(int rank, StepClock& clock);
   ~StepTrace();
-  StepTrace(const StepTrace&) = delete;
-  StepTrace& operator=(const StepTrace&) = delete;
 
   // Times are microseconds since `origin`, a time of the system clock that is the same on all replicas.
   // (Counted from 1970, a double would resolve only a quarter of a microsecond.)

@@ -36,8 +36,7 @@ void count_values(const at::Tensor& values, const at::Tensor& sums, const at::Te
   }
 }
 
-// Makes a histogram. The extremes are taken from the rows of `extremes` [replicas, 2] whose `counts`
-// [replicas] are not zero.
+// Makes a histogram. The extremes are from the rows of `extremes` [replicas, 2] with `counts` above zero.
 Histogram histogram_from(const at::Tensor& sums, const at::Tensor& extremes, const at::Tensor& counts) {
   const double* const sum = sums.const_data_ptr<double>();
   Histogram histogram;

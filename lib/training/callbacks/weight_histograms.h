@@ -17,8 +17,7 @@ namespace dtrain {
 std::vector<NamedHistogram> histograms_of(const Model& model, const GradientReducer& reducer,
                                           ProcessGroup& group);
 
-// Passes the histograms to `callbacks` at the last update of every epoch and of the run. Every replica has
-// one.
+// Passes the histograms to `callbacks` at the last update of every epoch and of the run, on every replica.
 GradientObserver histogram_observer(std::shared_ptr<Model> model, const RunPlan& run,
                                     CallbackList& callbacks);
 

@@ -53,8 +53,7 @@ nlohmann::ordered_json to_json(const TrainingState& state);
 // The reverse of to_json(). Throws std::exception if a member is missing or has another type.
 TrainingState training_state_from(const nlohmann::json& json);
 
-// Describes which of the state's numbers are impossible, alone or combined with the others. Empty if all are
-// possible.
+// Describes which of the state's numbers are impossible, alone or together. Empty: all are possible.
 std::string problem_of(const TrainingState& state);
 
 struct Manifest {
@@ -72,8 +71,7 @@ std::string manifest_text(const Manifest& manifest);
 Manifest parse_manifest(const std::string& text, const std::string& what);
 
 // The path of the file `name` in the checkpoint at `path`. Throws Error(kCheckpoint) if it is a symbolic
-// link, since the link's target was not saved with the checkpoint. The checkpoint's folder itself may be a
-// link.
+// link, whose target was not saved with the checkpoint. The checkpoint's folder itself may be one.
 std::filesystem::path plain_file(const std::filesystem::path& path, const std::string& name);
 
 // Reads the manifest of the checkpoint at `path`. Throws Error(kCheckpoint).

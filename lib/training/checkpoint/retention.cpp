@@ -86,8 +86,8 @@ std::string checkpoint_name(int64_t step, bool suspect) {
 std::vector<SavedCheckpoint> list_checkpoints(const fs::path& folder) {
   std::vector<SavedCheckpoint> found;
   std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (const auto checkpoint = checkpoint_at(entry->path())) found.push_back(*checkpoint);
+  for (const fs::path& path : paths_in(folder, error)) {
+    if (const auto checkpoint = checkpoint_at(path)) found.push_back(*checkpoint);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     throw Error(
@@ -110,13 +110,9 @@ void make_checkpoint_folder(const fs::path& folder) {
 }
 
 void remove_leftovers(const fs::path& folder) {
-  std::vector<fs::path> leftovers;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().filename().string().compare(0, kStagingPrefix.size(), kStagingPrefix) == 0)
-      leftovers.push_back(entry->path());
+  for (const fs::path& path : paths_in(folder)) {
+    if (path.filename().string().starts_with(kStagingPrefix)) remove_folder(path);
   }
-  for (const fs::path& path : leftovers) remove_folder(path);
 }
 
 void remove_all_checkpoints(const fs::path& folder) {

@@ -22,8 +22,7 @@ struct SavedCheckpoint {
 std::string checkpoint_name(int64_t step, bool suspect = false);
 
 // Lists the checkpoints in order of their steps; of the same step, the suspect one comes first. Does not look
-// inside them. Returns an empty list if the folder does not exist. Throws Error(kCheckpoint) if it cannot be
-// read.
+// inside them. Returns an empty list without a folder. Throws Error(kCheckpoint) if it cannot be read.
 std::vector<SavedCheckpoint> list_checkpoints(const std::filesystem::path& folder);
 
 // Creates the folder and syncs it to the disk. Throws Error(kUsage, kDisk).
@@ -36,8 +35,7 @@ void remove_all_checkpoints(const std::filesystem::path& folder);
 // Removes what killed processes left half-written or half-removed. Only the process that saves may call this.
 void remove_leftovers(const std::filesystem::path& folder);
 
-// A folder with a temporary name, which list_checkpoints() ignores. The destructor removes whatever is still
-// in it.
+// A folder with a temporary name, which list_checkpoints() ignores; removed by the destructor with all in it.
 class StagingFolder {
  public:
   // Throws Error(kUsage, kDisk).
@@ -69,8 +67,7 @@ bool is_best(const std::filesystem::path& folder, const BestCheckpointSpec& best
 
 // Removes old checkpoints. Keeps the checkpoint of step `saved`, which must be good, the `keep` - 1 before
 // it, and the best one if `spec` asks for it. Removes all others, including suspect ones and those of later
-// steps, which remain when a run went back to an earlier checkpoint. Throws Error(kUsage, kDisk) if something
-// cannot be removed.
+// steps, which remain when a run went back to an earlier checkpoint. Throws Error(kUsage, kDisk).
 void remove_old_checkpoints(const std::filesystem::path& folder, int64_t saved, const CheckpointSpec& spec);
 
 // Removes the checkpoints of steps after `step`. Throws Error(kUsage, kDisk) if one cannot be removed.

@@ -99,9 +99,8 @@ void write_block(const OpenFile& file, const FeatureBlock& block, const std::byt
 template <class Found>
 void find_features(const Found& found) {
   std::error_code code;
-  for (fs::directory_iterator entry(cache_folder(), code), end; !code && entry != end;
-       entry.increment(code)) {
-    if (entry->path().extension() == kSuffix) found(entry->path());
+  for (const fs::path& path : paths_in(cache_folder(), code)) {
+    if (path.extension() == kSuffix) found(path);
   }
   if (code && code != std::errc::no_such_file_or_directory)
     fail_on_cache(cache_folder(), "cannot be read", code.value());

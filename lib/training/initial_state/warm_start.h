@@ -25,8 +25,7 @@ struct WeightsRead {
   std::string sha256;  // of it, in hexadecimal digits
 };
 
-// Writes the weights into the model. nullopt: the spec names none. Throws as require_weights() does, with
-// nothing written.
+// Writes the weights into the model; nullopt: the spec names none. Throws as require_weights() at first.
 std::optional<WeightsRead> start_from_weights(const JobPlan& job, Model& model);
 
 }  // namespace dtrain

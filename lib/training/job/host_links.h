@@ -1,6 +1,5 @@
 // The supervisors of a job's hosts: the first one leads, tells the others when to start their replicas, and
-// collects how they ended. So every host ends soon after the first failure and names the same cause, or
-// starts the run again.
+// collects how they ended. So all end soon after the first failure, with the same cause, or start again.
 #pragma once
 
 #include <functional>
@@ -30,8 +29,7 @@ class LeadingHost {
   bool grows() const { return !newcomers_.empty(); }
 
   // Serves the store of the distributed run, tells the others to start, and returns the identities of the
-  // replicas on this host. `restart`: how often the run was started before; `resume`: whether it resumes from
-  // a checkpoint.
+  // replicas on this host. `restart`: how often it was started before; `resume`: from a checkpoint.
   std::vector<Identity> start(int64_t restart, bool resume);
   // Between two attempts: what stopped the job on another host; nullopt if nothing did.
   std::optional<SuperviseResult> stopped();
@@ -48,8 +46,7 @@ class LeadingHost {
   void tell_losses_to(std::function<void(const LostReplica&)> listener) { on_lost_ = std::move(listener); }
   // What ended another host, if something did, or a stop if grows(); for LocalReplicas::interrupted.
   std::optional<SuperviseResult> interrupted();
-  // Waits for a bounded time until the others have ended too. Returns how the run ended, according to the
-  // best evidence.
+  // Waits for a bounded time until the others have ended. Returns how the run ended, by the best evidence.
   SuperviseResult gather(const SuperviseResult& own);
   // Tells the others how the job ended.
   void dismiss(const SuperviseResult& result);
@@ -123,8 +120,7 @@ class FollowingHost {
   std::optional<SuperviseResult> interrupted();
   // Tells the leader of a worker here.
   void tell_loss(const LostReplica& lost);
-  // Tells the leader how this host's replicas ended, and returns how the job ended; nullopt if the run
-  // restarts instead.
+  // Tells the leader how this host's replicas ended; returns how the job ended; nullopt: the run restarts.
   std::optional<SuperviseResult> report(const SuperviseResult& own);
 
  private:

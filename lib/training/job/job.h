@@ -16,8 +16,7 @@
 
 namespace dtrain {
 
-// How a job ended. If the code is not kDone, `message` says why in lines for people, and `reason` in one
-// line.
+// How a job ended. Unless the code is kDone, `message` says why in lines for people, and `reason` in one.
 struct JobResult {
   ExitCode code = ExitCode::kDone;
   std::string message;
@@ -58,8 +57,7 @@ class RunLauncher {
 };
 
 // Trains every run of the job, without those that a resumed job does not repeat, until one does not complete.
-// Then `output` gets the end of the job, before the others are told. Processes without an output pass
-// nullptr.
+// Then `output` gets the job's end, before the others are told; nullptr in processes without an output.
 JobResult run_job(const JobPlan& job, bool resumes, RunLauncher& launcher, RunOutput* output);
 
 }  // namespace dtrain

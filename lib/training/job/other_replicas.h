@@ -17,8 +17,7 @@ namespace dtrain {
 // restarts.min_replicas would be left.
 JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hosts, size_t hosts_before);
 
-// Whether hosts may leave and join while the job runs: then the others do not wait for one that is lost, and
-// it may come back later.
+// Whether hosts may leave and join while the job runs: the others do not wait for one that may come back.
 bool hosts_may_change(const JobPlan& job);
 
 // Plans the job, which has virtual replicas and one host, for another number of replicas. Throws

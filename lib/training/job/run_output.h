@@ -41,8 +41,7 @@ class RunOutput : public EventSink {
             const ResumePoint* from = nullptr);
 
   // Throws Error(kUsage, kDisk) if the metrics cannot be written. If `out` cannot be written any more, its
-  // lines are dropped, and the job continues; a warning in the metrics and a line by `options.say` report
-  // that once.
+  // lines are dropped, and the job continues; the metrics and `options.say` report that once.
   void on_event(const Event& event) override;
   // Also looks at the machine when it is time for that.
   void on_tick() override;
@@ -60,8 +59,7 @@ class RunOutput : public EventSink {
   // Adds a warning about the distributed run to the events.
   void warn(const std::string& text);
 
-  // Every run has completed: compares the distributed run with its baseline, if there is one, and writes
-  // summary.json.
+  // Every run has completed: compares the distributed run with its baseline, if any, and writes summary.json.
   void finish(const JobPlan& job);
   // The job failed or was stopped during `run`, or before `run` started: writes the end of the run and
   // summary.json, as far as they can be written.
@@ -71,8 +69,7 @@ class RunOutput : public EventSink {
   bool is_complete(const RunPlan& run) const { return summaries_.of(run.name()).status == "completed"; }
   // The optimizer step of the last checkpoint; -1: there is none.
   int64_t checkpoint_step() const { return checkpoint_step_; }
-  // Whether this job has saved the checkpoint. A checkpoint that existed before the job, or that is suspect,
-  // does not count.
+  // Whether this job has saved the checkpoint: one that existed before, or is suspect, does not count.
   bool has_saved(const SavedCheckpoint& checkpoint) const;
   // Looks for checkpoints on the disk that no event has reported: rank 0 may die before it can.
   void look_for_checkpoints();
@@ -82,8 +79,7 @@ class RunOutput : public EventSink {
 
  private:
   void record(const Event& event);
-  // Takes the metrics back to what stays of a run that goes on `from` here, or begins again (nullptr), and
-  // opens their file.
+  // Takes the metrics back to what stays of a run that goes on `from` here, or begins again (nullptr).
   void rewind(const ResumePoint* from);
   // Writes again what somebody has removed from the run's folder, as far as it can be, and says so.
   void keep_files();

@@ -33,8 +33,7 @@ struct LocalReplicas {
 SuperviseResult supervise_replicas(const JobPlan& job, const RunPlan& run, const RunDirectory& directory,
                                    const std::string& program, const LocalReplicas& replicas);
 
-// An exception that is being handled, as the end of a run: nothing could be started or written, which is no
-// replica's fault.
+// An exception being handled, as the end of a run: no replica's fault, nothing could be started or written.
 SuperviseResult describe_supervising_failure();
 
 // Several processes of a hidden subcommand on this host, for commands that need replicas but are not a run.

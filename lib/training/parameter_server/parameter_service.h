@@ -38,8 +38,7 @@ struct ServiceOptions {
   // Staleness-aware Async-SGD for Distributed Deep Learning (arXiv:1511.05950), equation 4.
   bool divide_by_staleness = false;
   double clip_norm = 0;  // limit on the norm of the workers' gradients; 0: no clipping
-  // After every `check_every` updates, the values are sealed and their growth is checked (WatchedOptimizer);
-  // 0: never.
+  // After every `check_every` updates (0: never), the values are sealed and their growth is checked.
   int64_t check_every = 0;
   // How long a worker may be silent while another waits for it.
   std::chrono::milliseconds timeout{60000};
@@ -50,8 +49,7 @@ struct ServiceOptions {
   int returns = 0;
   // Whether a new process of a lost worker has started. If so, Connect is called for it.
   std::function<bool(int worker)> has_returned = [](int) { return false; };
-  // Called when a lost worker takes part again, with the number of steps it has made. Called from the
-  // worker's thread.
+  // Called when a lost worker takes part again, with the number of its steps, from the worker's thread.
   std::function<void(int worker, int64_t steps)> on_return = [](int, int64_t) {};
   // Called when a request has been handled, with the number of updates so far. Called from any thread.
   std::function<void(int64_t version)> on_request = [](int64_t) {};

@@ -6,7 +6,7 @@
 #include <functional>
 #include <tuple>
 
-#include "loader/batch_plan.h"
+#include "core/range.h"
 
 namespace dtrain {
 namespace {

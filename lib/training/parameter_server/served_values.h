@@ -41,8 +41,7 @@ class ServedValues {
   // Copies the trained values, one range after the other, to `to` [trained_elements()].
   void copy_trained(at::Tensor& to) const;
 
-  // Makes update number `version` with a gradient [trained_elements()]. Throws Error(kDisagree) if the values
-  // are found to be corrupt.
+  // Makes update number `version` with a gradient [trained_elements()]. Error(kDisagree): values are corrupt.
   void update(const at::Tensor& gradient, double learning_rate, int64_t version);
   // Since the last check; empty if growth is not checked. Throws Error(kDisagree) if the values are corrupt.
   Growth check_growth();

@@ -105,8 +105,7 @@ int64_t UpdateLedger::read(int worker) {
 
 // After this update, the other computing workers must be able to update one after the other within the bound,
 // the first of them at `version + 1`. They are tried in the order in which they read, because what was read
-// first becomes too stale first (Jackson 1955, earliest due date: if any order meets all bounds, this one
-// does).
+// becomes too stale first (Jackson 1955, earliest due date: if any order meets all bounds, this does).
 bool UpdateLedger::may_update(int worker) const {
   if (!max_staleness_) return true;
   std::vector<int64_t> read;

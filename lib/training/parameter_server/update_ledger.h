@@ -1,6 +1,5 @@
 // A parameter server's record of its workers: which worker computes from which version of the variables,
-// which updates were made, and which must wait so that none becomes too stale. It uses no threads and no
-// messages.
+// which updates were made, and which must wait so that none becomes too stale. No threads, no messages.
 #pragma once
 
 #include <array>
@@ -12,8 +11,7 @@
 namespace dtrain {
 
 // The number of updates by staleness: the number of updates by other workers between a worker's reading of
-// the variables and its update. Exact below 64; above that in classes [64, 128), [128, 256), ..., so that its
-// size is bounded.
+// the variables and its update. Exact below 64; above in classes [64, 128), [128, 256), ..., for its size.
 class StalenessHistogram {
  public:
   static constexpr size_t kClasses = 64 + 57;
@@ -63,12 +61,10 @@ class UpdateLedger {
   // With a bound of N, no update with a staleness above N is made. To guarantee it, the updates of faster
   // workers wait, as in stale synchronous parallel training (Ho et al. 2013, More Effective Distributed ML
   // via a Stale Synchronous Parallel Parameter Server), where staleness is counted in a worker's clocks; here
-  // it is counted in updates, which is the actual age of a gradient. N must be at least workers - 1; then no
-  // worker ever waits to read.
+  // it is counted in updates, the actual age of a gradient. With N >= workers - 1 no worker waits to read.
   UpdateLedger(int workers, std::optional<int64_t> max_staleness);
 
-  // The worker reads the variables and will compute from them. Returns the version of the variables: the
-  // number of updates so far.
+  // The worker reads the variables, to compute from them. Returns their version: the number of updates.
   int64_t read(int worker);
   // Withdraws read(): no update will come from what the worker has read.
   void forget_read(int worker) { of(worker).computes_from.reset(); }
@@ -89,15 +85,13 @@ class UpdateLedger {
   bool allows_phase(int worker, int64_t phase) const {
     return !is_training(worker) || of(worker).phase >= phase;
   }
-  // A phase begins, before which each worker was to make `steps` steps. Those that a lost worker did not make
-  // are not made any more.
+  // A phase begins, before which each worker was to make `steps` steps; those of lost workers are not made.
   void begin_phase(int64_t steps);
   // Sets the number of the worker's last step when training is resumed.
   void set_done(int worker, int64_t sequence) { of(worker).done = sequence; }
 
   void end_training(int worker);
-  // The worker died or is given up: no other worker waits for it any more. A worker that had ended training
-  // does not count as lost.
+  // The worker died or is given up: no other waits for it. One that had ended training is not lost.
   void lose(int worker);
   // A lost worker takes part again, from the step after its last one. The updates that its lost process made
   // stay, and no more can come from that process.

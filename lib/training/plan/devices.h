@@ -31,8 +31,7 @@ std::optional<int64_t> gpus_for(const StrategySpec& strategy, const HostDevices&
 // means GPUs if each replica gets its own. Does not require that the GPUs exist: planning needs none.
 std::vector<std::string> assign_devices(const JobSpec& spec, int64_t replicas, const HostDevices& host);
 
-// The GPUs among the devices that train.step xla uses, as CUDA counts them, in their order; empty: the
-// plugin's first ones.
+// The GPUs among the devices that train.step xla uses, as CUDA counts them; empty: the plugin's first ones.
 std::vector<int64_t> chosen_gpus(const StrategySpec& strategy);
 
 // The GPUs that auto does not use because this host has more replicas than GPUs; 0 if there are none.
@@ -47,8 +46,7 @@ std::string automatic_communication(const std::vector<std::string>& devices);
 // plugin does not have as many.
 void require_devices(const JobSpec& spec, const std::vector<std::string>& devices, const HostDevices& host);
 
-// The accelerator for a replica on `device`, which no plugin drives; null on the CPU.
-// Throws like open_cuda().
+// The accelerator for a replica on `device`, which no plugin drives; null on the CPU. Throws as open_cuda().
 std::shared_ptr<Accelerator> open_device(const std::string& device, const CudaSpec& options);
 
 }  // namespace dtrain

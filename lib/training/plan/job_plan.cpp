@@ -270,8 +270,7 @@ void fall_back(StrategySpec& strategy) {
   strategy.fallback = false;
 }
 
-// Of a job that uses a plugin, also where another strategy takes its place: what is valid does not depend on
-// the host.
+// Of a job that uses a plugin, even if it falls back here: what is valid does not depend on the host.
 void check_lowering(LoadedSpec& loaded, const JobPlan& plan) {
   if (!plan.model.problems.empty()) return;
   const std::string reason = reason_not_to_lower(plan.model, plan.spec.train);
@@ -407,8 +406,7 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   plan.data = data;
   plan.spec.data.resolved_content = data.content;
   plan.spec.data.resolved_place = data.place;
-  // So that the model of a checkpoint does not depend on other files. Those of tables are kept beside the
-  // spec.
+  // So that a checkpoint's model does not depend on other files. Those of tables are kept beside the spec.
   if (data.classes > 0) plan.spec.data.classes = data.classes;
   if (data.table.empty()) plan.spec.data.class_names = data.class_names;
   if (plan.spec.cuda.data != "resident") plan.spec.data.resolved_cache = resolve_cache(data, plan.spec.data);
@@ -465,8 +463,7 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   const auto add_run = [&](RunKind kind, const std::string& how, int64_t replicas) {
     plan.runs.push_back(resolve_run(loaded, data, plan, kind, how, replicas, *strategy.threads_per_replica));
   };
-  // First, because every problem of the single-replica runs is a problem of this run too; it is then reported
-  // once.
+  // First, because every problem of the single-replica runs is one of this run too, and is reported once.
   add_run(RunKind::kDistributed, strategy.kind, *strategy.replicas);
   if (loaded.ok() && plan.spec.compare.baseline != "none") {
     // With one_device a job on TPUs is compared with one of them; by xla, one_device computes on one GPU.

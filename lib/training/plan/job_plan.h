@@ -21,8 +21,7 @@ enum class RunKind { kBaseline, kOverhead, kDistributed };
 
 struct RunTraits {
   std::string name;  // in events, file names and messages
-  // Whether the run is a training with a result. The overhead run only measures what the strategy costs one
-  // replica.
+  // Whether the run is a training with a result; the overhead run only measures the strategy's cost.
   bool trains = true;
   // These are true for the distributed run only; the other runs serve for comparison.
   bool saves = false;        // saves checkpoints as the spec says

@@ -8,7 +8,6 @@
 
 #include "compiled/compiled_program.h"
 #include "core/text.h"
-#include "data/picture_dataset.h"
 #include "models/layer_kinds.h"
 #include "optim/optimizer.h"
 #include "optim/optimizer_kinds.h"

@@ -23,15 +23,13 @@ struct MemoryEstimate {
   int64_t with_batch(int64_t examples) const { return fixed() + per_example * examples; }
 };
 
-// Assumes that every layer's output is kept for the backward pass, and during it also the two largest
-// gradients of outputs.
+// Assumes that every layer's output is kept for the backward pass, with the two largest gradients of outputs.
 MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run);
 
 // The largest batch.per_replica that fits into `bytes` beside `fixed`; 0 if none does.
 int64_t largest_batch(const MemoryEstimate& estimate, int64_t bytes, int64_t fixed);
 
-// Advice for a replica that ran out of memory, in one or two sentences with numbers. `at_start`: the memory
-// in use before it started.
+// Advice for a replica out of memory, in a sentence or two with numbers. `at_start`: in use before it began.
 std::string memory_advice(const JobPlan& job, const RunPlan& run, const MemoryInUse& at_start,
                           int64_t replicas_here);
 

@@ -40,10 +40,8 @@ bool has_sha256(const fs::path& path, const std::string& sha256) {
 std::string program_file(const ModelSpec& spec) {
   if (spec.sha256 && !spec.kept_file.empty()) {
     if (has_sha256(spec.kept_file, *spec.sha256)) return spec.kept_file;
-    std::error_code end;
-    for (fs::directory_iterator entry(fs::path(spec.kept_file).parent_path() / "checkpoints", end), none;
-         !end && entry != none; entry.increment(end)) {
-      if (has_sha256(entry->path() / kProgramFile, *spec.sha256)) return entry->path() / kProgramFile;
+    for (const fs::path& checkpoint : paths_in(fs::path(spec.kept_file).parent_path() / "checkpoints")) {
+      if (has_sha256(checkpoint / kProgramFile, *spec.sha256)) return checkpoint / kProgramFile;
     }
   }
   return spec.file.value_or("");

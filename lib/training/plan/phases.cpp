@@ -70,8 +70,7 @@ int64_t parameters_of(const std::vector<bool>& trained, const LayerPlan& model) 
   return parameters;
 }
 
-// How many layers at the beginning train nothing and draw nothing, so that the rest sees only the output of
-// the last of them.
+// How many layers at the beginning train and draw nothing: the rest sees only the last one's output.
 int64_t feature_layers(const std::vector<bool>& trained, const LayerPlan& model) {
   const std::vector<PlacedLayer>& layers = model.layers;
   int64_t count = 0;

@@ -55,8 +55,7 @@ struct RunLength {
 // How many optimizer steps the spec's phases, or its epochs, take.
 int64_t steps_of(const JobSpec& spec, int64_t steps_per_epoch);
 
-// Adds what is wrong with the spec's phases, given the model, to the problems: names that no layer has, or
-// nothing to train.
+// Adds to the problems what is wrong with the spec's phases: names that no layer has, or nothing to train.
 void check_phases(LoadedSpec& loaded, const LayerPlan& model);
 // The same of entries of train.optimizers that name no parameter.
 void check_optimizers(LoadedSpec& loaded, const LayerPlan& plan);

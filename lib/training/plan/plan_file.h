@@ -1,5 +1,4 @@
-// A job's plan as a file, so that it is made only once: the replicas of a host read it instead of planning
-// again.
+// A job's plan as a file, made only once: the replicas of a host read it instead of planning again.
 #pragma once
 
 #include <filesystem>
@@ -18,8 +17,7 @@ nlohmann::ordered_json to_json(const JobPlan& job);
 // of another type or of another version.
 JobPlan plan_from(const nlohmann::json& document, const std::filesystem::path& folder = {});
 
-// The program of a model lies beside the plan (plan/own_program.h). Throw Error(kUsage, kDisk) if a file
-// cannot be written or read.
+// The program of a model lies beside the plan (plan/own_program.h). Throw Error(kUsage, kDisk).
 void write_plan(const std::filesystem::path& path, const JobPlan& job);
 JobPlan read_plan(const std::filesystem::path& path);
 

@@ -8,7 +8,6 @@
 
 #include "compiled/compiled_program.h"
 #include "core/error.h"
-#include "data/picture_dataset.h"
 #include "kernels/products.h"
 #include "models/layer_kinds.h"
 #include "models/model.h"

@@ -14,8 +14,7 @@ struct PlannedStep {
   std::string execution;  // compiled | eager | recorded | stablehlo
   // Why it is eager, or which plugin compiles its StableHLO and how many steps a call makes; else empty.
   std::string reason;
-  // "compiled", "eager: train.precision: bf16_mixed", "stablehlo: compiled by libtpu.so, up to 32 steps in a
-  // call"
+  // "compiled", "eager: train.precision: bf16_mixed", "stablehlo: compiled by libtpu.so, up to 32 steps ..."
   std::string text() const { return reason.empty() ? execution : execution + ": " + reason; }
 };
 
@@ -32,8 +31,7 @@ std::string arithmetic_of(const JobPlan& job, const RunPlan& run, const PhasePla
 // Error(kUsage) if the pictures or classes have to be counted first.
 ProgramForm executed_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
 
-// The number of unconverted examples that each device of a plugin keeps: all training examples, or none
-// (cuda.data).
+// The number of unconverted examples that each device of a plugin keeps: all or none (cuda.data).
 int64_t resident_examples(const JobPlan& job);
 
 // How many steps a call makes at most (strategy.steps_per_execution).

@@ -196,8 +196,7 @@ class DeviceProgramStrategy : public Strategy {
     wait_for_calls(0);
   }
 
-  // Until at most `left` are under way. They are waited for in their order, so that what went wrong first is
-  // told.
+  // Until at most `left` are under way. Waits for them in order, so that what went wrong first is told.
   void wait_for_calls(size_t left) {
     for (; under_way_.size() > left; under_way_.pop_front()) {
       const Call& call = under_way_.front();
@@ -235,8 +234,7 @@ class DeviceProgramStrategy : public Strategy {
     return {std::move(text), std::move(loaded)};
   }
 
-  // Saved models have the average of the weights, and the optimizer remembers those that training goes on
-  // with.
+  // Saved models have the weights' average, and the optimizer remembers those that training goes on with.
   void exchange_average() {
     if (average_ != nullptr) average_->exchange();
   }
@@ -281,8 +279,7 @@ class DeviceProgramStrategy : public Strategy {
     return at::cat(parts);
   }
 
-  // Runs a program on the state of the devices, the examples that they keep and, of what is in neither,
-  // argument(type, device).
+  // Runs a program on the devices' state, the examples that they keep and else argument(type, device).
   template <class Argument>
   ProgramRun run(const Program& program, const std::vector<DeviceState>& states, const Argument& argument) {
     std::vector<DeviceTensorList> arguments(states.size());

@@ -348,8 +348,7 @@ class Mirrored : public Strategy {
                                            parts_.check_every, /*alone=*/parts_.all != nullptr);
   }
 
-  // The model gets what is evaluated, the average of the weights or the outer weights, or what is trained.
-  // Collective.
+  // The model gets what is evaluated (the weights' average or outer weights) or trained. Collective.
   void show_evaluated(bool shown) {
     show_average(shown);
     if (outer_) outer_->show_outer(shown);

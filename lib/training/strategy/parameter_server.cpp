@@ -238,8 +238,7 @@ class ParameterServer : public Strategy {
 
   // Sends the request to all servers at once, with the links' values as data, and waits for the answers. Each
   // server has its own thread here: a server that waits for other workers sends kWait repeatedly, and these
-  // answers must be read even while another server waits; otherwise workers could wait for each other in a
-  // circle.
+  // answers must be read even while another server waits; otherwise workers could wait in a circle.
   std::vector<AnswerHeader> ask_all(const RequestHeader& request) {
     parts_.servers.on_wait();  // a worker that waits for a server must not look like a hung one
     std::vector<AnswerHeader> answers(servers_.size());
@@ -348,8 +347,7 @@ class ParameterServer : public Strategy {
   }
 
   // Returns int64 [servers, workers]. Workers that were lost start at worker 0's step; if the number of
-  // workers has changed, all do. If the number of servers has changed, an update that only some servers had
-  // made counts as made.
+  // workers has changed, all do. With other servers, an update that only some had made counts as made.
   at::Tensor steps_to_restore(const CollectedVariables& variables, int64_t step) const {
     const at::Tensor all = at::full({std::ssize(servers_), workers_}, step, at::kLong);
     const std::map<std::string, at::Tensor> saved(variables.training.begin(), variables.training.end());

@@ -58,8 +58,7 @@ class Strategy {
   // are made when sum_over_replicas() returns.
   virtual bool defers_steps() const { return false; }
   // Called once, before anything else: gives every replica the variables of rank 0. Returns how many steps
-  // this replica has made before. That is more than zero only if it returns to variables that other processes
-  // keep.
+  // this replica has made before, more than zero only if it returns to variables that other processes keep.
   virtual int64_t place_variables() = 0;
   // Called between two steps: from now on, in phase `number` (from 0), trains `layers` with a new optimizer.
   // Collective. All replicas get the same moving statistics, the mean of theirs. The first phase is that of
@@ -69,8 +68,7 @@ class Strategy {
   virtual bool begin_phase(int64_t number, const TrainedLayers& layers) = 0;
   // One optimizer step on this replica's share of a global batch; with local steps, a step of this host alone
   // on its share, and an outer update when one is due. Returns the sums of this replica alone,
-  // which hold until the next step. If replicas train asynchronously, replica 0 gets the sums of all replicas
-  // since its last step.
+  // which hold until the next step. Of asynchronous replicas, 0 gets the sums of all since its last step.
   virtual MetricSums train_step(const Share& share, const StepContext& context) = 0;
   // Evaluates this replica's share without training. Every replica that evaluates must call it the same
   // number of times, with an empty share if necessary. Returns the sums of this replica alone.
@@ -157,8 +155,7 @@ struct StrategyParts {
   std::shared_ptr<Receipts> receipts = {};  // may be null
 };
 
-// Makes the strategy `kind`. Throws Error(kBug) for a name that is not in strategy_names(): specs are checked
-// earlier.
+// Makes the strategy `kind`. Throws Error(kBug) for one that is not in strategy_names().
 std::unique_ptr<Strategy> make_strategy(const std::string& kind, StrategyParts parts);
 
 // The implemented strategies.

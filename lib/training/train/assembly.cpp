@@ -10,7 +10,6 @@
 #include "checkpoint/checkpoint.h"
 #include "core/clock.h"
 #include "core/error.h"
-#include "data/picture_dataset.h"
 #include "images/cache_file.h"
 #include "models/model.h"
 #include "models/variables.h"
@@ -27,8 +26,7 @@ bool decodes_while_reading(const JobPlan& job) {
   return is_picture_dataset(job.data.name) && job.spec.data.cache_in_use() == "none";
 }
 
-// Where XLA keeps which kernels it found to be the fastest: beside the cache of pictures. Empty where there
-// is no such place.
+// Where XLA keeps which kernels were the fastest: beside the cache of pictures; empty: there is no place.
 std::string kernel_choices() {
   std::string why;
   try {

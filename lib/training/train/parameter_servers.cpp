@@ -134,8 +134,7 @@ ServiceOptions service_options(const JobPlan& job, const RunPlan& run, int local
   return options;
 }
 
-// The variables that worker 0 sees at the beginning are the servers': they read model.weights, not the
-// workers.
+// The variables that worker 0 sees at the beginning are the servers', which alone read model.weights.
 std::unique_ptr<ParameterService> make_service(const ReplicaContext& context, int64_t server,
                                                ServiceOptions options) {
   const auto& [job, run, identity, store, files, board, sink] = context;
@@ -163,8 +162,7 @@ ServerConnections connect_to_servers(const ReplicaContext& context) {
   const int worker = context.identity.rank;
   const int restart = context.identity.restart;
   meet_all(context);
-  // From here on a worker that is to stop meets every server first: one that it has told to expect it would
-  // wait.
+  // From here on a worker that is to stop meets every server first: one that expects it would wait.
   if (saves_checkpoints(context.job, run)) catch_first_stop_signals();
   ServerConnections servers;
   servers.worker = worker;

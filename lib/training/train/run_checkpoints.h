@@ -58,8 +58,7 @@ class RunCheckpoints {
   // previous checkpoint is on the disk, so that no two copies are held at once, and reports it; warns the
   // user, once, if that takes noticeably long. Throws like report().
   void await_previous(int64_t step);
-  // Rank 0 alone: writes the checkpoint while training continues. `since`: when training paused for it, as
-  // steady_seconds().
+  // Rank 0 alone: writes the checkpoint while training goes on. `since`: steady_seconds() when it paused.
   void save(Checkpoint checkpoint, double since);
   // Rank 0 alone: reports the checkpoints that are on the disk. Throws Error if one could not be written.
   void report();

@@ -51,8 +51,7 @@ struct ReplicaShares {
       {};  // after it; null: there is no evaluation of its own at the end
 };
 
-// Makes them when the phase begins: the variables have their values, and the strategy knows the layers.
-// Collective.
+// Makes them when the phase begins: variables have values, the strategy knows the layers. Collective.
 using MakeShares = std::function<ReplicaShares(const PhasePlan&)>;
 
 // Where the progress of the training is reported and saved.
@@ -85,8 +84,7 @@ class Decisions {
   }
 
  private:
-  // Doubles or halves: a single slow step must not move it far. Between two that were `due` an epoch may have
-  // ended.
+  // Doubles or halves: one slow step must not move it far. An epoch may end between two that were `due`.
   int64_t interval(double now, bool due) {
     const double wanted = seconds_between_decisions(cost_);
     const double passed = now - std::exchange(shared_, now);
@@ -138,8 +136,7 @@ class Trainer {
   Decision decide(bool saves = false);  // `saves`: this replica wants a checkpoint
   // Checks the variables, if the spec asks for it. Collective.
   void check_variables();
-  // Whether SIGUSR1 to this replica saves a checkpoint. If not, refuse_save_requests() reports what to do
-  // instead.
+  // Whether SIGUSR1 to this replica saves a checkpoint. If not, refuse_save_requests() gives advice.
   bool saves_here() const;
   void refuse_save_requests();
   void save(int64_t epoch);
@@ -159,8 +156,7 @@ class Trainer {
   void evaluate(int64_t epochs);  // after so many
   // Evaluates and saves what a run of no steps starts from.
   void keep_initial_weights();
-  // Evaluates the test examples after `epochs` epochs, where the evaluations so far were of a validation
-  // part.
+  // Evaluates the test examples after `epochs` epochs, where evaluations so far were of a validation part.
   void test(int64_t epochs);
   // Adds up what the replicas found of each example in the evaluation that the run ends with. Collective.
   void gather_examples();

@@ -110,6 +110,18 @@ TEST_CASE("a link is followed") {
   CHECK(read_file(folder / "link", 100, ExitCode::kData) == "x");
 }
 
+TEST_CASE("a folder is listed by name, hidden files too, and one that is not there is empty or a fault") {
+  const TemporaryFolder folder;
+  for (const char* name : {"b", "a.txt", ".hidden"}) write_file(folder / name, "");
+  fs::create_directory(folder / "folder");
+  CHECK(paths_in(folder / "") ==
+        std::vector<fs::path>{folder / ".hidden", folder / "a.txt", folder / "b", folder / "folder"});
+  std::error_code fault;
+  CHECK(paths_in(folder / "none", fault).empty());
+  CHECK(fault == std::errc::no_such_file_or_directory);
+  CHECK(paths_in(folder / "none").empty());
+}
+
 TEST_CASE("a file is written as a whole, and nothing beside it") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "file", "old");

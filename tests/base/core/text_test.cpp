@@ -52,6 +52,14 @@ TEST_CASE("join") {
   CHECK(join({"a", "b"}, " ") == "a b");
 }
 
+TEST_CASE("names between @ get their values, once, and everything else stays") {
+  const std::map<std::string, std::string> values = {{"NAME", "gated"}, {"AGAIN", "@NAME@"}, {"NONE", ""}};
+  CHECK(filled("@NAME@.cpp: @NAME@", values) == "gated.cpp: gated");
+  CHECK(filled("@AGAIN@", values) == "@NAME@");
+  CHECK(filled("@media print @NAME@ @ a@b @NONE@@NAME", values) == "@media print gated @ a@b @NAME");
+  CHECK(filled("", values).empty());
+}
+
 TEST_CASE("thousands are set apart") {
   CHECK(with_separators(0) == "0");
   CHECK(with_separators(999) == "999");
