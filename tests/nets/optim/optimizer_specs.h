@@ -8,13 +8,14 @@
 
 namespace dtrain {
 
-// Makes `spec` one of `kind`. The kinds that have momentum get it, and the others' fields have their
-// defaults.
+// Makes `spec` one of `kind`. The kinds that have momentum get it, lars moves as far as the others at their
+// rates, and all other fields have their defaults.
 inline void set_kind(OptimizerSpec& spec, const std::string& kind, double momentum = 0.9) {
   spec.kind = kind;
   spec.own = {};
   if (kind == "sgd") spec.own = SgdFields{.momentum = momentum};
   if (kind == "rmsprop") spec.own = RmspropFields{.momentum = momentum};
+  if (kind == "lars") spec.own = LarsFields{.momentum = momentum, .trust_coefficient = 2};
 }
 
 }  // namespace dtrain
