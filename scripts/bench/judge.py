@@ -59,7 +59,8 @@ class Jobs:
         write_table(self.table)
 
     def call(self, *arguments):
-        return subprocess.run([self.program, *map(str, arguments)], stdout=subprocess.PIPE, check=True, text=True).stdout
+        command = [self.program, *map(str, arguments)]
+        return subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
 
     def run(self, name, target, loss, replicas=2, *more):
         spec = CLASSES.replace("DATA", str(self.table)).replace("TARGET", target).replace("LOSS", loss)
@@ -67,8 +68,8 @@ class Jobs:
         spec = spec.replace("IGNORED", ", ".join(others)).replace("REPLICAS", str(replicas))
         (self.folder / f"{name}.yaml").write_text(spec)
         run = self.folder / name
-        self.call("run", self.folder / f"{name}.yaml", "--quiet", "--run-dir", run, "--set", "checkpoint.every_epochs=1",
-                  *more)
+        self.call("run", self.folder / f"{name}.yaml", "--quiet", "--run-dir", run,
+                  "--set", "checkpoint.every_epochs=1", *more)
         return run
 
     def end_of(self, run):
@@ -84,14 +85,16 @@ def check_page(jobs, run, names, wanted, scores, right, confidence):
     shares, means = calibration_curve(right, confidence, n_bins=15)
     counts = numpy.histogram(numpy.searchsorted(numpy.linspace(0, 1, 16)[1:-1], confidence), bins=range(16))[0]
     counts = counts[counts > 0]
-    check(f"{run.name}: calibration error {error}", near(error, numpy.average(abs(shares - means), weights=counts), 6e-5))
+    expected = numpy.average(abs(shares - means), weights=counts)
+    check(f"{run.name}: calibration error {error}", near(error, expected, 6e-5))
     for name, is_class, score in zip(names, wanted, scores):
         row = re.search(rf'<th scope="row">[^<]*{name}</th>((?:<td>[^<]*</td>)+)', text[text.index(">Thresholds<"):])
         count, area, precision, f1, _ = re.findall(r"<td>([^<]*)</td>", row.group(1))
         precisions, recalls, _ = metrics.precision_recall_curve(is_class, score)
         best = numpy.max(2 * precisions * recalls / numpy.maximum(precisions + recalls, 1e-12))
         check(f"{run.name}: {name}: area {area}, average precision {precision}, best f1 {f1}",
-              int(count.replace(",", "")) == sum(is_class) and near(float(area), metrics.roc_auc_score(is_class, score), 6e-5)
+              int(count.replace(",", "")) == sum(is_class)
+              and near(float(area), metrics.roc_auc_score(is_class, score), 6e-5)
               and near(float(precision), metrics.average_precision_score(is_class, score), 6e-5)
               and near(float(f1), best, 6e-5))
 
@@ -142,8 +145,9 @@ def check_compare(jobs, run, label, said):
     only_first = int(((said == label) & (theirs != label)).sum())
     only_this = int(((said != label) & (theirs == label)).sum())
     tested = told["mcnemar"]
-    check(f"compare: McNemar: {tested}", (tested["only_first"], tested["only_this"]) == (only_first, only_this) and near(
-        tested["p"], binomtest(only_first, only_first + only_this).pvalue if only_first + only_this else 1, 1e-9))
+    chance = binomtest(only_first, only_first + only_this).pvalue if only_first + only_this else 1
+    check(f"compare: McNemar: {tested}",
+          (tested["only_first"], tested["only_this"]) == (only_first, only_this) and near(tested["p"], chance, 1e-9))
     difference = told["differences"]["accuracy"]
     check("compare: the difference", near(difference["difference"], (only_this - only_first) / len(label), 1e-12))
     check_interval("compare: accuracy", difference["interval"], (said == label, theirs == label),
