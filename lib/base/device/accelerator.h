@@ -57,7 +57,7 @@ class Accelerator {
 
   // From start_profile() to stop_profile() the device's driver notes what it does, also when it replays what
   // was recorded before. Call both when the device has nothing left to do. Only one profile at a time in a
-  // process. stop_profile() returns what was recorded, nothing where the driver lets nobody profile.
+  // process. stop_profile() returns what was recorded: none if this process may not profile.
   virtual void start_profile() = 0;
   virtual std::vector<DeviceActivity> stop_profile() = 0;
 

@@ -22,7 +22,8 @@ extern "C" {
 void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsigned flags);
 void omp_set_num_threads(int threads);
 
-// The number of threads of MKL's functions in this thread; 0: the usual one. Null where there is no MKL.
+// Sets the number of threads of MKL's functions in this thread; 0: the usual one. Returns what it was. Null
+// where LibTorch has no MKL.
 [[gnu::weak]] int MKL_Set_Num_Threads_Local(int threads);
 }
 

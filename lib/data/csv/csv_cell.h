@@ -34,7 +34,7 @@ NumberStyles styles_of(std::string_view cell);
 // The number that a cell is; infinite if it is beyond the numbers of double. nullopt: it is none.
 std::optional<double> number_in_cell(std::string_view cell, NumberStyle style = {});
 
-// Whether a cell is a number, in any style, with at most one sign of percent or currency: 5%, 12,50 €, $3.
+// Whether a cell is a number, in any style, with one sign of percent or of a currency: 5%, 12,50 €, $3.
 bool is_amount(std::string_view cell);
 
 // The days from 1970-01-01 to a date, negative before it; a time is a part of a day. Dates are 2024-02-29 or

@@ -32,7 +32,8 @@ struct CsvRows {
 };
 
 // Puts the rows of `text` into `rows`, those before the first one that is wrong. Empty lines are left out.
-// Without `rows.columns` the first row decides them. Changes the text: a doubled quote in a cell becomes one.
+// Without `rows.columns` the first row decides them. Changes the text: a quote that is written twice in a
+// quoted cell becomes one.
 void split_rows(std::string& text, char separator, CsvRows& rows);
 
 inline constexpr size_t kMaxCsvRowBytes = size_t{1} << 26;

@@ -12,7 +12,7 @@ namespace dtrain {
 // their headers: {train,t10k}-{images-idx3,labels-idx1}-ubyte, with a dot or a dash before idx, with or
 // without .gz. If none is there, each name may have a beginning of its own
 // (emnist-letters-train-images-idx3-ubyte), and test stand for t10k. `source` is set to the folder. Returns
-// nullopt if the folder holds none of the four. Throws Error(kData) if only some are there or they differ.
+// nullopt if the folder holds none of the four. Throws Error(kData) if some are missing or do not match.
 std::optional<DatasetInfo> find_mnist(const std::filesystem::path& folder);
 
 // How many classes the labels of the files in `folder` name: one more than the largest, and at least two.
@@ -39,7 +39,7 @@ void check_synthetic(const DatasetInfo& info);
 
 // Every class has a prototype of random pixels. An image is the mean of its class's prototype and noise, both
 // uniform in 0..255; its label is drawn uniformly. The same `info` and `seed` give the same bytes on every
-// machine, and a smaller dataset is the beginning of a larger one. Calls check_synthetic() first.
+// machine, and a smaller dataset begins a larger one. Calls check_synthetic() first.
 Dataset generate_synthetic(const DatasetInfo& info, uint64_t seed);
 
 }  // namespace dtrain

@@ -57,7 +57,8 @@ class ExampleSource {
   virtual void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const = 0;
   // The class of every example, int64 [n], for which no inputs are read. Undefined: targets are numbers.
   virtual at::Tensor classes() const { return {}; }
-  // Has the examples `indices` fetched for a read() while the result lives. Null: all are on this host.
+  // Has the examples `indices` fetched for a read() while the result lives. Null, whatever the indices:
+  // they are on this host.
   virtual std::shared_ptr<const void> expect(std::span<const int64_t> /*indices*/) const { return {}; }
   // The names of the examples `indices`. Takes long for some sources, however few they are.
   virtual std::vector<ExampleName> names_of(std::span<const int64_t> indices) const;

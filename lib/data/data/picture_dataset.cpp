@@ -66,7 +66,7 @@ void decode(const ImageSet& set, const DataSpec& spec, const OnPrepared& on_prog
                                   : static_cast<void>(cached_images(set, options));
 }
 
-// Images with labels int64 [n], decoded when they are read, by as many threads as LibTorch has now.
+// Images with labels int64 [n], decoded when read, by as many threads as LibTorch has when this is made.
 class ImageSource : public ExampleSource {
  public:
   ImageSource(ImageSet set, at::Tensor labels)

@@ -23,8 +23,9 @@ std::optional<DatasetInfo> find_archives(const std::filesystem::path& place, con
 // Error(kData) if they are more than spec.bad_examples_allowed.
 PictureList list_pictures(const DatasetInfo& info, const DataSpec& spec);
 
-// Opens the pictures at info.source. They are in the cache (images/image_cache.h), where they are put now if
-// they are not, or with spec.cache none decoded when they are needed, without those of list_pictures().
+// Opens the pictures at info.source, without those that list_pictures() leaves out. They are in the cache
+// (images/image_cache.h), where they are put now if they are not, or with spec.cache none decoded when they
+// are needed.
 Dataset load_pictures(const DatasetInfo& info, const DataSpec& spec);
 
 // Puts the pictures into the cache if they are not there, unless spec.cache is none, and with
@@ -34,7 +35,7 @@ void prepare_pictures(const DatasetInfo& info, const DataSpec& spec, const OnPre
 // Whether their file is allowed in the cache and fits on the disk, or is there already.
 bool can_cache_pictures(const DatasetInfo& info, const DataSpec& spec);
 
-// The bytes of their file in the cache: of all pictures at info.source, or if that is empty of `info`'s.
+// The bytes of their file in the cache: of all pictures at info.source; of those of `info` if that is empty.
 int64_t picture_cache_bytes(const DatasetInfo& info, const DataSpec& spec);
 
 }  // namespace dtrain

@@ -15,7 +15,8 @@ struct PixelStatistics {
   std::vector<double> standard_deviation;  // of all pixels; 1 for a channel whose pixels are all the same
 };
 
-// Measures all pixels of `source`, which has at least one example. Reports examples to `on_progress`.
+// Measures all pixels of `source`, which has pixels and at least one example. Reports examples to
+// `on_progress`.
 PixelStatistics measure_pixels(const ExampleSource& source, int64_t threads,
                                const OnPrepared& on_progress = {});
 

@@ -79,6 +79,11 @@ void features_head(LayerList& list, int64_t outputs) {
   list.add_dense(outputs);
 }
 
+void vit_head(LayerList& list, int64_t outputs) {
+  features_head(list, outputs);
+  list.name_last("head");
+}
+
 void pooled_head(LayerList& list, int64_t outputs) {
   list.add("global_avg_pool2d");
   features_head(list, outputs);
@@ -101,7 +106,7 @@ const std::vector<ModelKind>& model_kind_table() {
       {"cifar_resnet", cifar_resnet_base, resnet_top},
       {"wide_resnet", wide_resnet_base, resnet_top},
       {"mobilenet_v2", mobilenet_v2_base, mobilenet_v2_top},
-      {"vit", vit_base, vit_top, features_head},
+      {"vit", vit_base, vit_top, vit_head},
       {"layers", own_list, no_top},
   };
   return kinds;

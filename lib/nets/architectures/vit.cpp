@@ -56,6 +56,7 @@ void vit_base(LayerList& list) {
 // As in torchvision, the last weights begin with zeros.
 void vit_top(LayerList& list, int64_t outputs) {
   list.add({.kind = "dense", .own = DenseFields{.units = outputs, .initializer = "zeros"}}, "heads.head");
+  list.name_last("head");
 }
 
 }  // namespace dtrain

@@ -65,13 +65,13 @@ double operations_of_attention(const PlacedLayer& layer) {
   return 8 * tokens * features * features + 4 * tokens * tokens * features;
 }
 
-// Queries, keys, values and what becomes of them; with dropout also, for each pair of tokens, its share
-// before and after, and whether it is dropped.
+// Queries, keys, values and what becomes of them; with dropout also four numbers for each pair of tokens, as
+// measured: its share before and after, and what becomes of it.
 int64_t attention_keeps(const PlacedLayer& layer) {
   const int64_t tokens = layer.input_shape[0];
   const auto& [heads, dropout] = attention_fields(layer.spec);
   return bounded_product({4, tokens, layer.input_shape[1]}) +
-         (dropout > 0 ? bounded_product({3, heads, tokens, tokens}) : 0);
+         (dropout > 0 ? bounded_product({4, heads, tokens, tokens}) : 0);
 }
 
 void attention_onnx(OnnxGraph& graph, const PlacedLayer& layer) {

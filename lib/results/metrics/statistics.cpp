@@ -50,7 +50,8 @@ void SampledSteps::add(double seconds, int64_t examples) {
     steps_.resize(kRoom / 2);
     stride_ *= 2;
   }
-  // The clock may not have advanced, and rates divide by it. The order of the arguments makes NaN the least.
+  // The clock may not have advanced, and rates divide by the seconds. The order of the arguments also turns
+  // NaN into the minimum.
   steps_.push_back({std::max(1e-9, seconds), examples});
 }
 

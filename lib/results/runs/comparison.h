@@ -41,7 +41,8 @@ class SummaryCollector : public EventSink {
 ComparisonEvent compare_runs(const RunSummary& baseline, const RunSummary& distributed,
                              std::optional<RelativeCost> overhead = std::nullopt);
 
-// The rows of a `comparison` event, the headings first: title, baseline, distributed run and their ratio.
+// The rows of a `comparison` event: title, baseline, distributed run and their ratio. The first two rows are
+// column headings.
 TableRows comparison_rows(const ComparisonEvent& comparison);
 
 // A `comparison` event as a table with fixed columns, without the verdict.

@@ -1,5 +1,5 @@
 // The table of the fields of a job; those of `data` are in data_fields.cpp, those of `train` and the list of
-// phases in train_fields.cpp. To add a field, add a member with its default to spec.h, and an entry to one.
+// phases in train_fields.cpp. A new field is a member with its default in spec.h, and an entry here or there.
 #include "spec/fields.h"
 
 #include "core/remade_table.h"

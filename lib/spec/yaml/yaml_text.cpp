@@ -15,7 +15,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Whether every YAML reader takes the bare word for text, other than 'no', 'null' and any punctuation.
+// Whether every YAML reader takes the bare word for text. Not so for words like 'no' and 'null', or for
+// anything with punctuation.
 bool is_plain_word(const std::string& text) {
   static const std::vector<std::string> kSpecial = {"true", "false", "yes", "no",   "on", "off",
                                                     "y",    "n",     "inf", "null", "nan"};

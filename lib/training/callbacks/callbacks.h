@@ -76,7 +76,8 @@ std::unique_ptr<Callback> make_receipts_file(const CallbackContext& context);
 // Histograms, if the spec asks for them: weights/NAME and gradients/NAME of every parameter.
 std::unique_ptr<Callback> make_tensorboard_callback(const CallbackContext& context);
 
-// Whether the spec asks for a callback in this run, which is the distributed one; the same on all replicas.
+// Whether the spec asks for any callback in this run; the same on all replicas. Only the distributed run has
+// callbacks.
 bool has_callbacks(const JobPlan& job, const RunPlan& run);
 
 // Removes the files that callbacks of an earlier run left in `folder`, as far as it can.

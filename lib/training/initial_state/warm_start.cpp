@@ -93,6 +93,9 @@ class WeightNames {
       if (i >= model.head) head_.insert(name);
       placed += activation_of(model.layers[i]) ? 2 : 1;
     }
+    for (const PlacedLayer& layer : job.model.layers) {
+      if (layer.spec.kind == "positional_embedding") positions_.insert(layer.name);
+    }
     ModelSpec whole = job.spec.model;
     whole.include_top = true;
     for (const std::string& name : architecture_of(whole, /*outputs=*/1).torchvision) {
@@ -108,6 +111,7 @@ class WeightNames {
 
   // Whether one of the model's variables is of its head (Architecture::head).
   bool is_of_head(const std::string& variable) const { return head_.contains(layer_of(variable)); }
+  bool is_of_positions(const std::string& variable) const { return positions_.contains(layer_of(variable)); }
   // Whether `variable` belongs to the network's own top, by torchvision's name, and the model is without it.
   bool is_of_left_out_top(const std::string& variable) const {
     return left_out_.contains(layer_of(variable));
@@ -150,7 +154,7 @@ class WeightNames {
   }
 
   std::map<std::string, std::string> own_names_;  // by torchvision's name of a layer
-  std::set<std::string> head_;                    // the model's names of layers
+  std::set<std::string> head_, positions_;        // the model's names of layers
   std::set<std::string> left_out_;                // torchvision's names
 };
 
@@ -161,6 +165,7 @@ struct Match {
   std::vector<std::string> new_head;                     // of the model, with how the file's differ
   std::vector<std::string> unused;                       // of the file
   std::vector<std::string> problems;
+  bool has_other_positions = false;  // those of the file are of another number of tokens
 };
 
 // Whether two variables of a layer differ in its number of outputs alone.
@@ -216,6 +221,10 @@ class Matcher {
       result.pairs.emplace_back(own, left_.at(name));
     } else {
       result.problems.push_back(why);
+      const auto found = left_.find(name);
+      if (names_.is_of_positions(name) && found != left_.end() && found->second.dim() == own.dim() &&
+          found->second.size(1) != own.size(1))
+        result.has_other_positions = true;
     }
     left_.erase(name);
   }
@@ -256,7 +265,11 @@ Match require_match(const JobPlan& job, const Model& model, WeightsFile weights)
   std::string text =
       fmt::format("model.weights: {} does not fit the model:", printable(*job.spec.model.weights, 1000));
   for (const std::string& problem : result.problems) text += "\n  " + problem;
-  if (!job.spec.model.weights_prefix)
+  if (result.has_other_positions)
+    text +=
+        "\nthe positions are those of another number of patches: data.image.size (or data.shape) and the "
+        "patch must be as for the weights";
+  else if (!job.spec.model.weights_prefix)
     text += "\nto take only some of them, set model.weights_prefix to what their names begin with";
   throw Error(ExitCode::kCheckpoint, text);
 }

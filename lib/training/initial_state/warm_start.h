@@ -25,7 +25,8 @@ struct WeightsRead {
   std::string sha256;  // of it, in hexadecimal digits
 };
 
-// Writes the weights into the model; nullopt: the spec names none. Throws as require_weights() at first.
+// Writes the weights into the model; nullopt: the spec names none. Throws as require_weights() does, with
+// nothing written.
 std::optional<WeightsRead> start_from_weights(const JobPlan& job, Model& model);
 
 }  // namespace dtrain

@@ -11,7 +11,7 @@
 namespace dtrain {
 
 // The number of updates by staleness: the number of updates by other workers between a worker's reading of
-// the variables and its update. Exact below 64; above in classes [64, 128), [128, 256), ..., for its size.
+// the variables and its update. Exact below 64; above in classes [64, 128), [128, 256), ..., to stay small.
 class StalenessHistogram {
  public:
   static constexpr size_t kClasses = 64 + 57;
@@ -61,7 +61,8 @@ class UpdateLedger {
   // With a bound of N, no update with a staleness above N is made. To guarantee it, the updates of faster
   // workers wait, as in stale synchronous parallel training (Ho et al. 2013, More Effective Distributed ML
   // via a Stale Synchronous Parallel Parameter Server), where staleness is counted in a worker's clocks; here
-  // it is counted in updates, the actual age of a gradient. With N >= workers - 1 no worker waits to read.
+  // it is counted in updates, which is the actual age of a gradient. N must be at least workers - 1; then no
+  // worker ever waits to read.
   UpdateLedger(int workers, std::optional<int64_t> max_staleness);
 
   // The worker reads the variables, to compute from them. Returns their version: the number of updates.
@@ -85,7 +86,8 @@ class UpdateLedger {
   bool allows_phase(int worker, int64_t phase) const {
     return !is_training(worker) || of(worker).phase >= phase;
   }
-  // A phase begins, before which each worker was to make `steps` steps; those of lost workers are not made.
+  // A phase begins, before which each worker was to make `steps` steps. Those that a lost worker did not make
+  // are not made any more.
   void begin_phase(int64_t steps);
   // Sets the number of the worker's last step when training is resumed.
   void set_done(int worker, int64_t sequence) { of(worker).done = sequence; }

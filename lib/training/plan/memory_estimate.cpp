@@ -77,16 +77,17 @@ int64_t per_example(const JobPlan& job, const RunPlan& run) {
   }
   const bool mixed = job.spec.train.precision != "float32";
   const int64_t bytes = mixed ? 2 : job.bytes_per_parameter;
-  int64_t kept = 0;
-  int64_t largest = 0;
+  int64_t kept = 0, at_once = 0;
   for (const PlacedLayer& layer : job.model.layers) {
     const LayerKind& kind = kind_of(layer);
     if (kind.is_view) continue;
-    kept += (c10::multiply_integers(layer.output_shape) + (kind.keeps == nullptr ? 0 : kind.keeps(layer))) *
-            bytes;
-    largest = std::max(largest, c10::multiply_integers(layer.output_shape) * bytes);
+    const int64_t outputs = c10::multiply_integers(layer.output_shape);
+    const int64_t keeps = kind.keeps == nullptr ? 0 : kind.keeps(layer);
+    kept += (outputs + keeps) * bytes;
+    // A backward pass has two gradients of this size, or gradients of about all that the layer keeps.
+    at_once = std::max({at_once, 2 * outputs * bytes, keeps * bytes});
   }
-  return kept + 2 * largest + input;
+  return kept + at_once + input;
 }
 
 }  // namespace

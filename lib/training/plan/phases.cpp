@@ -76,7 +76,8 @@ int64_t feature_layers(const std::vector<bool>& trained, const LayerPlan& model)
   int64_t count = 0;
   while (count < std::ssize(layers)) {
     const PlacedLayer& next = layers[static_cast<size_t>(count)];
-    if ((trained[static_cast<size_t>(count)] && next.parameters > 0) || kind_of(next).draws != nullptr) break;
+    const auto draws = kind_of(next).draws;
+    if ((trained[static_cast<size_t>(count)] && next.parameters > 0) || (draws && draws(next.spec))) break;
     ++count;
   }
   const auto is_only_input = [&](int64_t end) {

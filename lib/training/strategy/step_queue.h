@@ -49,7 +49,8 @@ class StepQueue {
   bool full() const { return size() >= limit_; }
   // From now on a call has as many steps as take `seconds` at most, if one takes `of_a_step`.
   void limit(double seconds, double of_a_step);
-  // Adds a step. Returns the sums of its metrics, which reading makes the call, if need be, and waits for.
+  // Adds a step. Returns the sums of its metrics; reading them makes the call, if it was not made yet, and
+  // waits for the devices.
   std::shared_future<std::vector<double>> add(DeviceStep step);
   const std::vector<DeviceStep>& steps() const { return steps_; }  // that wait
   // The call is made, and `sums` is what the program gives: [names], or with several steps [steps, names].

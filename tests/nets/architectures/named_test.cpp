@@ -260,11 +260,13 @@ TEST_CASE("vit: dropout is where torchvision has it, and without its top it ends
   spec.dropout = 0.1;
   const auto with = kinds(expand_layers(spec, 10));
   CHECK(std::count(with.begin(), with.end(), "dropout") == 1 + 12 * 3);
+  CHECK(expand_layers(spec, 10).back().name == "head");
   spec.include_top = false;
   const Architecture made = architecture_of(spec, 10);
   const auto all = kinds(made.layers);
   CHECK(all.at(made.head - 1) == "first_token");
   CHECK(std::vector<std::string>(all.end() - 2, all.end()) == std::vector<std::string>{"dropout", "dense"});
+  CHECK(made.layers.back().name == "head");
   CHECK(plan_of(spec, {3, 32, 32}, 10).layers.at(made.head).input_shape == Shape{768});
 }
 

@@ -234,8 +234,16 @@ TEST_CASE("a file of torchvision's vision transformer gives its values to all la
   const std::vector<std::string> lines = start_from_weights(job, *model)->lines;
   REQUIRE(lines.size() == 2);
   CHECK_THAT(lines[1],
-             ContainsSubstring("the head keeps its initial values: dense_24.weight is Float [1000, 192]"));
+             ContainsSubstring("the head keeps its initial values: head.weight is Float [1000, 192]"));
   CHECK(marked(*model).size() == named_variables(*model).size() - 2);
+
+  JobPlan larger = small_job({"model.kind=vit", "model.size=tiny", "data.shape=[3, 64, 64]"});
+  larger.spec.model.weights = path.string();
+  CHECK_THAT(
+      refusal(larger),
+      ContainsSubstring("embedded.weight is Float [1, 5, 192] in the file, Float [1, 17, 192] here\n") &&
+          ContainsSubstring("data.image.size (or data.shape) and the patch must be as for the weights") &&
+          !ContainsSubstring("weights_prefix"));
 }
 
 TEST_CASE("without its top, a network takes only its base from torchvision's file") {

@@ -50,9 +50,10 @@ TEST_CASE("attention keeps queries, keys, values, what it mixes, and with dropou
                          fields + "}, {kind: flatten}, {kind: dense, units: 3}]"})
         .per_example;
   };
-  const int64_t outputs = 16 + 16 + 3, largest = 2 * 16, input = 16;
-  CHECK(of_attention("") == 4 * (outputs + 4 * 16 + largest + input));
-  CHECK(of_attention(", dropout: 0.1") == 4 * (outputs + 4 * 16 + 3 * 2 * 4 * 4 + largest + input));
+  // Gradients of as much exist at once.
+  const int64_t outputs = 16 + 16 + 3, input = 16, kept = 4 * 16, shares = 4 * 2 * 4 * 4;
+  CHECK(of_attention("") == 4 * (outputs + 2 * kept + input));
+  CHECK(of_attention(", dropout: 0.1") == 4 * (outputs + 2 * (kept + shares) + input));
 }
 
 TEST_CASE("replicas that share memory divide the optimizer's state, with central storage the parameters") {

@@ -91,6 +91,18 @@ TEST_CASE("features are kept up to what is trained, drawn, or used past it") {
   CHECK(crossed.distributed_run().phases[0].features.layers == 3);
 }
 
+TEST_CASE("of a frozen vit the class token's features are kept, and with dropout only what comes before it") {
+  const auto job = [](const std::string& dropout) {
+    return plan_of("batch: {per_replica: 64}\nmodel: {kind: vit, size: tiny, patch: 4, dropout: " + dropout +
+                   "}\nphases: [{epochs: 1, trainable: head}]\n");
+  };
+  const JobPlan without = job("0");
+  const FeaturePlan& features = without.distributed_run().phases[0].features;
+  CHECK(features.layers == std::ssize(without.model.layers) - 1);
+  CHECK(features.bytes == int64_t{70000} * 192 * 4);
+  CHECK(job("0.1").distributed_run().phases[0].features.layers == 3);
+}
+
 TEST_CASE("kept features go into a file for later runs where one host may keep as much") {
   const auto features = [](const std::string& choice, const std::string& more = "") {
     const std::string phases = "  - {epochs: 1, trainable: head, cache_features: " + choice + "}\n";
