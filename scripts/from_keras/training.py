@@ -3,7 +3,7 @@
 from problems import Fields, is_number, plain, shown
 from values import activation_name
 
-OPTIMIZERS = ("Adam", "AdamW", "SGD", "RMSprop", "Lion")
+OPTIMIZERS = ("Adam", "AdamW", "SGD", "RMSprop", "Lion", "Lamb")
 USUAL_OPTIMIZER = {"kind": "adam", "learning_rate": 0.001, "epsilon": 1e-7}
 LOSSES = {
     "cross_entropy": ("sparsecategoricalcrossentropy", "categoricalcrossentropy"),
@@ -189,10 +189,10 @@ def read_optimizer(training, value):
     training.optimizer = {"kind": kind.lower()}
     read_rate(training, fields, {"SGD": 0.01}.get(kind, 0.001))
     own = training.optimizer
-    if kind in ("Adam", "AdamW", "Lion"):
+    if kind in ("Adam", "AdamW", "Lion", "Lamb"):
         own["beta1"] = plain(fields.number("beta_1", 0.9, 0, 0.999999999))
         own["beta2"] = plain(fields.number("beta_2", 0.99 if kind == "Lion" else 0.999, 0, 0.999999999))
-        fields.only("amsgrad", [False], "dtrain's adam has none")
+        fields.only("amsgrad", [False], f"dtrain's {kind.lower()} has none")
         if kind != "Lion":
             own["epsilon"] = plain(fields.number("epsilon", 1e-7, 1e-30, 1))
         usual = {"beta1": 0.9, "beta2": 0.99 if kind == "Lion" else 0.999}
@@ -210,6 +210,8 @@ def read_optimizer(training, value):
             fields.only("centered", [False], "dtrain's rmsprop is not centered")
         elif fields.boolean("nesterov", False):
             own["nesterov"] = True
+    if kind == "Lamb":  # Keras scales the changes of all variables
+        own["weight_decay_exclude"] = "none"
     read_decay(training, kind, fields)
     read_limits(training, fields)
 
@@ -223,6 +225,13 @@ def read_decay(training, kind, fields):
         return
     if kind == "Adam":
         training.optimizer["kind"] = "adamw"
+    elif kind == "Lamb":
+        fields.problem(
+            "weight_decay",
+            "is outside of the ratio in Keras, and in dtrain a part of what lamb scales",
+            "compile the model without it, and set train.optimizer.weight_decay yourself: 0.01 is usual",
+        )
+        return
     elif kind == "RMSprop" or (kind == "SGD" and "momentum" in training.optimizer):
         fields.problem("weight_decay", "is decoupled in Keras, and in dtrain only of adamw and lion", "use AdamW")
         return

@@ -241,6 +241,8 @@ for made, line in (
     (optimizer("Custom>RMSprop", learning_rate=0.01),
      "{kind: rmsprop, learning_rate: 0.01, decay: 0.9, epsilon: 0.0003162}"),
     (optimizer("Lion", beta_2=0.95), "{kind: lion, learning_rate: 0.001, beta2: 0.95}"),
+    (optimizer("Lamb", learning_rate=0.01, beta_1=0.8, weight_decay=None),
+     "{kind: lamb, learning_rate: 0.01, beta1: 0.8, epsilon: 1.0e-07, weight_decay_exclude: none}"),
 ):  # fmt: skip
     claim(f"the optimizer {made['class_name']}", f"  optimizer: {line}" in train_lines(logits, made))
 for schedule, line in (
@@ -298,6 +300,8 @@ for part in (
 claim("and how many", refusal(several).startswith(f"{len(problems_of(several))} things have no counterpart"))
 softmax_twice = {**mlp, **compiled({"class_name": "SparseCategoricalCrossentropy", "config": {"from_logits": True}})}
 claim("a softmax that is computed twice", "computed twice" in refusal(softmax_twice))
+decayed = {**mlp, **compiled("sparse_categorical_crossentropy", optimizer("Lamb", weight_decay=0.01))}
+claim("a decay beside lamb's ratio", "weight_decay: is outside of the ratio" in refusal(decayed))
 claim("a shared layer", "is called 2 times" in refusal(functional(
     start(4), {**calls(layer("Dense", "dense", units=4), "start"),
                "inbound_nodes": calls(layer("Dense", "dense", units=4), "start")["inbound_nodes"] * 2})))  # fmt: skip

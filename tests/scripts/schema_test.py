@@ -29,7 +29,8 @@ BEYOND_THE_SCHEMA = {
     # arithmetic and lists that must agree
     "batch_auto", "batch_auto_hosts", "batch_indivisible", "batch_indivisible_devices", "batch_passes",
     "bounds_global_product", "bounds_shape_product", "devices_count",
-    "hosts_of_servers", "hosts_twice", "one_device_list", "one_device_replicas", "optimizer_lamb_servers", "optimizer_nesterov",
+    "hosts_of_servers", "hosts_twice", "one_device_list", "one_device_replicas", "optimizer_lamb_servers", "optimizer_lars_rate",
+    "optimizer_nesterov",
     "parameter_server_batch", "parameter_server_devices", "parameter_server_staleness", "schedule_piecewise_lengths",
     # features that exclude each other, which are neither "only when" nor "required when" (lib/spec/job_file/rules.cpp)
     "central_storage_gloo", "checkpoint_both", "compress_shared_memory", "virtual_replicas", "virtual_replicas_on_gpus",

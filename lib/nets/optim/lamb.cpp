@@ -13,7 +13,7 @@ namespace {
 class Lamb : public ScaledOptimizer {
  public:
   Lamb(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters)
-      : ScaledOptimizer(spec, parameters, memory_of(spec), {}),
+      : ScaledOptimizer(spec, parameters, memory_of(spec), {}, /*makes_directions=*/true),
         own_(spec.own.get<LambFields>()),
         correction_(at::zeros_like(learning_rate_)),
         root_correction_(at::zeros_like(learning_rate_)) {}
@@ -58,10 +58,11 @@ class Lamb : public ScaledOptimizer {
     at::_foreach_lerp_(average, gradients, 1 - own_.beta1);
     at::_foreach_mul_(squares, own_.beta2);
     at::_foreach_addcmul_(squares, gradients, gradients, 1 - own_.beta2);
-    std::vector<at::Tensor> roots = at::_foreach_sqrt(squares);
-    at::_foreach_mul_(roots, root_correction_);
-    at::_foreach_add_(roots, own_.epsilon);
-    std::vector<at::Tensor> changes = at::_foreach_div(average, roots);
+    std::vector<at::Tensor> changes = at::_foreach_sqrt(squares);
+    at::_foreach_mul_(changes, root_correction_);
+    at::_foreach_add_(changes, own_.epsilon);
+    at::_foreach_reciprocal_(changes);  // and not a quotient, which would be another list of this size
+    at::_foreach_mul_(changes, average);
     at::_foreach_mul_(changes, correction_);
     if (weight_decay_ != 0) at::_foreach_add_(changes, parameters, weight_decay_);
     return changes;

@@ -11,7 +11,7 @@ namespace {
 class Lars : public ScaledOptimizer {
  public:
   Lars(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters)
-      : ScaledOptimizer(spec, parameters, memory_of(spec), ratio_of(spec)),
+      : ScaledOptimizer(spec, parameters, memory_of(spec), ratio_of(spec), /*makes_directions=*/false),
         kept_(spec.own.get<LarsFields>().momentum) {}
 
   static std::vector<std::string> memory_of(const OptimizerSpec&) { return {kMomentum}; }
@@ -42,11 +42,12 @@ class Lars : public ScaledOptimizer {
   }
 
   std::vector<at::Tensor> moves(const std::vector<size_t>& numbers,
-                                const std::vector<at::Tensor>& changes) override {
+                                std::vector<at::Tensor> changes) override {
     std::vector<at::Tensor> momentum = remembered(0, numbers);
     at::_foreach_mul_(momentum, kept_);
     at::_foreach_add_(momentum, changes);
-    return momentum;
+    changes.clear();  // before the product takes as much
+    return at::_foreach_mul(momentum, learning_rate_);
   }
 
   double kept_;

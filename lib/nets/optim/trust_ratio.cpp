@@ -37,22 +37,37 @@ void ScaledOptimizer::prepare(const std::vector<size_t>& numbers) {
   }
 }
 
+std::vector<at::Tensor> ScaledOptimizer::moves(const std::vector<size_t>& /*numbers*/,
+                                               std::vector<at::Tensor> changes) {
+  at::_foreach_mul_(changes, learning_rate_);
+  return changes;
+}
+
+// Whatever is as large as the parameters is made once, and changed in place (memory_estimate.cpp counts it).
 void ScaledOptimizer::update(const std::vector<size_t>& numbers) {
   const at::NoGradGuard no_grad;
   if (!measured_) prepare(numbers);
   const auto parameters = chosen(parameters_, numbers);
-  std::vector<at::Tensor> changes = chosen(directions_, numbers);
-  if (ratio_.decay != 0) changes = at::_foreach_add(changes, parameters, ratio_.decay);
+  std::vector<at::Tensor> changes;
+  for (const size_t number : numbers) changes.push_back(std::move(directions_[number]));
+  bool own = makes_directions_;  // or the gradients, which stay as they are
+  if (ratio_.decay != 0) {
+    changes = at::_foreach_add(changes, parameters, ratio_.decay);
+    own = true;
+  }
   if (scales_) {
     const at::Tensor norms = at::stack(chosen(squares_, numbers)).sqrt_();
     const at::Tensor of_parameters = norms.select(1, 0), of_directions = norms.select(1, 1);
     const at::Tensor ratios =
         ratio_.coefficient * of_parameters / (of_directions + ratio_.decay * of_parameters + ratio_.epsilon);
     const at::Tensor factors = at::where(norms.gt(0).all(1), ratios, at::ones_like(ratios));
-    changes = at::_foreach_mul(changes, factors.to(parameters.front().scalar_type()).unbind());
+    const auto by_parameter = factors.to(parameters.front().scalar_type()).unbind();
+    if (own)
+      at::_foreach_mul_(changes, by_parameter);
+    else
+      changes = at::_foreach_mul(changes, by_parameter);
   }
-  at::_foreach_sub_(parameters, at::_foreach_mul(moves(numbers, changes), learning_rate_));
-  for (const size_t number : numbers) directions_[number] = at::Tensor();
+  at::_foreach_sub_(parameters, moves(numbers, std::move(changes)));
   measured_ = false;
 }
 

@@ -18,9 +18,10 @@ struct TrustRatio {
 class ScaledOptimizer : public ListOptimizer {
  public:
   ScaledOptimizer(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters,
-                  const std::vector<std::string>& memory, const TrustRatio& ratio)
+                  const std::vector<std::string>& memory, const TrustRatio& ratio, bool makes_directions)
       : ListOptimizer(spec, parameters, memory),
         ratio_(ratio),
+        makes_directions_(makes_directions),
         scales_(spec.scales),
         directions_(parameters.size()),
         squares_(parameters.size()) {}
@@ -29,18 +30,17 @@ class ScaledOptimizer : public ListOptimizer {
   void update(const std::vector<size_t>& numbers) override;
 
  protected:
-  // Of the parameters with these numbers, from their gradients. Counts them in what is remembered.
+  // Of the parameters with these numbers, from their gradients. Counts them in what is remembered. The
+  // gradients themselves, unless it `makes_directions`, which update() then overwrites.
   virtual std::vector<at::Tensor> directions(const std::vector<size_t>& numbers) = 0;
-  // By what they move, in units of the learning rate, if these are the changes.
-  virtual std::vector<at::Tensor> moves(const std::vector<size_t>& /*numbers*/,
-                                        const std::vector<at::Tensor>& changes) {
-    return changes;
-  }
+  // By what they move, if these are the changes: by the changes times the learning rate, written over them.
+  virtual std::vector<at::Tensor> moves(const std::vector<size_t>& numbers, std::vector<at::Tensor> changes);
 
  private:
   void prepare(const std::vector<size_t>& numbers);
 
   TrustRatio ratio_;
+  bool makes_directions_;
   bool scales_;
   std::vector<at::Tensor> directions_;  // between the halves of a step
   std::vector<at::Tensor> squares_;     // as measure()

@@ -28,6 +28,8 @@ class TrainingRules : private RuleBase {
         "{} needs the norms of whole parameters, and with strategy {} a server may have a part of one; use "
         "another strategy, or another optimizer such as sgd or adamw",
         optimizer.kind, spec_.strategy.kind);
+    if (!phases_have_rates() && !schedule_uses(spec_.train.schedule.kind, "values"))
+      check_rate("train.optimizer", optimizer);
     check_optimizers();
   }
 
@@ -37,11 +39,31 @@ class TrainingRules : private RuleBase {
     check_own(section, schedule_kind(schedule.kind).contradictions, schedule.own);
   }
 
+  // `section`: where the optimizer is written.
+  void check_rate(const std::string& section, const OptimizerSpec& optimizer) {
+    refuse(section + ".kind",
+           optimizer_kind(optimizer.kind).needs_rate && !is_written(section + ".learning_rate"),
+           "{0} moves a kernel by learning_rate x trust_coefficient of its norm, which is nothing at the "
+           "default of {1:g}; set {2}.learning_rate, such as 4",
+           optimizer.kind, OptimizerSpec().learning_rate, section);
+  }
+
+  bool phases_have_rates() const {
+    for (size_t i = 0; i < spec_.phases.size(); ++i) {
+      if (!schedule_uses(spec_.phases[i].schedule.kind, "values") &&
+          !is_written(fmt::format("phases[{}].learning_rate", i)))
+        return false;
+    }
+    return !spec_.phases.empty();
+  }
+
   void check_optimizers() {
     const std::vector<OptimizerEntry>& all = spec_.train.optimizers;
     for (size_t i = 0; i < all.size(); ++i) {
       const OptimizerSpec& one = all[i].optimizer;
-      check_own(fmt::format("train.optimizers[{}]", i), optimizer_kind(one.kind).contradictions, one.own);
+      const std::string section = fmt::format("train.optimizers[{}]", i);
+      check_own(section, optimizer_kind(one.kind).contradictions, one.own);
+      check_rate(section, one);
     }
     const bool given = schedule_uses(spec_.train.schedule.kind, "values") ||
                        std::any_of(spec_.phases.begin(), spec_.phases.end(), [](const PhaseSpec& phase) {

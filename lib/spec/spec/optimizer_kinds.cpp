@@ -42,7 +42,8 @@ std::vector<OptimizerKind> make_optimizers() {
       }, .decouples_decay = true},
       {.name = "lars", .fields = {momentum_field<LarsFields>(), KIND_FIELD(LarsFields, trust_coefficient,
           .doc = "the largest norm of an update by the norm of the weights that it changes, at a learning rate of 1 "
-          "and without momentum", .bounds = above_zero_to(1000)), epsilon_field<LarsFields>()}, .takes_norms = true},
+          "and without momentum", .bounds = above_zero_to(1000)), epsilon_field<LarsFields>()}, .takes_norms = true,
+       .needs_rate = true},
       {.name = "lamb", .fields = adam_fields<LambFields>(), .decouples_decay = true, .takes_norms = true},
   };
   for (const AddedKind& kind : added_kinds(AddedKind::kOptimizer)) kinds.push_back({kind.name, kind.fields});

@@ -34,6 +34,7 @@ struct OptimizerKind {
   Contradictions contradictions = nullptr;
   bool decouples_decay = false;  // weight_decay shrinks the weights, and is no part of the gradient
   bool takes_norms = false;      // an update of a part of a parameter needs norms of the whole
+  bool needs_rate = false;       // trains nothing at the usual learning rate
 };
 
 const std::vector<OptimizerKind>& all_optimizers();

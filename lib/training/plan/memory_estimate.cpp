@@ -118,7 +118,9 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
     estimate.gradients += trained * std::bit_width(own - 1) * (even ? 1 : 2);
   }
   if (!run.is_asynchronous())
-    estimate.optimizer = remembered(job.spec.train) * trained / (shared || divided ? replicas : 1);
+    // takes_norms: its changes of all parameters, while it makes a step.
+    estimate.optimizer = (remembered(job.spec.train) + (takes_norms(job.spec.train) ? 1 : 0)) * trained /
+                         (shared || divided ? replicas : 1);
   // The outer weights, their momentum, and what is exchanged with other hosts.
   if (run.traits().spans_hosts && job.spec.strategy.local_steps.every) estimate.optimizer += 4 * trained;
   if (run.traits().saves && job.spec.checkpoint.saves())

@@ -9,7 +9,10 @@
 #include "host/cores.h"
 #include "host/machine.h"
 #include "models/layer_kinds.h"
+#include "optim/optimizer.h"
 #include "pictures/picture_list.h"
+#include "spec/layer_kinds.h"
+#include "spec/optimizer_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -90,6 +93,31 @@ std::string warmup_warning(const RunPlan& run) {
   return "";
 }
 
+bool begins_at_zero(const LayerSpec& layer) {
+  if (layer.kind == "dense") return layer.own.get<DenseFields>().initializer == "zeros";
+  if (layer.kind == "conv2d") return layer.own.get<ConvFields>().initializer == "zeros";
+  return layer.kind == "class_token";
+}
+
+// Of parameters that grow in proportion to their norm, which is 0 at first.
+std::string zeros_warning(const JobPlan& job) {
+  const std::vector<OptimizerGroup> groups = optimizer_groups(job.spec.train);
+  std::vector<std::string> names;
+  std::string kind;
+  for (const PlacedLayer& layer : job.model.layers) {
+    const std::string name = layer.name + ".weight";
+    const OptimizerSpec& optimizer = groups[optimizer_group_of(job.spec.train, name)].spec;
+    if (!begins_at_zero(layer.spec) || !optimizer_kind(optimizer.kind).takes_norms) continue;
+    names.push_back(name);
+    kind = optimizer.kind;
+  }
+  if (names.empty()) return "";
+  return fmt::format(
+      "{} moves a kernel in proportion to its norm, and hardly any that begins at 0: {}; give {} another "
+      "optimizer in train.optimizers (docs/large-batch.md)",
+      kind, join(names), names.size() == 1 ? "it" : "them");
+}
+
 // Of outer updates that are so rare that evaluations see no change.
 std::string local_steps_warning(const JobPlan& job, const RunPlan& run) {
   const std::optional<int64_t>& every = job.spec.strategy.local_steps.every;
@@ -138,6 +166,7 @@ std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t
   add(scaling_warning(run));
   add(warmup_warning(run));
   add(local_steps_warning(job, run));
+  add(zeros_warning(job));
   if (job.spec.data.sampling == "balanced" && job.spec.train.loss.class_weights.balanced)
     add("data.sampling: balanced and class_weights: balanced correct the same thing, so that rare classes "
         "count for more than the others; leave one of them out");

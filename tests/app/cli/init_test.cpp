@@ -44,6 +44,7 @@ TEST_CASE("init writes a commented spec that is valid, whatever is chosen") {
   for (const std::string& kind : dataset_kinds().built) check_written({"--dataset", kind});
   for (const std::string& kind : model_kinds().built) check_written({"--model", kind});
   for (const std::string& kind : optimizer_kinds().built) check_written({"--optimizer", kind});
+  CHECK_THAT(check_written({"--optimizer", "lars"}), ContainsSubstring("\n    learning_rate: 4\n"));
   for (const std::string& kind : strategy_kinds().built) check_written({"--strategy", kind});
   const std::string text =
       check_written({"--replicas", "3", "--batch", "32", "--epochs", "7", "--learning-rate", "0.01", "--set",

@@ -93,8 +93,14 @@ TEST_CASE("lars and lamb follow the papers, and leave biases without ratio and d
                           spec.weight_decay_exclude == "none" || parameter.dim() > 1});
   const auto optimizer = make_optimizer(spec, parameters, kernels_of(parameters, spec));
   for (int step = 1; step <= kScaledSteps; ++step) {
-    for (at::Tensor& parameter : parameters) parameter.mutable_grad() = gradient_of(parameter, step);
+    Tensors gradients;
+    for (at::Tensor& parameter : parameters) {
+      gradients.push_back(gradient_of(parameter, step));
+      parameter.mutable_grad() = gradients.back().clone();
+    }
     optimizer->step(kScaledRate);
+    for (size_t i = 0; i < parameters.size(); ++i)
+      CHECK(parameters[i].grad().equal(gradients[i]));  // which others may read after the step
     for (Reference& each : references) {
       if (kind == "lars") reference_lars(each, spec.own.get<LarsFields>(), spec.weight_decay, step);
       if (kind == "lamb") reference_lamb(each, spec.own.get<LambFields>(), spec.weight_decay, step);

@@ -36,6 +36,10 @@ TEST_CASE("one device holds parameters, gradients and what the optimizer remembe
   CHECK(adam.with_batch(10) == adam.fixed() + 10 * adam.per_example);
   CHECK(estimate({"train.optimizer.kind=sgd"}).optimizer == 0);
   CHECK(estimate({"train.optimizer.kind=lion"}).optimizer == kParameters);
+  const std::string rate = "train.optimizer.learning_rate=1";  // what a step changes is as large again
+  CHECK(estimate({"train.optimizer.kind=lars", rate}).optimizer == 2 * kParameters);
+  CHECK(estimate({"train.optimizer.kind=lamb"}).optimizer == 3 * kParameters);
+  CHECK(estimate({"train.optimizer.kind=lamb"}).checkpoint == adam.checkpoint);
   CHECK(estimate({"train.optimizer.kind=sgd", "train.optimizer.momentum=0.9", "train.ema.decay=0.9"})
             .optimizer == 2 * kParameters);
   CHECK(estimate({"train.precision=bf16_mixed"}).per_example < eager.per_example);

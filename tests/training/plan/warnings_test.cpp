@@ -86,6 +86,22 @@ TEST_CASE("a warmup that is longer than the run") {
               "never comes to 0.001; lower train.learning_rate_scaling.warmup_steps"});
 }
 
+TEST_CASE("kernels at 0 with an optimizer that scales by their norms") {
+  Lines job = {"train.optimizer.kind=lamb", "train.optimizer.learning_rate=0.01", "model.kind=layers",
+               "model.layers=[{kind: patch_embedding, patch: 2, units: 4}, {kind: class_token}, {kind: "
+               "first_token}, {kind: dense, units: 4}, {kind: dense, units: 3, initializer: zeros}]"};
+  CHECK(plan_warnings(small_job(job)) ==
+        Lines{"lamb moves a kernel in proportion to its norm, and hardly any that begins at 0: "
+              "class_token.weight, dense_1.weight; give them another optimizer in train.optimizers "
+              "(docs/large-batch.md)"});
+  job.emplace_back(
+      "train.optimizers=[{parameters: class_token.*, kind: adamw}, {parameters: dense_1.*, kind: adamw}]");
+  CHECK(plan_warnings(small_job(job)).empty());
+  job[0] = "train.optimizer.kind=adamw";
+  job.pop_back();
+  CHECK(plan_warnings(small_job(job)).empty());
+}
+
 TEST_CASE("batch_norm of one example") {
   const auto job = [](const std::string& layers, Lines more) {
     more.insert(more.end(), {"model.kind=layers", "model.layers=[" + layers + "]"});
