@@ -82,6 +82,8 @@ void Trainer::restore_best() {
   best->variables.training.clear();
   const TrainingState& state = best->state;
   strategy_.restore_variables(best->variables, state.step);
+  // Features that are kept come from frozen layers with the weights of the phase's beginning.
+  if (phase_->features.layers > 0 && state.step < phase_->first_step) shares_.reset();
   reporter_.on_best(state.metrics);
   if (!leads_) return;
   const std::string& metric = *job_.spec.checkpoint.best.metric;
@@ -461,18 +463,20 @@ NamedIntervals Trainer::keep_examples() {
   const bool tested = shares().final_test != nullptr;
   const ShareLoader* const loader = tested ? shares().final_test.get() : shares().evaluated.get();
   if (!leads_ || loader == nullptr || !run_.traits().is_observed) return {};
-  if (why_not_kept(job_, loader->source().size()) == kTooManyExamples)
-    callbacks_.on_event(message_event(run_, kTooManyExamples));
-  if (!examples_.defined()) return {};
-  ExampleResults results =
-      results_of(job_, tested || !job_.data.has_validation() ? kTestPart : kValidationPart, examples_);
+  NamedIntervals intervals;
   try {
+    if (why_not_kept(job_, loader->source().size()) == kTooManyExamples)
+      callbacks_.on_event(message_event(run_, kTooManyExamples));
+    if (!examples_.defined()) return {};
+    ExampleResults results =
+        results_of(job_, tested || !job_.data.has_validation() ? kTestPart : kValidationPart, examples_);
+    intervals = intervals_of(results);
     results.examples = identity_of(job_, results, loader->source());
     callbacks_.keep(results);
-  } catch (const Error& error) {  // the model is saved, and that is what counts
-    reporter_.on_warning(error.what());
+  } catch (const std::exception& error) {  // the model is saved, and that is what counts
+    reporter_.on_warning(fmt::format("the results of the examples are not kept: {}", error.what()));
   }
-  return intervals_of(results);
+  return intervals;
 }
 
 MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
