@@ -7,6 +7,7 @@
 
 #include "catch.h"
 #include "job.h"
+#include "judge/intervals.h"
 #include "resumable.h"
 
 namespace dtrain {
@@ -174,6 +175,37 @@ TEST_CASE("features that are computed at once stay in memory unless the spec say
   CHECK_THAT(plan("auto"), ContainsSubstring("if computing them takes over a second"));
   CHECK_THAT(plan("disk"), ContainsSubstring("kept for later runs (dtrain cache)"));
   CHECK_THAT(plan("memory"), !ContainsSubstring("features on disk"));
+}
+
+// The best is of the first epochs; afterwards the layers that are to be frozen are spoiled.
+const char* const kSpoiledSpec = R"(name: spoiled
+strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}
+data: {dataset: synthetic, train_examples: 400, test_examples: 200, shape: [1, 8, 8], classes: 4}
+batch: {global: 16}
+model: {kind: mlp, hidden: [32]}
+train: {optimizer: {kind: adam, learning_rate: 0.003}}
+phases:
+  - {epochs: 3}
+  - {epochs: 1, learning_rate: 10}
+  - {epochs: 1, trainable: head, cache_features: memory}
+callbacks: {early_stopping: {metric: loss, patience: 100}}
+)";
+
+TEST_CASE("a run that ends with weights of before its kept features evaluates these weights") {
+  const bool has_final_test = GENERATE(false, true);
+  INFO(has_final_test);
+  const Job job(kSpoiledSpec);
+  require_done(run_program(job.run(has_final_test ? Job::set({"data.split.validation=0.25"}) : Arguments())));
+  CHECK(job.events("phase", "distributed").back().contains("feature_bytes"));
+  const Event end = job.event("run_end", "distributed");
+  const Finished eval = run_program({"eval", job.run_folder().string(), "--json"});
+  require_done(eval);
+  const auto accuracy = Event::parse(eval.output).at("accuracy").get<double>();
+  CHECK(accuracy > 0.9);
+  CHECK(end.at("accuracy").get<double>() == Approx(accuracy));
+  const ExampleResults kept = read_examples(job.run_folder() / kExamplesFile).value();
+  CHECK(find_metric(draws_of(kept).front(), "accuracy").value() == Approx(accuracy));
+  CHECK(Event::parse(eval.output).at("intervals").at("accuracy") == end.at("intervals").at("accuracy"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "catch.h"
 #include "job.h"
+#include "judge/example_results.h"
 #include "resumable.h"
 
 namespace dtrain {
@@ -335,6 +336,40 @@ TEST_CASE("a model that does not fit its table is refused with the reason") {
   CHECK_THAT(plan({"data.target=z"}, 3), ContainsSubstring("there is no column 'z'"));
   CHECK_THAT(plan({"checkpoint.best.metric=accuracy"}),
              ContainsSubstring("mean_squared_error has no accuracy; its metrics: loss, rmse, mae, r2"));
+}
+
+TEST_CASE("an evaluation by several processes knows every example, also where its loss is infinite") {
+  const Job job(kTableSpec);
+  write_file(job.folder() / "rows.csv", rows(400));
+  require_done(run_program(job.run({"--set", "train.epochs=1"})));
+  std::string far = rows(400);  // whose squared errors no float32 holds
+  for (size_t end = far.find('\n') + 1; (end = far.find('\n', end)) != std::string::npos; end += 4)
+    far.insert(end, "e25");
+  write_file(job.folder() / "rows.csv", far);
+  const auto evaluated = [&](const std::string& replicas) {
+    const Finished run = run_program({"eval", job.run_folder().string(), "--json", "--replicas", replicas});
+    require_done(run);
+    return Event::parse(run.output);
+  };
+  const Event alone = evaluated("1"), shared = evaluated("2");
+  CHECK(alone.at("loss").get<double>() > 1e50);
+  CHECK(shared.at("loss").get<double>() == Approx(alone.at("loss").get<double>()));
+  CHECK(alone.at("intervals").contains("mae"));
+  CHECK(shared.at("intervals") == alone.at("intervals"));
+}
+
+TEST_CASE("a run with kept features is compared with one without, row by row") {
+  const auto trained = [](const Job& job, const char* cache) {
+    write_file(job.folder() / "rows.csv", rows(400));
+    require_done(run_program(job.run({"--set", fmt::format("phases[1].cache_features={}", cache)})));
+    return read_examples(job.run_folder() / kExamplesFile)->examples;
+  };
+  const std::string spec = std::string(kTableSpec) +
+                           "phases: [{epochs: 1}, {epochs: 1, trainable: head, cache_features: memory}]\n";
+  const std::string table = spec.substr(0, spec.find("epochs: 4, ")) + spec.substr(spec.find("loss: mean"));
+  const Job kept(table), without(table);
+  CHECK(trained(kept, "memory") == trained(without, "none"));
+  CHECK(kept.events("phase", "distributed").at(1).contains("feature_bytes"));
 }
 
 }  // namespace

@@ -45,13 +45,15 @@ std::string page_of(const ReportOptions& options) {
   if (options.runs.size() == 1 && fs::exists(tune)) return tune_page(read_tune(tune));
   std::vector<RunHistory> runs;
   std::vector<ModelReport> models;
+  std::vector<FinishedRun> finished;
   for (const std::string& folder : options.runs) {
     require_run(folder, ExitCode::kUsage, "dtrain report RUN");
     runs.push_back(read_run_history(folder));
+    finished.push_back(runs.back().finished);
     models.push_back(model_report_of(folder, options.runs.size() == 1, !options.without_mistakes));
     report_warnings(models.back().problems);
   }
-  return report_page(runs, models);
+  return report_page(runs, models, differences_of(finished));
 }
 
 }  // namespace

@@ -76,4 +76,20 @@ std::string hexadecimal(const std::string& bytes) {
   return fmt::format("{:02x}", fmt::join(data_of(bytes), data_of(bytes) + bytes.size(), ""));
 }
 
+// OpenSSL ends the text with a 0, as std::string does.
+std::string base64(const std::string& bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4, '\0');
+  ::EVP_EncodeBlock(data_of(text), data_of(bytes), static_cast<int>(bytes.size()));
+  return text;
+}
+
+std::string from_base64(const std::string& text) {
+  std::string bytes(text.size() / 4 * 3, '\0');
+  const size_t padding = text.size() - 1 - text.find_last_not_of('=');
+  const int size = ::EVP_DecodeBlock(data_of(bytes), data_of(text), static_cast<int>(text.size()));
+  if (size != std::ssize(bytes) || padding > 2) throw Error(ExitCode::kBug, "this is not base64");
+  bytes.resize(bytes.size() - padding);
+  return bytes;
+}
+
 }  // namespace dtrain

@@ -27,4 +27,8 @@ std::string random_bytes(size_t count);
 // Two digits per byte: "0a1f..."
 std::string hexadecimal(const std::string& bytes);
 
+// RFC 4648, section 4, and back. from_base64() throws Error(kBug) if it is not such text.
+std::string base64(const std::string& bytes);
+std::string from_base64(const std::string& text);
+
 }  // namespace dtrain

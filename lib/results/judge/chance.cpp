@@ -19,9 +19,8 @@ std::optional<ExampleResults> results_in(const std::string& run, std::string& wh
     auto results = read_examples(std::filesystem::path(run) / kExamplesFile);
     if (!results)
       why_not = fmt::format(
-          "{} keeps no results of its examples: an earlier version of dtrain trained it, or its evaluation "
-          "was "
-          "too large",
+          "{} keeps no results of its examples: it has not ended, an earlier version of dtrain trained it, "
+          "its evaluation was too large, or its step is a plug-in's",
           printable(run, 1000));
     return results;
   } catch (const Error& error) {
@@ -79,8 +78,8 @@ std::vector<RunDifference> differences_of(const std::vector<FinishedRun>& runs) 
     if (other) one.why_not = obstacle(*first, *other, run_letter(i));
     if (!one.why_not.empty()) continue;
     one.examples = first->size(), one.part = first->part;
-    if (!draws) draws = draws_of(*first);
-    const Draws others = draws_of(*other);
+    if (!draws) draws = draws_of(*first, std::ssize(runs));
+    const Draws others = draws_of(*other, std::ssize(runs));
     one.differences = intervals_of(*draws, &others);
     if (!have_same_loss(runs.front().spec, runs[i].spec))
       std::erase_if(one.differences, [](const MetricInterval& metric) { return metric.name == "loss"; });
@@ -115,7 +114,10 @@ std::vector<std::string> chance_notes(const std::vector<RunDifference>& runs) {
         (!run.why_not.empty()
              ? " cannot be compared: " + run.why_not
              : fmt::format(": paired with A on {} {} examples{}", with_separators(run.examples), run.part,
-                           run.differences.empty() ? ", which are too much for intervals" : "")));
+                           !run.differences.empty() ? ""
+                           : runs.size() == 1
+                               ? ", which are too much for intervals"
+                               : ", which are too much for intervals of so many runs; compare fewer")));
   }
   return notes;
 }

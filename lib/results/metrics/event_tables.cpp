@@ -275,7 +275,7 @@ const EventTable<RunEndEvent> RunEndEvent::table = {
       kWithSplit},
      {PART(metrics), "", "of the final evaluation", "when there was one"},
      {FIELD(intervals), "",
-      "for each metric of the final evaluation the lowest and the highest value of its 95 % "
+      "for each metric of the final evaluation that has one, the lowest and the highest value of its 95 % "
       "[interval](evaluation.md#intervals): `{\"accuracy\": [0.9794, 0.9849]}`",
       "when the results of single examples were kept"},
      {FIELD(validation), "", "see below", kWithSplit},

@@ -65,7 +65,9 @@ std::string thresholds_part(const ModelReport& model, const at::Tensor& probabil
   }
   const std::string fewer =
       areas.size() > names.size()
-          ? fmt::format("<p class=\"note\">The {} classes with the least area.</p>\n", names.size())
+          ? fmt::format(
+                "<p class=\"note\">The {} classes with the least area, and in the table {} of {}.</p>\n",
+                names.size(), rows.size() - 1, areas.size())
           : "";
   return page_heading("Thresholds") + fewer + page_legend(names) + "<div class=\"charts\">\n" +
          page_figure(roc) + page_figure(precision) + "</div>\n" + page_table(rows);

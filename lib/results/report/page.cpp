@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/version.h"
+#include "crypto/crypto.h"
 #include "report/texts.h"
 
 namespace dtrain {
@@ -14,20 +15,6 @@ namespace {
 // Identifies a page of dtrain, of any version.
 constexpr const char* kGenerator = R"(<meta name="generator" content="dtrain report"/>)";
 constexpr size_t kMostHeadBytes = 2000;
-
-// RFC 4648, section 4.
-std::string base64(const std::string& bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t at = 0; at < bytes.size(); at += 3) {
-    uint32_t bits = 0;
-    const size_t count = std::min<size_t>(3, bytes.size() - at);
-    for (size_t i = 0; i < 3; ++i)
-      bits = bits << 8U | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0U);
-    for (size_t i = 0; i < 4; ++i) text += i <= count ? kDigits[bits >> (18 - 6 * i) & 63U] : '=';
-  }
-  return text;
-}
 
 }  // namespace
 

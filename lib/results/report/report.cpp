@@ -9,7 +9,6 @@
 #include "core/text.h"
 #include "display/chart.h"
 #include "job_file/print.h"
-#include "judge/chance.h"
 #include "metrics/show.h"
 #include "report/page.h"
 #include "report/report_charts.h"
@@ -265,7 +264,7 @@ std::string links_table(const std::vector<NamedCourse>& courses) {
   return rows.size() == 1 ? "" : page_heading("Links between hosts") + page_table(rows) + notes;
 }
 
-std::string several(const std::vector<RunHistory>& runs) {
+std::string several(const std::vector<RunHistory>& runs, const std::vector<RunDifference>& differences) {
   std::vector<FinishedRun> finished;
   for (const RunHistory& run : runs) finished.push_back(run.finished);
   const RunsComparison comparison = compare_finished_runs(std::move(finished));
@@ -273,8 +272,7 @@ std::string several(const std::vector<RunHistory>& runs) {
     return page_table(table_of_runs(std::move(rows), runs.size()), of_text);
   };
   std::string html = page_heading("Results, and their ratio to A") + with_letters(number_rows(comparison));
-  const std::vector<RunDifference> differences = differences_of(comparison.runs);
-  html += page_heading("Is the difference to A more than chance?");
+  if (!differences.empty()) html += page_heading("Is the difference to A more than chance?");
   for (const std::string& note : chance_notes(differences))
     html += fmt::format("<p class=\"note\">{}</p>\n", markup_text(note, kLongText));
   if (const TableRows chance = chance_rows(differences); !chance.empty()) html += page_table(chance);
@@ -308,7 +306,8 @@ std::string layers_of(const std::vector<ModelReport>& models) {
 
 }  // namespace
 
-std::string report_page(const std::vector<RunHistory>& runs, const std::vector<ModelReport>& models) {
+std::string report_page(const std::vector<RunHistory>& runs, const std::vector<ModelReport>& models,
+                        const std::vector<RunDifference>& differences) {
   const bool alone = runs.size() == 1;
   const std::string& first = runs.front().finished.spec.name;
   const std::string title = alone ? first
@@ -321,7 +320,7 @@ std::string report_page(const std::vector<RunHistory>& runs, const std::vector<M
     html += fmt::format("<p class=\"soft\">{}{}</p>\n", alone ? "" : run_letter(i) + ": ",
                         markup_text(runs[i].finished.path, kLongText));
   }
-  html += alone ? tiles(runs.front()) : several(runs);
+  html += alone ? tiles(runs.front()) : several(runs, differences);
   for (size_t i = 0; i < runs.size(); ++i) {
     html += comparison_of(
         runs[i], alone ? "Baseline and distributed run" : run_letter(i) + ": baseline and distributed run");

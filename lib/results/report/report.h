@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "judge/chance.h"
 #include "report/model_report.h"
 #include "runs/rate_test.h"
 #include "runs/run_history.h"
@@ -19,8 +20,9 @@ constexpr size_t kMostCharted = 12;  // runs; more lines than this cannot be tol
 // step went, the baseline against the distributed run, the machine, the layers, the environment and the spec.
 // For several runs, it shows the distributed ones side by side, and the differences between their specs.
 // `runs` must have one or more entries; only the best kMostCharted have curves. `models` has an entry for
-// each run in the same order, or is empty.
-std::string report_page(const std::vector<RunHistory>& runs, const std::vector<ModelReport>& models = {});
+// each run in the same order, or is empty. `differences`: differences_of() these runs.
+std::string report_page(const std::vector<RunHistory>& runs, const std::vector<ModelReport>& models = {},
+                        const std::vector<RunDifference>& differences = {});
 
 // A sweep: its measurements, examples/s and efficiency over replicas, where steps' time goes, the points.
 std::string sweep_page(const Sweep& sweep);

@@ -3,12 +3,14 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <limits>
+#include <cstring>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "callbacks/kept_examples.h"
 #include "core/clock.h"
 #include "core/own_process.h"
+#include "crypto/crypto.h"
 #include "host/cores.h"
 #include "job/replica_process.h"
 #include "job/supervise_run.h"
@@ -26,21 +28,22 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WrongExample, index, name, label, prediction,
 
 namespace {
 
-constexpr size_t kNumbersPerReport = 10000;  // far below the limit of a report line
+constexpr size_t kBytesPerReport = 240'000;  // of whole numbers; far below the limit of a report line
 
 // Only rank 0's variables matter: the other ranks start from arbitrary ones.
 std::shared_ptr<Model> model_of_rank(const JobPlan& job, const std::filesystem::path& checkpoint, int rank) {
   return rank == 0 ? trained_model(job, load_model(checkpoint)) : initial_model(job);
 }
 
-// Lines of at most kNumbersPerReport of `numbers`, which are named `name`.
+// Lines of at most kBytesPerReport of `numbers`, which are named `name`. As bytes: there may be millions, and
+// a loss may be infinite, which JSON's numbers are not.
 template <class Number>
 void report_numbers(const std::string& name, const std::vector<Number>& numbers, ReportPipe& pipe) {
-  for (size_t begin = 0; begin < numbers.size(); begin += kNumbersPerReport) {
-    const size_t end = std::min(begin + kNumbersPerReport, numbers.size());
-    const auto at = [&](size_t index) { return numbers.begin() + static_cast<int64_t>(index); };
-    pipe.write(event_text(Event{{"event", name}, {name, std::vector<Number>(at(begin), at(end))}}));
-  }
+  const std::string_view bytes(reinterpret_cast<const char*>(numbers.data()),
+                               numbers.size() * sizeof(Number));
+  for (size_t begin = 0; begin < bytes.size(); begin += kBytesPerReport)
+    pipe.write(event_text(
+        Event{{"event", name}, {name, base64(std::string(bytes.substr(begin, kBytesPerReport)))}}));
 }
 
 void report(const EvaluationSums& sums, ReportPipe& pipe) {
@@ -58,10 +61,10 @@ void collect(int rank, const std::string& line, EvaluationSums& sums, WorstMista
     worst.add(nlohmann::json(event.at("mistake")).get<WrongExample>());
   if (rank != 0) return;
   const auto append = [&](const char* name, auto& numbers) {
-    if (!event.contains(name)) return;
-    // JSON has no infinite numbers, which a loss may be.
-    for (const Event& number : event[name])
-      numbers.push_back(number.is_null() ? Event(std::numeric_limits<double>::infinity()) : number);
+    const std::string bytes = from_base64(event.value(name, ""));
+    const size_t before = numbers.size();
+    numbers.resize(before + bytes.size() / sizeof(numbers[0]));
+    if (!bytes.empty()) std::memcpy(&numbers[before], bytes.data(), bytes.size());
   };
   append("counts", sums.counts);
   append("confusion", sums.confusion);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -248,17 +249,18 @@ bool uses_file(const ReplicaContext& context, const PhasePlan& phase) {
 }
 
 ExampleSourcePtr source_of(const ExampleSourcePtr& examples, const StoredExamples& features) {
-  return examples ? make_memory_source(features) : nullptr;
+  if (examples == nullptr) return nullptr;
+  return make_memory_source(
+      features, [examples](std::span<const int64_t> indices) { return examples->names_of(indices); });
 }
 
 }  // namespace
 
 Dataset with_features(const ReplicaContext& context, const PhasePlan& phase, Model& model,
-                      const Dataset& dataset) {
+                      const Dataset& dataset, int64_t call) {
   const at::NoGradGuard no_grad;
   const int64_t bytes = bytes_of(phase, dataset, dtype_from_name(context.job.spec.model.dtype));
-  const auto memory =
-      std::make_shared<HostMemory>(context, fmt::format("features from step {}", phase.first_step), bytes);
+  const auto memory = std::make_shared<HostMemory>(context, fmt::format("features {}", call), bytes);
   FeatureMaker maker(context, phase, model, memory);
   const StoredExamples train = maker.place(dataset.train), test = maker.place(dataset.test),
                        validation = maker.place(dataset.validation);

@@ -122,12 +122,12 @@ std::vector<int> sockets_of(const Connections& connections) {
   return sockets;
 }
 
-// This replica's examples in a phase, or what the frozen layers make of them.
+// This replica's examples in a phase, or what the frozen layers make of them. `call`: as for with_features().
 ReplicaShares shares_of(const ReplicaContext& context, const Dataset& examples, const PhasePlan& phase,
-                        Model& model, const Accelerator* accelerator) {
+                        Model& model, const Accelerator* accelerator, int64_t call) {
   const auto& [job, run, identity, store, files, board, sink] = context;
   const bool keeps = phase.features.layers > 0;
-  const Dataset dataset = keeps ? with_features(context, phase, model, examples) : examples;
+  const Dataset dataset = keeps ? with_features(context, phase, model, examples, call) : examples;
   LoaderOptions options = train_options(job, run, identity.rank, accelerator);
   if (keeps) options.prefetch = 0;
   ReplicaShares shares{std::make_unique<ShareLoader>(dataset.train, options)};
@@ -180,8 +180,8 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   // The heap keeps what is freed (core/own_process.h), which pays from step to step; what building the
   // strategy took, a whole copy of the variables in central_storage, is not needed again.
   ::malloc_trim(0);
-  const MakeShares make_shares = [&](const PhasePlan& phase) {
-    return shares_of(context, dataset, phase, *model, accelerator.get());
+  const MakeShares make_shares = [&, call = int64_t{0}](const PhasePlan& phase) mutable {
+    return shares_of(context, dataset, phase, *model, accelerator.get(), ++call);
   };
   RunCheckpoints checkpoints(job, run, checkpoint_folder(files.folder), leads, callbacks, store);
   Trainer trainer(job, run, {*strategy, *clock, std::move(watches)}, make_shares,

@@ -48,9 +48,9 @@ void serve_parameters(const ReplicaContext& context, int64_t server);
 
 // The dataset with the outputs of the first phase.features.layers layers of `model` in place of the inputs,
 // in memory that the replicas of this host share. They compute it together, each a part; collective over
-// them. Throws Error(kPeerLost) when one of them is gone.
+// them: its `call`-th call of the run. Throws Error(kPeerLost) when one of them is gone.
 Dataset with_features(const ReplicaContext& context, const PhasePlan& phase, Model& model,
-                      const Dataset& dataset);
+                      const Dataset& dataset, int64_t call);
 
 // What the hosts of the run sent to each other until now, and how: rank 0 gets the links between all of them,
 // at most the 120 that carried the most. Of parameter_server, it gets only those of its own host. The others

@@ -82,6 +82,7 @@ void Trainer::restore_best() {
   best->variables.training.clear();
   const TrainingState& state = best->state;
   strategy_.restore_variables(best->variables, state.step);
+  if (phase_->features.layers > 0 && state.step < phase_->first_step) shares_.reset();  // of other weights
   reporter_.on_best(state.metrics);
   if (!leads_) return;
   const std::string& metric = *job_.spec.checkpoint.best.metric;
@@ -176,7 +177,6 @@ void Trainer::train_epoch(int64_t epoch) {
     clock_.enter(StepTime::kDataWait);
     const std::optional<Share> share = shares().train->next();
     if (!share) break;
-
     activity_.doing(Activity::kComputing);
     learning_rate = learning_rate_at(step_);
     const MetricSums sums = make_step(*share, {step_ + 1, learning_rate}, epoch);
@@ -184,7 +184,6 @@ void Trainer::train_epoch(int64_t epoch) {
     ++step_;
     if (step_ == 1 && leads_ && !strategy_.defers_steps()) reporter_.on_first_step(sums);
     position_ += share->global_examples;
-
     reporter_.on_step(epoch + 1, step_, clock_.lap(), share->global_examples, !strategy_.defers_steps());
     if (reporter_.ends_warm_up()) finish_steps();
     if (step_ % job_.spec.metrics.every_steps == 0) end_window(epoch, learning_rate);
@@ -461,18 +460,19 @@ NamedIntervals Trainer::keep_examples() {
   const bool tested = shares().final_test != nullptr;
   const ShareLoader* const loader = tested ? shares().final_test.get() : shares().evaluated.get();
   if (!leads_ || loader == nullptr || !run_.traits().is_observed) return {};
-  if (why_not_kept(job_, loader->source().size()) == kTooManyExamples)
-    callbacks_.on_event(message_event(run_, kTooManyExamples));
-  if (!examples_.defined()) return {};
-  ExampleResults results =
-      results_of(job_, tested || !job_.data.has_validation() ? kTestPart : kValidationPart, examples_);
   try {
+    if (why_not_kept(job_, loader->source().size()) == kTooManyExamples)
+      callbacks_.on_event(message_event(run_, kTooManyExamples));
+    if (!examples_.defined()) return {};
+    ExampleResults results =
+        results_of(job_, tested || !job_.data.has_validation() ? kTestPart : kValidationPart, examples_);
     results.examples = identity_of(job_, results, loader->source());
     callbacks_.keep(results);
-  } catch (const Error& error) {  // the model is saved, and that is what counts
-    reporter_.on_warning(error.what());
+    return intervals_of(results);
+  } catch (const std::exception& error) {  // the model is saved, and that is what counts
+    reporter_.on_warning(fmt::format("the results of the examples are not kept: {}", error.what()));
   }
-  return intervals_of(results);
+  return {};
 }
 
 MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {

@@ -63,5 +63,20 @@ TEST_CASE("bytes are shown as two digits each") {
   CHECK(hexadecimal(std::string("\0\x0a\xff", 3)) == "000aff");
 }
 
+TEST_CASE("base64 is that of RFC 4648, and back") {
+  for (const auto& [bytes, text] :
+       std::vector<std::pair<std::string, std::string>>{{"", ""},
+                                                        {"f", "Zg=="},
+                                                        {"fo", "Zm8="},
+                                                        {"foo", "Zm9v"},
+                                                        {"foobar", "Zm9vYmFy"},
+                                                        {std::string("\0\xff\0", 3), "AP8A"}}) {
+    INFO(text);
+    CHECK(base64(bytes) == text);
+    CHECK(from_base64(text) == bytes);
+  }
+  for (const char* other : {"Zg", "Z===", "====", "Z-==", "inf"}) CHECK_THROWS_AS(from_base64(other), Error);
+}
+
 }  // namespace
 }  // namespace dtrain

@@ -190,8 +190,11 @@ TEST_CASE("several runs are side by side with what differs") {
                            "B: it, second", "their ratio to A", "B: baseline and distributed run"})
     CHECK_THAT(page, ContainsSubstring(text));
   const fs::path c = make_run(folder.path() / "c");
-  const std::string three = report_page({read_run_history(a), read_run_history(b), read_run_history(c)},
-                                        std::vector<ModelReport>(3));
+  const std::vector<RunHistory> runs = {read_run_history(a), read_run_history(b), read_run_history(c)};
+  CHECK_THAT(report_page(runs), !ContainsSubstring("more than chance"));  // it reads nothing by itself
+  const std::string three =
+      report_page(runs, std::vector<ModelReport>(3),
+                  differences_of({runs[0].finished, runs[1].finished, runs[2].finished}));
   for (const char* text :
        {"<p class=\"note\">B cannot be compared: ", "<p class=\"note\">C cannot be compared: "})
     CHECK_THAT(three, ContainsSubstring(text));
@@ -290,7 +293,18 @@ TEST_CASE("the page shows the layers, what the model confuses, and its worst mis
   CHECK(count_of(page, "rgb(59 130 214 / ") == 2);  // the classes that were right at times
   CHECK(count_of(page, "rgb(209 73 91 / ") == 2);   // and the two confusions
 
-  // Of many classes the pairs that are confused most.
+  // Of many classes the table has the worst, and says so.
+  std::vector<float> targets, outputs;
+  for (int64_t label = 0; label < 45; ++label) {
+    targets.push_back(static_cast<float>(label));
+    for (int64_t output = 0; output < 45; ++output) outputs.push_back(output == label ? 1.0F : 0.0F);
+  }
+  ModelReport many = model;
+  many.results = example_results("cross_entropy", std::vector<float>(45, 1), targets, outputs);
+  CHECK_THAT(report_page(runs, {many}),
+             ContainsSubstring("The 6 classes with the least area, and in the table 40 of 45."));
+
+  // And of them the pairs that are confused most.
   model.classes.assign(50, "other");
   model.classes[7] = "seven";
   model.confusion.assign(50, std::vector<int64_t>(50, 1));

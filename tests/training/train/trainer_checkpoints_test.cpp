@@ -7,6 +7,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
+#include "core/text.h"
 #include "fake_training.h"
 #include "job_file/print.h"
 
@@ -138,6 +139,19 @@ TEST_CASE("rank 0 keeps the results of examples when nobody waits for it any mor
   baseline.run();
   CHECK(baseline.strategy.kept == 0);
   CHECK_FALSE(std::filesystem::exists(baseline.folder / kExamplesFile));
+}
+
+TEST_CASE("a run whose results of examples cannot be kept has ended well, with a warning") {
+  Training training;
+  const NamesOf fails = [](std::span<const int64_t>) -> std::vector<ExampleName> {
+    throw std::runtime_error("no names today");
+  };
+  training.dataset.test = make_memory_source(stored_examples_of(*training.dataset.test), fails);
+  training.run();
+  CHECK_THAT(join(training.values<std::string>("warning", "text"), "\n"),
+             ContainsSubstring("no names today"));
+  CHECK(training.sink.of("run_end").size() == 1);
+  CHECK_FALSE(std::filesystem::exists(training.folder / kExamplesFile));
 }
 
 TEST_CASE("results of examples that an earlier training left are gone when it goes on") {
