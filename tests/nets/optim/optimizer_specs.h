@@ -18,4 +18,12 @@ inline void set_kind(OptimizerSpec& spec, const std::string& kind, double moment
   if (kind == "lars") spec.own = LarsFields{.momentum = momentum, .trust_coefficient = 2};
 }
 
+// The kinds that can update parts of a parameter one by one, as servers do.
+inline std::vector<std::string> optimizers_of_parts() {
+  std::vector<std::string> names;
+  for (const OptimizerKind& kind : all_optimizers())
+    if (!kind.takes_norms) names.emplace_back(kind.name);
+  return names;
+}
+
 }  // namespace dtrain
