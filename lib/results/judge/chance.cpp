@@ -89,7 +89,7 @@ std::vector<RunDifference> differences_of(const std::vector<FinishedRun>& runs) 
 }
 
 TableRows chance_rows(const std::vector<RunDifference>& runs) {
-  TableRows rows = {{"", "metric", "difference", "95 % interval", ""}};
+  TableRows rows = {{"", "difference", "95 % interval", ""}};
   for (size_t i = 0; i < runs.size(); ++i) {
     for (const MetricInterval& one : runs[i].differences) {
       std::string said = runs[i].is_more_than_chance(one) ? "more than chance" : "may be chance";
@@ -97,7 +97,7 @@ TableRows chance_rows(const std::vector<RunDifference>& runs) {
         said += fmt::format("; only A is right on {}, only {} on {}: p = {:.2g}",
                             with_separators(runs[i].only_first), run_letter(i + 1),
                             with_separators(runs[i].only_this), runs[i].chance);
-      rows.push_back({run_letter(i + 1), one.name, show_metric(one.value),
+      rows.push_back({run_letter(i + 1) + " " + one.name, show_metric(one.value),
                       show_metric(one.low) + " to " + show_metric(one.high), said});
     }
   }
