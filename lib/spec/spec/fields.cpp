@@ -165,13 +165,13 @@ Fields<JobSpec> batch_and_model_fields() {
       JOB(model.batch_norm, .doc = "normalise after each convolution", .when = {{"model.kind"}, {"vgg"}}),
       JOB(model.include_top, .doc = "false: replace the network's own last layers by `head`", .when = kPublished),
       JOB(model.head, .doc = "with `include_top: false`: the [layers](#modellayers) after the network's last feature "
-          "maps, or the features of a vit's class token; the last layer gives the outputs; `[]`: global_avg_pool2d (not "
-          "of a vit), dropout (`model.dropout`), dense",
+          "maps, or the features of a vit's class token; the last layer gives the outputs; `[]`: global_avg_pool2d "
+          "(not of a vit), dropout (`model.dropout`), dense",
           .length = {0, 100}, .when = kPublished),
       JOB(model.activation, .doc = "after every hidden layer", .choices = &activation_kinds(), .when = kHidden),
       JOB(model.dropout, .doc = "the share of hidden units set to zero while training; in a published network, of the "
-          "units before its dense layers; in a wide_resnet of 16 to 40 layers, of those within its blocks; in a vit, after "
-          "the embedded patches and after each attention and dense layer",
+          "units before its dense layers; in a wide_resnet of 16 to 40 layers, of those within its blocks; in a vit, "
+          "after the embedded patches and after each attention and dense layer",
           .bounds = zero_to_below_one(), .when = kNamed),
       JOB(model.initializer, .doc = "the distribution of the initial weights; biases start at zero",
           .choices = &initializer_kinds(), .when = kNamed),

@@ -67,8 +67,8 @@ Fields<JobSpec> train_fields() {
        return spec.train.optimizer;
      }), {
       JOB(train.optimizer.weight_decay, .doc = meaning_of_decay(), .bounds = between(0, 1000)),
-      JOB(train.optimizer.weight_decay_exclude, .doc = "parameters that do not decay, and that `lars` and `lamb` do not "
-          "scale: the biases, and the scales of `batch_norm` and `layer_norm`", .choices = &kDecayExclusions),
+      JOB(train.optimizer.weight_decay_exclude, .doc = "parameters that do not decay, and that `lars` and `lamb` do "
+          "not scale: the biases, and the scales of `batch_norm` and `layer_norm`", .choices = &kDecayExclusions),
       JOB(train.optimizers, .doc = "optimizers of some parameters ([optimizers](#trainoptimizers)); all others have "
           "`train.optimizer`", .length = {0, 100}),
       JOB(train.loss.kind, .doc = "the loss that training minimises ([losses](training.md#losses)); `loss: huber` is "
