@@ -273,7 +273,7 @@ JobSpec augmented_spec() {
   spec.model.dtype = "float64";
   spec.data.train_examples = 101;  // the last step has 5 examples
   for (const char* kind : {"random_resized_crop", "flip", "random_crop", "rotate", "color_jitter",
-                           "random_erasing", "mixup", "cutmix"})
+                           "random_erasing", "trivial_augment", "mixup", "cutmix"})
     spec.data.augment.emplace_back().kind = kind;
   spec.data.augment[3].own = RotateFields{.degrees = {20}};
   spec.data.augment[4].own = ColourFields{.brightness = 0.3, .contrast = 0.3};
