@@ -67,10 +67,10 @@ double rate_of_rest(const OptimizerSpec& spec) {
 }
 
 // Muon (Jordan 2024, https://kellerjordan.github.io/posts/muon/) of matrices, a convolution's kernel as one
-// of [out, in * height * width]: m <- momentum m + (1 - momentum) g; u = m, or with Nesterov's momentum (1 -
-// momentum) g + momentum m; p <- p - lr (scale * orthogonal(u) + weight_decay p), where scale is sqrt(max(1,
-// rows / columns)), as in the author's repository and torch.optim.Muon ("original"). Both compute the
-// products in bfloat16; this does in the type of the parameters.
+// of [out, in * height * width]: m <- momentum m + (1 - momentum) g; u = m, or with Nesterov's momentum
+// (1 - momentum) g + momentum m; p <- p - lr (scale orthogonal(u) + weight_decay p), where scale is
+// sqrt(max(1, rows / columns)), as in torch.optim.Muon ("original"), which computes the products in bfloat16.
+// This does in the type of the parameters.
 class Muon : public ListOptimizer {
  public:
   Muon(const OptimizerSpec& spec, const std::vector<at::Tensor>& matrices)
@@ -93,7 +93,7 @@ class Muon : public ListOptimizer {
     }
   }
 
-  // Of all parameters: adamw's has the same first name.
+  // Of all parameters: adamw's second name is zeros for matrices.
   static std::vector<std::string> memory_of(const OptimizerSpec& /*spec*/) {
     return {kAverage, kSquareAverage};
   }
