@@ -164,6 +164,8 @@ def optimizer_cases():
         {"kind": "lars", "learning_rate": 0.01, "momentum": 0.5, "trust_coefficient": 0.7, "epsilon": 1e-3},
         {"kind": "lamb"},
         {"kind": "lamb", "beta1": 0.8, "beta2": 0.95, "epsilon": 1e-4},
+        {"kind": "muon", "learning_rate": 0.01},
+        {"kind": "muon", "learning_rate": 0.01, "momentum": 0.8, "nesterov": False, "adam_learning_rate": 0.005},
         {"kind": "adam", "beta1": 0.8, "beta2": 0.99, "epsilon": 1e-4},
     ):
         for more in ({}, {"weight_decay": 0.1}, {"weight_decay": 0.1, "weight_decay_exclude": "none"}):

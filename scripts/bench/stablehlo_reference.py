@@ -193,17 +193,71 @@ class Scaled(torch.optim.Optimizer):
         p.sub_(group["lr"] * ratio * change)
 
 
+class Muon(torch.optim.Optimizer):
+    """Muon (Jordan 2024) of matrices; torch.optim.Muon has no convolutions' kernels, and computes in bfloat16."""
+
+    def __init__(self, groups, rate, spec):
+        super().__init__(groups, {"lr": rate})
+        self.spec = spec
+
+    @torch.no_grad()
+    def step(self):
+        momentum = self.spec["momentum"]
+        for group in self.param_groups:
+            for p in group["params"]:
+                mean = self.state[p].setdefault("mean", torch.zeros_like(p))
+                mean.copy_(momentum * mean + (1 - momentum) * p.grad)
+                update = momentum * mean + (1 - momentum) * p.grad if self.spec["nesterov"] else mean
+                matrix = update.reshape(len(p), -1)
+                left, values, right = torch.linalg.svd(matrix, full_matrices=False)
+                values = values / (values.norm() + 1e-7)
+                for _ in range(5):
+                    values = 3.4445 * values - 4.775 * values**3 + 2.0315 * values**5
+                scale = max(1, matrix.shape[0] / matrix.shape[1]) ** 0.5
+                p.sub_(group["lr"] * (scale * (left * values @ right).reshape(p.shape) + group["weight_decay"] * p))
+
+
+class Both:
+    """Two optimizers, of the matrices and of the rest."""
+
+    def __init__(self, *optimizers):
+        self.optimizers = optimizers
+
+    def zero_grad(self):
+        for optimizer in self.optimizers:
+            optimizer.zero_grad()
+
+    def step(self):
+        for optimizer in self.optimizers:
+            optimizer.step()
+
+
+def muon_of(groups, rate, spec):
+    def only(wanted):
+        chosen = [{**group, "params": [p for p in group["params"] if wanted(p)]} for group in groups]
+        return [group for group in chosen if group["params"]]
+
+    rest_rate = rate * spec["adam_learning_rate"] / spec["learning_rate"]
+    rest = only(lambda p: p.dim() == 1)
+    betas = (spec["beta1"], spec["beta2"])
+    return Both(
+        Muon(only(lambda p: p.dim() > 1), rate, spec),
+        *([torch.optim.AdamW(rest, rest_rate, betas=betas, eps=spec["epsilon"])] if rest else []),
+    )
+
+
 def optimizer_of(train, parameters, rate):
     kind = train["optimizer"].get("kind")
     spec = {
         "kind": "adam",
-        "momentum": 0.9 if kind == "lars" else 0,
-        "nesterov": False,
+        "momentum": {"lars": 0.9, "muon": 0.95}.get(kind, 0),
+        "nesterov": kind == "muon",
+        "adam_learning_rate": 3e-4,
         "trust_coefficient": 0.001,
         "decay": 0.99,
         "beta1": 0.9,
-        "beta2": 0.99 if kind == "lion" else 0.999,
-        "epsilon": 1e-6 if kind == "lamb" else 1e-8,
+        "beta2": {"lion": 0.99, "muon": 0.95}.get(kind, 0.999),
+        "epsilon": {"lamb": 1e-6, "muon": 1e-10}.get(kind, 1e-8),
         "weight_decay": 0,
         "weight_decay_exclude": "biases_and_norms",
         **train["optimizer"],
@@ -223,5 +277,7 @@ def optimizer_of(train, parameters, rate):
         return Lion(groups, rate, spec["beta1"], spec["beta2"])
     if spec["kind"] in ("lars", "lamb"):
         return Scaled(groups, rate, spec)
+    if spec["kind"] == "muon":
+        return muon_of(groups, rate, spec)
     made = torch.optim.AdamW if spec["kind"] == "adamw" else torch.optim.Adam
     return made(groups, rate, betas=(spec["beta1"], spec["beta2"]), eps=spec["epsilon"])

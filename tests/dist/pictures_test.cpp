@@ -293,8 +293,8 @@ TEST_CASE("a newcomer's folder becomes a job, a model and predictions") {
 
 const char* const kAugmented =
     "data.augment=[{kind: random_resized_crop, scale: [0.5, 1]}, flip, {kind: rotate, degrees: 10}, "
-    "{kind: color_jitter, hue: 0.1, saturation: 0.3}, random_erasing, mixup, {kind: cutmix, probability: "
-    "0.5}]";
+    "{kind: color_jitter, hue: 0.1, saturation: 0.3}, random_erasing, trivial_augment, mixup, {kind: cutmix, "
+    "probability: 0.5}]";
 
 TEST_CASE("augmented pictures train to the same bits cached or not, ahead or not, and in one go or resumed") {
   const PictureJob job;

@@ -5,6 +5,8 @@
 
 Needs torch and torchvision; the tests only read what it printed.
 """
+import math
+
 import torch
 import torchvision
 from torchvision.transforms import InterpolationMode
@@ -15,8 +17,12 @@ SHAPE = (3, 6, 7)
 
 def picture(channels):
     """The picture that tests/data/augment/torchvision_test.cpp makes, too."""
-    index = torch.arange(channels * SHAPE[1] * SHAPE[2])
-    return ((index * index * 31 + index * 77 + 13) % 256).to(torch.uint8).reshape(channels, *SHAPE[1:])
+    return picture_of(channels, *SHAPE[1:])
+
+
+def picture_of(*shape):
+    index = torch.arange(torch.Size(shape).numel())
+    return ((index * index * 31 + index * 77 + 13) % 256).to(torch.uint8).reshape(shape)
 
 
 def cases():
@@ -32,6 +38,19 @@ def cases():
         yield "hue", turns, functional.adjust_hue(colour, turns)
     for degrees in (17, -100, 180, 3.5):
         yield "rotation", degrees, functional.rotate(colour, degrees, InterpolationMode.BILINEAR)
+    for slope in (0.4, -0.7):
+        angle = math.degrees(math.atan(slope))
+        for name, shear in ("shear_x", [angle, 0]), ("shear_y", [0, angle]):
+            slanted = functional.affine(colour, 0, [0, 0], 1, shear, InterpolationMode.BILINEAR, center=[0, 0])
+            yield name, slope, slanted
+    yield "translate_x", 2, functional.affine(colour, 0, [2, 0], 1, [0, 0], InterpolationMode.BILINEAR)
+    yield "translate_y", -3, functional.affine(colour, 0, [0, -3], 1, [0, 0], InterpolationMode.BILINEAR)
+    for factor in (0.2, 1.9):
+        yield "sharpness", factor, functional.adjust_sharpness(colour, factor)
+    yield "posterize", 3, functional.posterize(colour, 3)
+    yield "solarize", 127.5, functional.solarize(colour, 127.5)
+    yield "autocontrast", 0, functional.autocontrast(colour // 2 + 20)
+    yield "equalize", 0, functional.equalize(picture_of(1, 20, 21))
     yield "scaled_box", 0, functional.resized_crop(colour, 1, 2, 4, 3, list(SHAPE[1:]), antialias=True)
 
 

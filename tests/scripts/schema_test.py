@@ -30,6 +30,7 @@ BEYOND_THE_SCHEMA = {
     "batch_auto", "batch_auto_hosts", "batch_indivisible", "batch_indivisible_devices", "batch_passes",
     "bounds_global_product", "bounds_shape_product", "devices_count",
     "hosts_of_servers", "hosts_twice", "one_device_list", "one_device_replicas", "optimizer_lamb_servers", "optimizer_lars_rate",
+    "optimizer_muon_rules", "optimizer_muon_servers", "optimizer_muon_values",
     "optimizer_nesterov",
     "parameter_server_batch", "parameter_server_devices", "parameter_server_staleness", "schedule_piecewise_lengths",
     # features that exclude each other, which are neither "only when" nor "required when" (lib/spec/job_file/rules.cpp)

@@ -36,9 +36,10 @@ struct ReducerOptions {
   // How many virtual replicas the ranks of the job compute, in order, as evenly as possible
   // (comm/replica_tree.h); 0: each rank is one, and what is said there of sums does not hold.
   int64_t virtual_replicas = 0;
-  int64_t row_numbers = 0;   // of each virtual replica (GradientReducer::rows())
-  bool shard_hosts = false;  // divide the update among hosts too (make_host_sharded_reducer())
-  ReducerHosts hosts = {};   // for these two; groups set it themselves
+  int64_t row_numbers = 0;        // of each virtual replica (GradientReducer::rows())
+  bool whole_parameters = false;  // where ranks divide the update, no parameter is; not with shard_hosts
+  bool shard_hosts = false;       // divide the update among hosts too (make_host_sharded_reducer())
+  ReducerHosts hosts = {};        // for virtual replicas and shard_hosts; groups set it themselves
 };
 
 // A group of one, whose collectives do nothing. Groups with several ranks derive from it.

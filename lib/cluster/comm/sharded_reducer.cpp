@@ -41,7 +41,8 @@ std::byte* data_of(const at::Tensor& tensor) { return static_cast<std::byte*>(te
 //
 // With virtual replicas, a rank puts the sums of its largest nodes (comm/replica_tree.h) into areas of their
 // own. Slices are made of whole blocks, which LibTorch's loops do not cut further, so that an update has the
-// same bits whoever makes it. Hosts make their roots of the areas, and exchange slices of these, and rows.
+// same bits whoever makes it; with ReducerOptions::whole_parameters, of whole parameters. Hosts make their
+// roots of the areas, and exchange slices of these, and rows.
 class ShardedReducer : public GradientReducer {
  public:
   ShardedReducer(const std::vector<at::Tensor>& parameters, const ReducerOptions& options,
@@ -55,6 +56,7 @@ class ShardedReducer : public GradientReducer {
         barrier_(barrier),
         on_wait_(std::move(on_wait)),
         clock_(clock),
+        whole_(options.whole_parameters),
         virtual_(options.virtual_replicas > 0
                      ? std::optional<ReplicaAreas>(std::in_place, options, rank_, size_)
                      : std::nullopt),
@@ -213,10 +215,16 @@ class ShardedReducer : public GradientReducer {
   size_t row_offset(int64_t replica) const { return kCacheLine + row_bytes_ * static_cast<size_t>(replica); }
 
   void lay_out() {
+    std::vector<size_t> sizes;
+    for (const at::Tensor& parameter : parameters_) sizes.push_back(parameter.nbytes());
+    const std::vector<int> owners = owners_of(sizes, size_);
     size_t offset = 0;
     for (size_t i = 0; i < parameters_.size(); ++i) {
-      const Slice whole{offset, offset + parameters_[i].nbytes()};
-      virtual_ ? cut_into_blocks(i, whole) : cut_into_slices(i, whole);
+      const Slice whole{offset, offset + sizes[i]};
+      if (whole_)
+        pieces_.push_back({i, owners[i], 0, offset, whole.size()});
+      else
+        virtual_ ? cut_into_blocks(i, whole) : cut_into_slices(i, whole);
       offset += whole_lines(whole.size());
     }
   }
@@ -246,7 +254,7 @@ class ShardedReducer : public GradientReducer {
       const auto element = static_cast<int64_t>(flat.element_size());
       const auto begin = static_cast<int64_t>(piece.within) / element;
       const auto count = static_cast<int64_t>(piece.bytes) / element;
-      at::Tensor values = flat.narrow(0, begin, count);
+      at::Tensor values = whole_ ? parameters_[piece.parameter].detach() : flat.narrow(0, begin, count);
       // No other rank reads this part of this rank's area.
       std::byte* const sums = hosts() > 1 ? sum_over_all() : gradients(rank_);
       values.mutable_grad() =
@@ -450,6 +458,7 @@ class ShardedReducer : public GradientReducer {
   SharedBarrier* barrier_;  // null if the rank is alone
   std::function<void()> on_wait_;
   StepClock& clock_;
+  bool whole_;  // each parameter is one piece
   std::optional<ReplicaAreas> virtual_;
   std::vector<Range> roots_;  // of this host, if there are several: the largest nodes that it has
   std::vector<Piece> pieces_;

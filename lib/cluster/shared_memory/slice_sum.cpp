@@ -3,6 +3,8 @@
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 
+#include <algorithm>
+#include <numeric>
 #include <type_traits>
 
 #include "core/error.h"
@@ -86,6 +88,19 @@ void sum_arrays(at::ScalarType type, const std::vector<const std::byte*>& inputs
     default:
       throw Error(ExitCode::kBug, std::string("shared memory does not sum ") + c10::toString(type));
   }
+}
+
+std::vector<int> owners_of(const std::vector<size_t>& sizes, int ranks) {
+  std::vector<size_t> order(sizes.size()), loads(static_cast<size_t>(ranks));
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
+  std::vector<int> owners(sizes.size());
+  for (const size_t buffer : order) {
+    const auto least = std::min_element(loads.begin(), loads.end());
+    *least += sizes[buffer];
+    owners[buffer] = static_cast<int>(least - loads.begin());
+  }
+  return owners;
 }
 
 }  // namespace dtrain

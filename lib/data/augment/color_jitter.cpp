@@ -8,8 +8,6 @@
 namespace dtrain {
 namespace {
 
-uint8_t pixel_of(float value) { return static_cast<uint8_t>(std::min(std::max(value, 0.0F), 255.0F)); }
-
 // Rec. 601, a whole number.
 float grey_of(uint8_t red, uint8_t green, uint8_t blue) {
   const float grey = static_cast<float>(red) * 0.2989F + static_cast<float>(green) * 0.587F +

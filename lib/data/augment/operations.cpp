@@ -15,6 +15,7 @@ const std::vector<OperationMethod> kMethods = {
     {"rotate", make_rotate},
     {"color_jitter", make_color_jitter},
     {"random_erasing", make_random_erasing},
+    {"trivial_augment", make_trivial_augment},
     {"mixup", nullptr, make_mixup},
     {"cutmix", nullptr, make_cutmix},
 };

@@ -2,6 +2,7 @@
 // alike, and the table in operations.cpp lists all.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -49,6 +50,9 @@ inline uint8_t nearest_pixel(float value) {
   return static_cast<uint8_t>(value + 0.5F);  // NOLINT(bugprone-incorrect-roundings)
 }
 
+// The pixel with a value, cut off to a whole number from 0 to 255.
+inline uint8_t pixel_of(float value) { return static_cast<uint8_t>(std::min(std::max(value, 0.0F), 255.0F)); }
+
 // Changes a picture by itself, as `random` decides. Any number of threads may call one at once.
 using PictureChange = std::function<void(Picture& picture, RandomGenerator& random)>;
 
@@ -79,6 +83,7 @@ PictureChange make_random_resized_crop(const KindFields& own);
 PictureChange make_rotate(const KindFields& own);
 PictureChange make_color_jitter(const KindFields& own);
 PictureChange make_random_erasing(const KindFields& own);
+PictureChange make_trivial_augment(const KindFields& own);
 MixtureDraw make_mixup(const KindFields& own);
 MixtureDraw make_cutmix(const KindFields& own);
 
@@ -120,6 +125,14 @@ void scale_box_up(Picture& picture, const Box& box);
 // Turns the picture around its middle by `degrees`, counter-clockwise: bilinear, with `fill` outside of it.
 void rotate(Picture& picture, double degrees, uint8_t fill);
 
+// Slants the picture about its upper left corner: each row moves left by `columns` more than the row above
+// it, or each column up by `rows` more than the one to its left. Bilinear, with `fill` outside of the
+// picture.
+void shear(Picture& picture, double columns, double rows, uint8_t fill);
+
+// Moves the picture by whole pixels, with `fill` outside of it.
+void translate(Picture& picture, int64_t right, int64_t down, uint8_t fill);
+
 // Those that change colours, by the formulas of torchvision's functional.adjust_*, of which each result is
 // cut off to whole numbers. Pictures have one channel (grey) or three (red, green, blue).
 
@@ -131,5 +144,16 @@ void adjust_contrast(Picture& picture, double factor);
 void adjust_saturation(Picture& picture, double factor);
 // Turns every colour around the circle of colours by `turns`, -0.5 to 0.5. Grey pictures stay as they are.
 void adjust_hue(Picture& picture, double turns);
+// Multiplies every pixel's distance from a blurred picture (3x3, the middle five times) by `factor`, 0 or
+// more. The border stays as it is.
+void adjust_sharpness(Picture& picture, double factor);
+// Keeps the upper `bits` of each pixel, 0 to 8.
+void posterize(Picture& picture, int64_t bits);
+// Replaces values from `threshold` on by 255 minus the value.
+void solarize(Picture& picture, double threshold);
+// Stretches each channel's values to 0 to 255.
+void autocontrast(Picture& picture);
+// Makes all values of a channel about equally frequent. Channels of less than 256 pixels stay as they are.
+void equalize(Picture& picture);
 
 }  // namespace dtrain

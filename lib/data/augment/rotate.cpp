@@ -1,4 +1,6 @@
+// The operations that move pixels to places between pixels.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -29,9 +31,16 @@ Neighbours neighbours(float x, float y, int64_t stride) {
   return {row * stride + column, x + 1 - static_cast<float>(column), y + 1 - static_cast<float>(row)};
 }
 
-}  // namespace
+// Where the pixel at (x, y) comes from: matrix (x - centre, y - centre) + origin. Rows and columns are
+// counted from the middle of the first pixel.
+struct Movement {
+  std::array<float, 4> matrix = {1, 0, 0, 1};  // x of x, x of y, y of x, y of y
+  std::array<float, 2> centre = {};
+  std::array<float, 2> origin = {};
+};
 
-void rotate(Picture& picture, double degrees, uint8_t fill) {
+// Bilinear, with `fill` outside of the picture.
+void move_pixels(Picture& picture, const Movement& movement, uint8_t fill) {
   const auto [channels, height, width] = picture.shape;
   // With a border of `fill`, every pixel has four neighbours: positions are from -1 to one side.
   const int64_t stride = width + 3;
@@ -43,15 +52,13 @@ void rotate(Picture& picture, double degrees, uint8_t fill) {
       std::copy_n(picture.pixels + (channel * height + y) * width, width,
                   framed.data() + (channel * (height + 3) + y + 1) * stride + 1);
   }
-  const double radians = degrees * std::numbers::pi / 180;
-  const auto cosine = static_cast<float>(std::cos(radians)), sine = static_cast<float>(std::sin(radians));
-  const float middle_x = static_cast<float>(width - 1) / 2, middle_y = static_cast<float>(height - 1) / 2;
+  const auto& [matrix, centre, origin] = movement;
   for (int64_t y = 0; y < height; ++y) {
-    const float down = static_cast<float>(y) - middle_y;
+    const float down = static_cast<float>(y) - centre[1];
     for (int64_t x = 0; x < width; ++x) {
-      const float right = static_cast<float>(x) - middle_x;
-      const float from_x = cosine * right - sine * down + middle_x;
-      const float from_y = sine * right + cosine * down + middle_y;
+      const float right = static_cast<float>(x) - centre[0];
+      const float from_x = matrix[0] * right + matrix[1] * down + origin[0];
+      const float from_y = matrix[2] * right + matrix[3] * down + origin[1];
       row[static_cast<size_t>(x)] = neighbours(std::clamp(from_x, -1.0F, static_cast<float>(width)),
                                                std::clamp(from_y, -1.0F, static_cast<float>(height)), stride);
     }
@@ -62,6 +69,26 @@ void rotate(Picture& picture, double degrees, uint8_t fill) {
     }
   }
   picture.swap();
+}
+
+}  // namespace
+
+void rotate(Picture& picture, double degrees, uint8_t fill) {
+  const double radians = degrees * std::numbers::pi / 180;
+  const auto cosine = static_cast<float>(std::cos(radians)), sine = static_cast<float>(std::sin(radians));
+  const std::array<float, 2> middle = {static_cast<float>(picture.shape.width - 1) / 2,
+                                       static_cast<float>(picture.shape.height - 1) / 2};
+  move_pixels(picture, {{cosine, -sine, sine, cosine}, middle, middle}, fill);
+}
+
+void shear(Picture& picture, double columns, double rows, uint8_t fill) {
+  constexpr std::array<float, 2> kCorner = {-0.5F, -0.5F};
+  move_pixels(picture, {{1, static_cast<float>(columns), static_cast<float>(rows), 1}, kCorner, kCorner},
+              fill);
+}
+
+void translate(Picture& picture, int64_t right, int64_t down, uint8_t fill) {
+  move_pixels(picture, {.origin = {static_cast<float>(-right), static_cast<float>(-down)}}, fill);
 }
 
 PictureChange make_rotate(const KindFields& own) {

@@ -21,7 +21,8 @@ class GrowthBound {
   explicit GrowthBound(const OptimizerSpec& spec, double clip_norm = 0)
       : GrowthBound(std::vector<OptimizerGroup>{{spec}}, clip_norm) {}
   // Of parameters in several groups: the largest of their bounds.
-  explicit GrowthBound(const std::vector<OptimizerGroup>& groups, double clip_norm = 0);
+  // `tallest`: as tallest_of() them.
+  explicit GrowthBound(const std::vector<OptimizerGroup>& groups, double clip_norm = 0, double tallest = 1);
 
   // Starts again from `largest`, the largest magnitude now.
   void begin(double largest);
@@ -34,5 +35,8 @@ class GrowthBound {
   double decoupled_ = 0;  // weight decay that is no part of the gradient
   double bound_ = 0;
 };
+
+// The root of rows / columns of the parameter, as a matrix, with the most; at least 1.
+double tallest_of(const std::vector<at::Tensor>& parameters);
 
 }  // namespace dtrain

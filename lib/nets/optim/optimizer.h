@@ -64,6 +64,8 @@ bool decays(const OptimizerSpec& spec, const at::Tensor& parameter);
 OptimizerSpec of_excluded(OptimizerSpec spec);
 // Whether an optimizer of the training takes norms of whole parameters.
 bool takes_norms(const TrainSpec& train);
+// Whether one of them takes whole parameters, and no parts of them.
+bool takes_whole(const TrainSpec& train);
 
 // A part of the parameters, updated by one optimizer, as PyTorch's parameter groups.
 struct OptimizerGroup {
@@ -80,8 +82,13 @@ size_t optimizer_group_of(const TrainSpec& train, const std::string& parameter);
 std::unique_ptr<Optimizer> make_optimizer(const std::vector<OptimizerGroup>& groups,
                                           const std::vector<at::Tensor>& parameters,
                                           const std::vector<size_t>& group_of);
+// Of optimizers that were made of each group's parameters, in order, and each one's factor of the rate.
+std::unique_ptr<Optimizer> join_optimizers(std::vector<std::unique_ptr<Optimizer>> optimizers,
+                                           const std::vector<double>& rates,
+                                           const std::vector<at::Tensor>& parameters,
+                                           const std::vector<size_t>& group_of);
 
-// The same, but only the parameters marked in `decayed` decay or are scaled.
+// As the first, but only the parameters marked in `decayed` decay or are scaled.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
                                           const std::vector<at::Tensor>& parameters,
                                           const std::vector<bool>& decayed);

@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "optim/optimizer.h"
 #include "spec/optimizer_kinds.h"
@@ -12,19 +13,11 @@ namespace {
 
 class GroupedOptimizer : public Optimizer {
  public:
-  GroupedOptimizer(const std::vector<OptimizerGroup>& groups, const std::vector<at::Tensor>& parameters,
-                   const std::vector<size_t>& group_of)
-      : group_of_(group_of), parameters_(parameters) {
-    std::vector<std::vector<at::Tensor>> members(groups.size());
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      std::vector<at::Tensor>& group = members[group_of[i]];
-      within_.push_back(group.size());
-      group.push_back(parameters[i]);
-    }
-    for (size_t i = 0; i < groups.size(); ++i) {
-      optimizers_.push_back(make_optimizer(groups[i].spec, members[i]));
-      rates_.push_back(groups[i].rate);
-    }
+  GroupedOptimizer(std::vector<std::unique_ptr<Optimizer>> optimizers, const std::vector<double>& rates,
+                   const std::vector<at::Tensor>& parameters, const std::vector<size_t>& group_of)
+      : group_of_(group_of), parameters_(parameters), optimizers_(std::move(optimizers)), rates_(rates) {
+    std::vector<size_t> sizes(optimizers_.size());
+    for (const size_t group : group_of) within_.push_back(sizes[group]++);
     collect_memory();
   }
 
@@ -86,6 +79,13 @@ class GroupedOptimizer : public Optimizer {
   std::vector<OptimizerMemory> memory_;
 };
 
+// Of one of the training's optimizers.
+bool is_any_kind(const TrainSpec& train, bool OptimizerKind::*fact) {
+  return std::ranges::any_of(optimizer_groups(train), [fact](const OptimizerGroup& group) {
+    return optimizer_kind(group.spec.kind).*fact;
+  });
+}
+
 }  // namespace
 
 bool decays(const OptimizerSpec& spec, const at::Tensor& parameter) {
@@ -98,11 +98,9 @@ OptimizerSpec of_excluded(OptimizerSpec spec) {
   return spec;
 }
 
-bool takes_norms(const TrainSpec& train) {
-  return std::ranges::any_of(optimizer_groups(train), [](const OptimizerGroup& group) {
-    return optimizer_kind(group.spec.kind).takes_norms;
-  });
-}
+bool takes_norms(const TrainSpec& train) { return is_any_kind(train, &OptimizerKind::takes_norms); }
+
+bool takes_whole(const TrainSpec& train) { return is_any_kind(train, &OptimizerKind::takes_whole); }
 
 std::vector<OptimizerGroup> optimizer_groups(const TrainSpec& train) {
   std::vector<OptimizerGroup> groups = {{train.optimizer}};
@@ -123,7 +121,22 @@ size_t optimizer_group_of(const TrainSpec& train, const std::string& parameter) 
 std::unique_ptr<Optimizer> make_optimizer(const std::vector<OptimizerGroup>& groups,
                                           const std::vector<at::Tensor>& parameters,
                                           const std::vector<size_t>& group_of) {
-  return std::make_unique<GroupedOptimizer>(groups, parameters, group_of);
+  std::vector<std::vector<at::Tensor>> members(groups.size());
+  for (size_t i = 0; i < parameters.size(); ++i) members[group_of[i]].push_back(parameters[i]);
+  std::vector<std::unique_ptr<Optimizer>> optimizers;
+  std::vector<double> rates;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    optimizers.push_back(make_optimizer(groups[i].spec, members[i]));
+    rates.push_back(groups[i].rate);
+  }
+  return join_optimizers(std::move(optimizers), rates, parameters, group_of);
+}
+
+std::unique_ptr<Optimizer> join_optimizers(std::vector<std::unique_ptr<Optimizer>> optimizers,
+                                           const std::vector<double>& rates,
+                                           const std::vector<at::Tensor>& parameters,
+                                           const std::vector<size_t>& group_of) {
+  return std::make_unique<GroupedOptimizer>(std::move(optimizers), rates, parameters, group_of);
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,

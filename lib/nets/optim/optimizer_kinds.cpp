@@ -15,7 +15,7 @@ namespace {
 std::list<OptimizerMethod>& methods() {
   static std::list<OptimizerMethod> all = {
       sgd_method(),  rmsprop_method(), adam_method(), adamw_method(),
-      lion_method(), lars_method(),    lamb_method(),
+      lion_method(), lars_method(),    lamb_method(), muon_method(),
   };
   return all;
 }

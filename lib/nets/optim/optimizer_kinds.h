@@ -17,7 +17,8 @@ namespace dtrain {
 // (optim/growth_bound.h).
 struct LargestStep {
   double movement = std::numeric_limits<double>::infinity();  // without weight decay; infinite: no limit
-  double decay = 0;  // what weight decay adds, for each unit of the largest magnitude
+  double decay = 0;        // what weight decay adds, for each unit of the largest magnitude
+  double of_matrices = 0;  // in a matrix; times the root of rows / columns if it has more rows
 };
 
 // A smaller epsilon does not limit a step: squares that underflow to zero no longer bound a quotient.
@@ -54,6 +55,7 @@ OptimizerMethod adamw_method();
 OptimizerMethod lion_method();
 OptimizerMethod lars_method();
 OptimizerMethod lamb_method();
+OptimizerMethod muon_method();
 
 // Adds one of a plug-in.
 void add_optimizer_method(const OptimizerMethod& method);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/patterns.h"
@@ -21,7 +22,7 @@ constexpr const char* kFirstJob =
 constexpr const char* kFirstLayers =
     "model.layers=[{kind: flatten}, {kind: dense, units: 128}, {kind: relu}, {kind: dense, units: 10}]";
 constexpr const char* kFirstWorkers = "strategy.workers=2";
-constexpr const char* kFirstRate = "train.optimizer.learning_rate=4";  // of lars
+const std::map<std::string, std::string> kFirstRates = {{"lars", "4"}, {"muon", "0.02"}};
 
 bool is_answer(const FirstJob& job, const std::string& path, const std::string& value) {
   const auto answer = job.answers.find(path);
@@ -118,7 +119,10 @@ LoadedSpec read_first_job(const FirstJob& job) {
   if (is_answer(job, "model.kind", "layers")) overrides.push_back(kFirstLayers);
   if (is_answer(job, "model.kind", "torchscript")) overrides.emplace_back("model.file=net.pt");
   if (is_answer(job, "strategy.kind", "parameter_server")) overrides.push_back(kFirstWorkers);
-  if (is_answer(job, "train.optimizer.kind", "lars")) overrides.push_back(kFirstRate);
+  for (const auto& [kind, rate] : kFirstRates) {
+    if (is_answer(job, "train.optimizer.kind", kind))
+      overrides.push_back("train.optimizer.learning_rate=" + rate);
+  }
   for (const std::string& setting : job.found.empty() ? example_data(job) : job.found) {
     if (job.found.empty() || !is_decided(job, field_set_by(setting))) overrides.push_back(setting);
   }

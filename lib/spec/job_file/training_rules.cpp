@@ -22,13 +22,8 @@ class TrainingRules : private RuleBase {
     check_precision();
     const OptimizerSpec& optimizer = spec_.train.optimizer;
     check_own("train.optimizer", optimizer_kind(optimizer.kind).contradictions, optimizer.own);
-    refuse(
-        "train.optimizer.kind",
-        optimizer_kind(optimizer.kind).takes_norms && !strategy_traits(spec_.strategy.kind).is_synchronous,
-        "{} needs the norms of whole parameters, and with strategy {} a server may have a part of one; use "
-        "another strategy, or another optimizer such as sgd or adamw",
-        optimizer.kind, spec_.strategy.kind);
-    if (!phases_have_rates() && !schedule_uses(spec_.train.schedule.kind, "values"))
+    check_whole_parameters();
+    if (optimizer_kind(optimizer.kind).takes_whole ? !rates_are_given() : !has_rates())
       check_rate("train.optimizer", optimizer);
     check_optimizers();
   }
@@ -39,16 +34,53 @@ class TrainingRules : private RuleBase {
     check_own(section, schedule_kind(schedule.kind).contradictions, schedule.own);
   }
 
+  // Of optimizers for which parts of parameters do not do.
+  void check_whole_parameters() {
+    const OptimizerKind& kind = optimizer_kind(spec_.train.optimizer.kind);
+    const std::string needed = kind.takes_whole ? "whole parameters" : "the norms of whole parameters";
+    refuse("train.optimizer.kind",
+           (kind.takes_norms || kind.takes_whole) && !strategy_traits(spec_.strategy.kind).is_synchronous,
+           "{} needs {}, and with strategy {} a server may have a part of one; use another strategy, or "
+           "another optimizer such as sgd or adamw",
+           kind.name, needed, spec_.strategy.kind);
+    refuse("train.optimizer.kind", kind.takes_whole && rates_are_given(),
+           "the rate of what {} leaves to adamw is in proportion to train.optimizer.learning_rate; use a "
+           "schedule that has no values of its own",
+           kind.name);
+    const auto takes_whole = [](const OptimizerEntry& entry) {
+      return optimizer_kind(entry.optimizer.kind).takes_whole;
+    };
+    refuse("strategy.shard_optimizer",
+           spec_.strategy.shard_optimizer &&
+               (kind.takes_whole || std::ranges::any_of(spec_.train.optimizers, takes_whole)),
+           "hosts divide parameters, and the optimizer muon needs whole ones; leave it out, or use another "
+           "optimizer such as adamw");
+  }
+
   // `section`: where the optimizer is written.
   void check_rate(const std::string& section, const OptimizerSpec& optimizer) {
-    refuse(section + ".kind",
-           optimizer_kind(optimizer.kind).needs_rate && !is_written(section + ".learning_rate"),
+    const OptimizerKind& kind = optimizer_kind(optimizer.kind);
+    const bool missing = kind.needs_rate && !is_written(section + ".learning_rate");
+    refuse(section + ".kind", missing && kind.takes_whole,
+           "{0} changes learning_rate and adam_learning_rate by the same factor, and the default of {1:g} is "
+           "for other optimizers; set {2}.learning_rate, such as 0.02",
+           optimizer.kind, OptimizerSpec().learning_rate, section);
+    refuse(section + ".kind", missing && !kind.takes_whole,
            "{0} moves a kernel by learning_rate x trust_coefficient of its norm, which is nothing at the "
            "default of {1:g}; set {2}.learning_rate, such as 4",
            optimizer.kind, OptimizerSpec().learning_rate, section);
   }
 
-  bool phases_have_rates() const {
+  // Whether a schedule has the rates, and not in proportion to the optimizer's.
+  bool rates_are_given() const {
+    return schedule_uses(spec_.train.schedule.kind, "values") ||
+           std::any_of(spec_.phases.begin(), spec_.phases.end(),
+                       [](const PhaseSpec& phase) { return schedule_uses(phase.schedule.kind, "values"); });
+  }
+
+  // Whether the optimizer's is not needed.
+  bool has_rates() const {
+    if (schedule_uses(spec_.train.schedule.kind, "values")) return true;
     for (size_t i = 0; i < spec_.phases.size(); ++i) {
       if (!schedule_uses(spec_.phases[i].schedule.kind, "values") &&
           !is_written(fmt::format("phases[{}].learning_rate", i)))
@@ -65,10 +97,7 @@ class TrainingRules : private RuleBase {
       check_own(section, optimizer_kind(one.kind).contradictions, one.own);
       check_rate(section, one);
     }
-    const bool given = schedule_uses(spec_.train.schedule.kind, "values") ||
-                       std::any_of(spec_.phases.begin(), spec_.phases.end(), [](const PhaseSpec& phase) {
-                         return schedule_uses(phase.schedule.kind, "values");
-                       });
+    const bool given = rates_are_given();
     refuse("train.optimizers", !all.empty() && (given || !is_written("train.optimizer.learning_rate")),
            "their rates are in proportion to train.optimizer.learning_rate; {}",
            given ? "use a schedule that has no values of its own" : "set it");

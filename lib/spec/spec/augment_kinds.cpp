@@ -81,6 +81,7 @@ const std::vector<AugmentKind>& all_augmentations() {
       {.name = "random_erasing", .fields = {
         scale_field("`[0.02, 0.33]`"), ratio_field("`[0.303, 3.333]`"), fill_field<BoxFields>(),
       }, .probability = 0.5},
+      {.name = "trivial_augment", .fields = {fill_field<BoxFields>()}},
       {.name = "mixup", .fields = {alpha_field("0.2")}, .mixes = true},
       {.name = "cutmix", .fields = {alpha_field("1")}, .mixes = true},
   };

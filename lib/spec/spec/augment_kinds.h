@@ -16,9 +16,9 @@ struct ShiftFields {  // random_crop
   int64_t padding = 4;
   std::string padding_mode = "zero";  // zero | reflect
 };
-struct BoxFields {                             // random_resized_crop, random_erasing
+struct BoxFields {                             // random_resized_crop, random_erasing, trivial_augment
   std::vector<double> scale = {}, ratio = {};  // the least and the most; empty: those of the kind
-  int64_t fill = 0;                            // random_erasing
+  int64_t fill = 0;                            // random_erasing, trivial_augment
 };
 struct RotateFields {
   std::vector<double> degrees = {};  // one, for both directions, or the least and the most

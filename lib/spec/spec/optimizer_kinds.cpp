@@ -11,6 +11,7 @@ namespace {
 template <class Own> Field<KindFields> momentum_field() {
   return KIND_FIELD(Own, momentum, .doc = "the share of the last update to keep", .bounds = zero_to_below_one());
 }
+template <class Own> Field<KindFields> nesterov_field() { return KIND_FIELD(Own, nesterov, .doc = "Nesterov's momentum"); }
 template <class Own> Field<KindFields> epsilon_field() {
   return KIND_FIELD(Own, epsilon, .doc = "added to the divisor of an update", .bounds = above_zero_to(1));
 }
@@ -28,8 +29,7 @@ std::vector<Contradiction> sgd_contradictions(const KindFields& own) {
 
 std::vector<OptimizerKind> make_optimizers() {
   std::vector<OptimizerKind> kinds = {
-      {"sgd", {momentum_field<SgdFields>(), KIND_FIELD(SgdFields, nesterov, .doc = "Nesterov's momentum")},
-       sgd_contradictions},
+      {"sgd", {momentum_field<SgdFields>(), nesterov_field<SgdFields>()}, sgd_contradictions},
       {"rmsprop", {momentum_field<RmspropFields>(), KIND_FIELD(RmspropFields, decay,
           .doc = "decay of the mean of the squared gradients", .bounds = zero_to_below_one()),
           epsilon_field<RmspropFields>()}},
@@ -45,6 +45,11 @@ std::vector<OptimizerKind> make_optimizers() {
           "and without momentum", .bounds = above_zero_to(1000)), epsilon_field<LarsFields>()}, .takes_norms = true,
        .needs_rate = true},
       {.name = "lamb", .fields = adam_fields<LambFields>(), .decouples_decay = true, .takes_norms = true},
+      {.name = "muon", .fields = joined<KindFields>({{
+        momentum_field<MuonFields>(), nesterov_field<MuonFields>(),
+        KIND_FIELD(MuonFields, adam_learning_rate, .doc = "the learning rate of parameters of one dimension, which "
+                   "`adamw` updates; it changes by the same factor as `learning_rate`", .bounds = above_zero_to(1e6)),
+      }, adam_fields<MuonFields>()}), .decouples_decay = true, .takes_whole = true, .needs_rate = true},
   };
   for (const AddedKind& kind : added_kinds(AddedKind::kOptimizer)) kinds.push_back({kind.name, kind.fields});
   return kinds;

@@ -27,14 +27,19 @@ struct LarsFields {
 struct LambFields {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6;
 };
+struct MuonFields {
+  double momentum = 0.95, adam_learning_rate = 3e-4, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-10;
+  bool nesterov = true;
+};
 
 struct OptimizerKind {
   std::string name;
   Fields<KindFields> fields = {};
   Contradictions contradictions = nullptr;
   bool decouples_decay = false;  // weight_decay shrinks the weights, and is no part of the gradient
+  bool takes_whole = false;      // updates whole parameters only, those of one dimension by adamw
   bool takes_norms = false;      // an update of a part of a parameter needs norms of the whole
-  bool needs_rate = false;       // trains nothing at the usual learning rate
+  bool needs_rate = false;       // has no usual learning rate
 };
 
 const std::vector<OptimizerKind>& all_optimizers();

@@ -61,7 +61,7 @@ Fields<JobSpec> train_fields() {
       JOB(train.optimizer.kind, .doc = "how gradients change the weights", .choices = &optimizer_kinds(),
           .common = true),
       JOB(train.optimizer.learning_rate, .doc = "the learning rate before scaling, warmup and schedule; "
-          "`lars` has no usual one",
+          "`lars` and `muon` have no usual one",
           .bounds = above_zero_to(1e6), .when = {{"train.schedule.kind"}, schedules_of_the_rate()}, .common = true),
   }, fields_of_kinds<JobSpec>(all_optimizers(), "train.optimizer", [](auto& spec) -> auto& {
        return spec.train.optimizer;

@@ -209,11 +209,11 @@ void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
                     "{} is more than a picture with a side of {} has to reflect; at most {}", shift->padding,
                     counted(side, "pixel"), side - 1);
     const int64_t channels = data.example_shape[0];
-    if (operation.kind == "color_jitter" && channels != 1 && channels != 3)
+    const bool colours = operation.kind == "color_jitter" || operation.kind == "trivial_augment";
+    if (colours && channels != 1 && channels != 3)
       loaded.refuse(path + "kind",
-                    "color_jitter changes colours or grey, and the pictures of {} have {} channels; leave it "
-                    "out",
-                    data.name, channels);
+                    "{} changes colours or grey, and the pictures of {} have {} channels; leave it out",
+                    operation.kind, data.name, channels);
     if (operation.mixes() && data.targets > 0)
       loaded.refuse(path + "kind",
                     "{} mixes the classes of two pictures, and the targets of {} are numbers; leave it out",

@@ -90,6 +90,21 @@ int64_t per_example(const JobPlan& job, const RunPlan& run) {
   return kept + at_once + input;
 }
 
+// Of a replica, where `replicas` divide the update of parameters of `trained` bytes.
+int64_t optimizer_bytes(const JobPlan& job, int64_t trained, int64_t replicas) {
+  const TrainSpec& train = job.spec.train;
+  // The changes of all parameters, while it makes a step.
+  const int64_t at_once = takes_norms(train) ? 1 : 0;
+  int64_t largest = 0;  // of those that it takes whole, of which a replica may have this one alone
+  for (const PlacedLayer& layer : job.model.layers)
+    if (takes_whole(train)) largest = std::max(largest, layer.parameters * job.bytes_per_parameter);
+  largest = std::min(largest, trained);
+  // A matrix: its update, the products before and after a step of it, two factors.
+  constexpr int64_t kOfLargest = 5;
+  return (remembered(train) + at_once) * std::max(trained, largest * replicas) / replicas +
+         kOfLargest * largest;
+}
+
 }  // namespace
 
 MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
@@ -118,9 +133,7 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
     estimate.gradients += trained * std::bit_width(own - 1) * (even ? 1 : 2);
   }
   if (!run.is_asynchronous())
-    // takes_norms: its changes of all parameters, while it makes a step.
-    estimate.optimizer = (remembered(job.spec.train) + (takes_norms(job.spec.train) ? 1 : 0)) * trained /
-                         (shared || divided ? replicas : 1);
+    estimate.optimizer = optimizer_bytes(job, trained, shared || divided ? replicas : 1);
   // The outer weights, their momentum, and what is exchanged with other hosts.
   if (run.traits().spans_hosts && job.spec.strategy.local_steps.every) estimate.optimizer += 4 * trained;
   if (run.traits().saves && job.spec.checkpoint.saves())

@@ -195,6 +195,7 @@ class Mirrored : public Strategy {
     execution_.reset();
     reducer_.reset();
     if (states_) parts_.reducer.row_numbers = states_->begin(*parts_.model);
+    parts_.reducer.whole_parameters = takes_whole(parts_.train);
     reducer_ = parts_.group->make_gradient_reducer(tensors_of(trained_parameters(*parts_.model)),
                                                    parts_.reducer, *parts_.clock);
     execution_ = make_step_execution(step_parts());
@@ -343,7 +344,7 @@ class Mirrored : public Strategy {
     reducer_->share_memories(memories);
     optimizer_ = std::make_unique<WatchedOptimizer>(
         std::move(made.optimizer), values,
-        GrowthBound(optimizer_groups(parts_.train), parts_.train.clip_norm));
+        GrowthBound(optimizer_groups(parts_.train), parts_.train.clip_norm, tallest_of(tensors_of(whole))));
     sentinel_ = std::make_unique<Sentinel>(*parts_.model, everyone(), *reducer_, *optimizer_,
                                            parts_.check_every, /*alone=*/parts_.all != nullptr);
   }

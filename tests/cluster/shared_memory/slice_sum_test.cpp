@@ -61,6 +61,14 @@ TEST_CASE("half precision is rounded once, not after each input") {
   CHECK(static_cast<float>(sum[0]) == 258);
 }
 
+TEST_CASE("whole buffers go to the rank that has the least, the largest first") {
+  CHECK(owners_of({5, 60, 5, 30, 40}, 2) == std::vector<int>{0, 0, 0, 1, 1});
+  CHECK(owners_of({5, 60, 5, 30, 40}, 1) == std::vector<int>(5, 0));
+  CHECK(owners_of({7}, 3) == std::vector<int>{0});
+  CHECK(owners_of({4, 4, 4}, 3) == std::vector<int>{0, 1, 2});
+  CHECK(owners_of({}, 3).empty());
+}
+
 TEST_CASE("types that have no sum are refused") {
   std::vector<float> values = {1, 2};
   CHECK_THROWS_AS(sum_arrays(at::kComplexFloat, {bytes(values)}, {bytes(values)}, 1), Error);

@@ -1,6 +1,7 @@
 #include "augment/augmenter.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "augment/pictures.h"
@@ -180,6 +181,63 @@ TEST_CASE("rotations and changes of colour are spread over their bounds") {
       REQUIRE((below > 10 * above) == !up);
     }
   }
+}
+
+// With values from 60 to 187.
+std::vector<uint8_t> dull_noise(const PictureShape& shape) {
+  std::vector<uint8_t> pixels = noise(shape);
+  for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(60 + pixel / 2);
+  return pixels;
+}
+
+// What the paper's 14 operations make of one, with torchvision's strengths.
+std::set<std::vector<uint8_t>> pictures_of_trivial_augment(const PictureShape& shape, uint8_t fill) {
+  std::set<std::vector<uint8_t>> all;
+  const auto add = [&](const std::function<void(Picture&)>& change) {
+    OwnPicture own(shape, dull_noise(shape));
+    change(own.picture);
+    all.insert(own.values());
+  };
+  add(autocontrast);
+  add(equalize);
+  for (int step = 0; step < 31; ++step) {
+    add([step](Picture& picture) { posterize(picture, 8 - (step + 2) / 5); });
+    add([step](Picture& picture) { solarize(picture, 255 - 8.5 * step); });
+    for (const int sign : {1, -1}) {
+      const double part = sign * (0.99 * step / 30);
+      const auto pixels = static_cast<int64_t>(sign * (32.0 * step / 30));
+      add([=](Picture& picture) { shear(picture, part, 0, fill); });
+      add([=](Picture& picture) { shear(picture, 0, part, fill); });
+      add([=](Picture& picture) { translate(picture, pixels, 0, fill); });
+      add([=](Picture& picture) { translate(picture, 0, pixels, fill); });
+      add([=](Picture& picture) { rotate(picture, sign * (135.0 * step / 30), fill); });
+      add([=](Picture& picture) { adjust_brightness(picture, 1 + part); });
+      add([=](Picture& picture) { adjust_saturation(picture, 1 + part); });
+      add([=](Picture& picture) { adjust_contrast(picture, 1 + part); });
+      add([=](Picture& picture) { adjust_sharpness(picture, 1 + part); });
+    }
+  }
+  return all;
+}
+
+TEST_CASE("trivial_augment does one of 14 operations at one of 31 strengths, each as often as another") {
+  const PictureShape shape{3, 20, 30};
+  const AugmentSpec spec{.kind = "trivial_augment", .own = BoxFields{.fill = 9}};
+  const Augmenter augmenter({spec}, shape, 3);
+  const std::set<std::vector<uint8_t>> expected = pictures_of_trivial_augment(shape, 9);
+  const std::vector<uint8_t> before = dull_noise(shape);
+  std::set<std::vector<uint8_t>> seen;
+  int64_t unchanged = 0;
+  constexpr int64_t kPictures = 14000;
+  for (int64_t example = 0; example < kPictures; ++example) {
+    std::vector<uint8_t> after = changed(augmenter, 0, example, before);
+    unchanged += after == before ? 1 : 0;
+    seen.insert(std::move(after));
+  }
+  CHECK(seen == expected);
+  // By the first operation, at the weakest of 31 by nine others, at the three weakest by posterize (8 bits),
+  // at the eight weakest by solarize (above 187).
+  CHECK(static_cast<double>(unchanged) == Approx(1000 + (9 + 3 + 8) * 1000 / 31.0).margin(115));
 }
 
 TEST_CASE("every operation that a spec can name exists, and keeps within a picture of one pixel") {

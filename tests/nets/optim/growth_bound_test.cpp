@@ -85,6 +85,31 @@ TEST_CASE("every gradient moves lion by the learning rate") {
   }
 }
 
+TEST_CASE("no gradients move muon's matrices further than the bound, whatever their shape") {
+  const OptimizerSpec spec = optimizer("muon");
+  using Sizes = std::vector<int64_t>;
+  const Sizes shape = GENERATE(Sizes{16, 4}, Sizes{3, 2, 2, 2}, Sizes{5, 5});
+  at::Tensor parameter = at::zeros(shape, at::kDouble);
+  GrowthBound bound(std::vector<OptimizerGroup>{{spec}}, 0, tallest_of({parameter}));
+  bound.begin(0);
+  bound.add_step(kRate);
+  const double most = bound.value() / 1.01 / 10 / kRate;
+  CHECK(tallest_of({parameter, at::zeros({100})}) == Approx(shape.size() == 2 && shape[0] == 16 ? 2 : 1));
+  const auto made = make_optimizer(spec, {parameter});
+  double moved = 0;
+  for (int step = 0; step < 60; ++step) {
+    const at::Tensor gradient = at::arange(parameter.numel(), at::kDouble).mul(step).sin().view(shape);
+    if (step == 0) gradient.view(-1)[0].fill_(1);  // one singular value, and one element that has all of it
+    parameter.mutable_grad() = gradient;
+    const at::Tensor before = parameter.clone();
+    made->step(kRate);
+    const double largest = (parameter - before).abs().max().item<double>() / kRate;
+    CHECK(largest <= most * 1.0001);
+    moved = std::max(moved, largest);
+  }
+  CHECK(moved >= most * 0.5);
+}
+
 TEST_CASE("clipped gradients and weight decay move sgd no further than the bound") {
   OptimizerSpec spec = optimizer("sgd");
   const double momentum = GENERATE(0.0, 0.9);

@@ -22,7 +22,15 @@ inline void set_kind(OptimizerSpec& spec, const std::string& kind, double moment
 inline std::vector<std::string> optimizers_of_parts() {
   std::vector<std::string> names;
   for (const OptimizerKind& kind : all_optimizers())
-    if (!kind.takes_norms) names.emplace_back(kind.name);
+    if (!kind.takes_norms && !kind.takes_whole) names.emplace_back(kind.name);
+  return names;
+}
+
+// The kinds that hosts can divide.
+inline std::vector<std::string> optimizers_of_slices() {
+  std::vector<std::string> names;
+  for (const OptimizerKind& kind : all_optimizers())
+    if (!kind.takes_whole) names.emplace_back(kind.name);
   return names;
 }
 

@@ -148,6 +148,19 @@ TEST_CASE("the text of updates in proportion to norms") {
                lower_training_step(planned({dense(2)}, {3}), train, {.rows = 2}));
 }
 
+// Five steps of three products each for a matrix; the bias has adamw's update.
+TEST_CASE("muon's update of a matrix has the products of its five steps") {
+  TrainSpec train;
+  train.optimizer.kind = "adamw";
+  const LayerPlan plan = planned({dense(2)}, {3});
+  const DeviceProgram other = lower_training_step(plan, train, {.rows = 2});
+  train.optimizer.kind = "muon";
+  const DeviceProgram program = lower_training_step(plan, train, {.rows = 2});
+  CHECK(count(program.text, "stablehlo.dot_general") == count(other.text, "stablehlo.dot_general") + 15);
+  CHECK(names_of(program.arguments) == names_of(other.arguments));
+  CHECK(names_of(program.results) == names_of(other.results));
+}
+
 TEST_CASE("the text of products in 16 bits") {
   TrainSpec train;
   train.optimizer.kind = "sgd";

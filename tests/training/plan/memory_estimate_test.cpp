@@ -40,6 +40,8 @@ TEST_CASE("one device holds parameters, gradients and what the optimizer remembe
   CHECK(estimate({"train.optimizer.kind=lars", rate}).optimizer == 2 * kParameters);
   CHECK(estimate({"train.optimizer.kind=lamb"}).optimizer == 3 * kParameters);
   CHECK(estimate({"train.optimizer.kind=lamb"}).checkpoint == adam.checkpoint);
+  // As adam, and while it makes a step five times the larger layer.
+  CHECK(estimate({"train.optimizer.kind=muon", rate}).optimizer == 2 * kParameters + 5 * 4 * (16 * 5 + 5));
   CHECK(estimate({"train.optimizer.kind=sgd", "train.optimizer.momentum=0.9", "train.ema.decay=0.9"})
             .optimizer == 2 * kParameters);
   CHECK(estimate({"train.precision=bf16_mixed"}).per_example < eager.per_example);

@@ -86,6 +86,7 @@ TEST_CASE("operations that cannot be done to the examples are problems of the sp
   DatasetInfo many = mnist();
   many.example_shape = {4, 8, 8};
   CHECK_THAT(problems("{kind: color_jitter, hue: 0.1}", many), ContainsSubstring("have 4 channels"));
+  CHECK_THAT(problems("trivial_augment", many), ContainsSubstring("trivial_augment changes colours or grey"));
   DatasetInfo numbers = mnist();
   numbers.has_pixels = false;
   CHECK_THAT(problems("flip", numbers),

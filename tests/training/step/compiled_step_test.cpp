@@ -81,6 +81,20 @@ TEST_CASE("200 compiled steps are 200 eager ones, with each optimizer and the pa
   CHECK(relative_difference(again.variables, compiled.variables) == 0);
 }
 
+TEST_CASE("compiled steps with muon are eager ones, and the same bits each time") {
+  const AsInReplica as_in_replica;
+  JobSpec spec = with_batch(compiled_spec(), 32);
+  set_kind(spec.train.optimizer, "muon");
+  spec.train.optimizer.learning_rate = 0.01;
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto compiled = train_with_threads(spec, dataset, 1, 40);
+  require_same_training(compiled, eager(spec, dataset, 1, 40), 1e-3);
+  CHECK(compiled.losses.back() < compiled.losses.front());
+  const auto again = train_with_threads(spec, dataset, 1, 40);
+  CHECK(again.losses == compiled.losses);
+  CHECK(relative_difference(again.variables, compiled.variables) == 0);
+}
+
 TEST_CASE("200 compiled steps of a convolutional model are 200 eager ones") {
   const AsInReplica as_in_replica;
   JobSpec spec = with_batch(compiled_spec(), 32);
