@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "catch.h"
+#include "copied_variables.h"
 #include "crypto/crypto.h"
 #include "export/exports.h"
 #include "files.h"
