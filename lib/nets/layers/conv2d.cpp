@@ -140,6 +140,7 @@ LayerMatch match_conv_block(const std::vector<PlacedLayer>& layers, size_t first
 
 // A convolution by itself, of images with the channels innermost: by Winograd's filtering, as products, or by
 // LibTorch.
+
 bool is_winograd(const LayerWork& work) {
   return can_be_winograd(*work.layer) && is_profitable(size_of_conv(work));
 }
