@@ -231,6 +231,17 @@ void print_run(const JobPlan& job, const RunPlan& run) {
   if (run.phases.front().name.empty()) print_all_reduce(job, run, run.phases.front());
 }
 
+TableRows layer_rows(const LayerPlan& model) {
+  TableRows rows = {{"layer (kind)", "output", "parameters"}};
+  for (const PlacedLayer& layer : model.layers) {
+    const bool is_within_program = layer.output_shape.empty();
+    rows.push_back({fmt::format("{} ({})", layer.name, layer.spec.kind),
+                    is_within_program ? "" : to_string(layer.output_shape),
+                    with_separators(layer.parameters)});
+  }
+  return rows;
+}
+
 // "flip {probability: 0.1}, rotate {degrees: 15}"
 std::string augmentation_text(const JobSpec& spec) {
   std::vector<std::string> operations;
@@ -274,7 +285,11 @@ void print_plan(const JobPlan& job) {
                          data.targets > 0 ? counted(data.targets, "number") + " to predict"
                                           : fmt::format("{} classes", data.classes)));
   if (!job.spec.data.augment.empty()) print_line("augmentation", augmentation_text(job.spec));
-  std::cout << "\nmodel\n" << summary_table(job.model, job.bytes_per_parameter, width_limit(STDOUT_FILENO));
+  std::cout << "\nmodel\n" << lay_out(layer_rows(job.model), {.width = width_limit(STDOUT_FILENO)});
+  const int64_t parameters = job.model.parameters(), statistics = job.model.buffers();
+  print_line("size", fmt::format("{} trainable parameters and {} kept statistics, {}",
+                                 with_separators(parameters), with_separators(statistics),
+                                 human_bytes((parameters + statistics) * job.bytes_per_parameter)));
   print_line("step", planned_step(job, job.distributed_run()).text());
   for (const RunPlan& run : job.runs) print_run(job, run);
   std::cout << "\nevery field, resolved\n" << print_spec(job.spec);
@@ -286,10 +301,9 @@ TableRow speed_row(const LayerSpeed& layer, double peak) {
                   fmt::format("{:.3f}", layer.backward_seconds * 1e3)};
   if (layer.operations > 0 && layer.seconds() > 0) {
     const double reached = layer.operations / layer.seconds();
-    for (const std::string& number :
-         {fmt::format("{:.3f}", layer.operations / 1e9), fmt::format("{:.1f}", reached / 1e9),
-          fmt::format("{:.0f} %", reached / peak * 100)})
-      row.push_back(number);
+    row.insert(row.end(),
+               {fmt::format("{:.3f}", layer.operations / 1e9), fmt::format("{:.1f}", reached / 1e9),
+                fmt::format("{:.0f} %", reached / peak * 100)});
   }
   return row;
 }
@@ -337,12 +351,8 @@ void plot_learning_rate(const JobPlan& job, const std::string& file) {
 // Writes what a device with a compiler of its own would compute into `folder`, which it makes.
 void write_programs(const JobPlan& job, const std::filesystem::path& folder) {
   const auto files = device_program_files(job);
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw Error(file_failure_code(error.value()), "cannot create {}: {}", printable(folder.string(), 1000),
-                error.message());
-  }
+  std::error_code told_by_the_writer;
+  std::filesystem::create_directories(folder, told_by_the_writer);
   for (const auto& [name, text] : files) {
     write_file_atomically(folder / name, text);
     std::cout << printable((folder / name).string(), 1000) << '\n';

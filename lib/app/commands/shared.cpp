@@ -49,7 +49,7 @@ std::string advice_on_file(const Problem& problem) {
   if (std::filesystem::is_directory(file) || file.extension() == ".csv" || file.extension() == ".parquet")
     return fmt::format("; for a spec for such data: dtrain init --from {} > job.yaml", name);
   const std::vector<std::string> names = names_of_rows(shipped_configs());
-  const bool is_example = std::ranges::find(names, example) != names.end();
+  const bool is_example = contains(names, example);
   if (!is_example || std::filesystem::exists(file)) return "";
   return fmt::format("; `dtrain configs {0}` writes the example of this name to {0}.yaml here", example);
 }

@@ -136,9 +136,7 @@ fs::path table_of_part(const std::vector<fs::path>& tables, const std::string& p
 
 // Says what settles how columns are read, and adds it to `spec`.
 void say_readings(FoundData& found, DataSpec& spec, const fs::path& file, const CsvSummary& summary) {
-  const auto is_target = [&](const ColumnSummary& column) {
-    return std::ranges::find(spec.target, column.name) != spec.target.end();
-  };
+  const auto is_target = [&](const ColumnSummary& column) { return contains(spec.target, column.name); };
   std::string first;
   for (const ColumnSummary& column : summary.columns) {
     if (column.refusal.empty()) continue;
@@ -160,8 +158,7 @@ void say_readings(FoundData& found, DataSpec& spec, const fs::path& file, const 
                                " is no number, as the other cells are; the spec says that it means a missing "
                                "value (data.missing_values): correct it if it does not");
       if (first.empty()) first = what;
-      if (std::ranges::find(spec.missing_values, odd.cell) == spec.missing_values.end())
-        spec.missing_values.push_back(odd.cell);
+      if (!contains(spec.missing_values, odd.cell)) spec.missing_values.push_back(odd.cell);
     }
   }
   if (!spec.columns.empty())
@@ -181,7 +178,7 @@ void say_columns(FoundData& found, DataSpec& spec, const CsvSummary& summary) {
   std::string missing;
   size_t others = 0;
   for (const ColumnSummary& column : summary.columns) {
-    if (std::ranges::find(spec.target, column.name) != spec.target.end()) continue;
+    if (contains(spec.target, column.name)) continue;
     ++others;
     if (identifies(column, summary.rows)) {
       const bool taken = spec.id || column.name == "file" || column.name == "row";
@@ -331,7 +328,7 @@ std::optional<FoundData> find_table(const fs::path& place, const std::vector<std
   // The rows that are to be predicted, as competitions give them, are no test part.
   const CsvRow tested = files->test ? table_header(*files->test) : CsvRow();
   const bool has_test = files->test && std::ranges::all_of(spec.target, [&](const std::string& name) {
-                          return std::ranges::find(tested, name) != tested.end();
+                          return contains(tested, name);
                         });
   FoundData found;
   if (spec.dataset == "csv") warn_of_missing_names(found, summary);

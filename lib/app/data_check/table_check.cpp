@@ -15,7 +15,7 @@ namespace {
 
 bool is_target(const CsvParts& parts, const RawColumn& column) {
   const auto& targets = parts.format.targets;
-  return std::ranges::find(targets, column.name) != targets.end();
+  return contains(targets, column.name);
 }
 
 const RawColumn& first_target(const CsvParts& parts, const RawTable& table) {

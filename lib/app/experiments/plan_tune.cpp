@@ -101,7 +101,7 @@ void require_metric(const std::string& metric, const JobSpec& spec) {
   const ObjectiveInfo& objective = objective_info(spec.train.loss.kind);
   std::vector<std::string> names;
   for (const MetricInfo& each : objective.all_metrics()) names.push_back(each.name);
-  if (std::ranges::find(names, metric) != names.end()) return;
+  if (contains(names, metric)) return;
   throw Error(ExitCode::kUsage, "--metric: {} has no {}{}; its metrics: {}", objective.name,
               printable(metric, 60), did_you_mean(metric, names), join(names));
 }

@@ -93,6 +93,10 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return closest ? "; did you mean '" + *closest + "'?" : "";
 }
 
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
 std::string join(const std::vector<std::string>& words, const std::string& separator) {
   return fmt::format("{}", fmt::join(words, separator));
 }

@@ -20,6 +20,9 @@ std::optional<std::string> closest_word(const std::string& word, const std::vect
 // "; did you mean 'x'?", or "" if no known word is close.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& known);
 
+// Whether the word is one of these.
+bool contains(const std::vector<std::string>& words, const std::string& word);
+
 // "a, b, c"
 std::string join(const std::vector<std::string>& words, const std::string& separator = ", ");
 

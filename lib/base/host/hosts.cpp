@@ -26,10 +26,6 @@ bool is_host_character(char c) {
          c == '-';
 }
 
-bool contains(const std::vector<std::string>& texts, const std::string& text) {
-  return std::ranges::find(texts, text) != texts.end();
-}
-
 std::string address_text(const sockaddr* address) {
   const socklen_t length = address->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
   char text[NI_MAXHOST] = "";

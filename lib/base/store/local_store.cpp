@@ -33,6 +33,7 @@ std::string seconds_of(milliseconds duration) {
   return human_duration(std::chrono::duration<double>(duration).count());
 }
 
+// What is missing here, such as append(), c10d makes of the rest.
 class LocalStore : public c10d::Store {
  public:
   // `host` serves the store, if it is in this process.
@@ -60,7 +61,9 @@ class LocalStore : public c10d::Store {
     ask(StoreRequest::kSet, {key, text_of(value)});
   }
 
-  Bytes get(const std::string& key) override { return multiGet({key}).front(); }
+  Bytes get(const std::string& key) override {
+    return bytes_of(first_of(wait_with(StoreRequest::kGet, {key}, timeout_)));
+  }
 
   Bytes compareSet(const std::string& key, const Bytes& expected, const Bytes& desired) override {
     return bytes_of(first_of(ask(StoreRequest::kCompareSet, {key, text_of(expected), text_of(desired)})));
@@ -85,30 +88,6 @@ class LocalStore : public c10d::Store {
   void wait(const std::vector<std::string>& keys, const milliseconds& timeout) override {
     wait_with(StoreRequest::kWait, keys, timeout);
   }
-
-  void append(const std::string& key, const Bytes& value) override {
-    ask(StoreRequest::kAppend, {key, text_of(value)});
-  }
-
-  std::vector<Bytes> multiGet(const std::vector<std::string>& keys) override {
-    const StoreMessage reply = wait_with(StoreRequest::kGet, keys, timeout_);
-    if (reply.size() != keys.size()) fail("it answered something else");
-    std::vector<Bytes> values;
-    for (const std::string& value : reply) values.push_back(bytes_of(value));
-    return values;
-  }
-
-  void multiSet(const std::vector<std::string>& keys, const std::vector<Bytes>& values) override {
-    TORCH_CHECK_VALUE(keys.size() == values.size(), "multiSet: not as many values as keys");
-    StoreMessage pairs;
-    for (size_t i = 0; i < keys.size(); ++i) {
-      pairs.push_back(keys[i]);
-      pairs.push_back(text_of(values[i]));
-    }
-    ask(StoreRequest::kSet, pairs);
-  }
-
-  bool hasExtendedApi() const override { return true; }
 
  private:
   [[noreturn]] void fail(const std::string& why) {

@@ -178,18 +178,14 @@ class KeyValueServer {
     const size_t fields = request.size() - 1;
     switch (kind) {
       case StoreRequest::kSet:
-        require(fields % 2 == 0);
-        for (size_t i = 1; i < request.size(); i += 2) values_[request[i]] = request[i + 1];
+        require(fields == 2);
+        values_[request[1]] = request[2];
         return {};
       case StoreRequest::kCheck:
         return {missing({request.begin() + 1, request.end()}).empty() ? "1" : "0"};
       case StoreRequest::kAdd:
         require(fields == 2);
         return {add(values_[request[1]], number_of(request[2]))};
-      case StoreRequest::kAppend:
-        require(fields == 2);
-        values_[request[1]] += request[2];
-        return {};
       case StoreRequest::kCompareSet:
         require(fields == 3);
         return {compare_set(request[1], request[2], request[3])};

@@ -17,12 +17,11 @@ namespace dtrain {
 
 // The first field of a request is its kind. The comments list the other fields -> the fields of the answer.
 enum class StoreRequest : char {
-  kSet = 's',         // key, value, key, value ...                   -> nothing
+  kSet = 's',         // key, value                                   -> nothing
   kGet = 'g',         // milliseconds to wait (0: forever), keys ...  -> their values
   kWait = 'w',        // the same                                     -> nothing
   kCheck = 'k',       // keys ...                                     -> "1" when all are set, else "0"
   kAdd = 'a',         // key, number                                  -> the sum
-  kAppend = 'p',      // key, value                                   -> nothing
   kCompareSet = 'c',  // key, expected, desired                       -> the value that the key has now
   kDelete = 'd',      // key                                          -> "1" if it was set, else "0"
   kCount = 'n',       // nothing                                      -> the number of keys

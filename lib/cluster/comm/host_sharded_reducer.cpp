@@ -42,17 +42,14 @@ at::Tensor bytes_of(const at::Tensor& numbers) { return numbers.view(-1).view(at
 class HostShardedReducer : public GradientReducer {
  public:
   HostShardedReducer(const std::vector<at::Tensor>& parameters, const ReducerOptions& options,
-                     const ReducerMeeting& meeting, SharedBarrier* barrier, std::function<void()> on_wait,
-                     StepClock& clock)
+                     ReducerMeeting meeting)
       : GradientReducer(parameters),
         hosts_(options.hosts),
         type_(type_of(parameters)),
         wire_type_(options.wire_type.value_or(type_)),
-        rank_(meeting.rank),
-        size_(meeting.size),
-        barrier_(barrier),
-        on_wait_(std::move(on_wait)),
-        clock_(clock) {
+        meeting_(std::move(meeting)),
+        rank_(meeting_.rank),
+        size_(meeting_.size) {
     int64_t numbers = 0;
     for (const at::Tensor& parameter : parameters_) {
       begins_.push_back(numbers);
@@ -64,8 +61,8 @@ class HostShardedReducer : public GradientReducer {
     // What hosts are still being sent must outlive this object, and keeps the segment.
     const std::vector<int64_t> sizes = {size_ + 1, chunks, hosts_.count, piece_};
     const auto segment = std::make_shared<SharedSegment>(
-        meeting.store, meeting.name, rank_, size_,
-        static_cast<size_t>((size_ + 1) * chunks * chunk_numbers() * element()), meeting.timeout);
+        meeting_.store, meeting_.name, rank_, size_,
+        static_cast<size_t>((size_ + 1) * chunks * chunk_numbers() * element()), meeting_.timeout);
     areas_ = at::from_blob(
         segment->data(), sizes, [segment](void*) {}, type_);
     if (hosts_.group != nullptr) {
@@ -101,19 +98,19 @@ class HostShardedReducer : public GradientReducer {
     const Range chunks = chunks_of(parameter);
     for (int64_t chunk = chunks.begin; chunk < chunks.end; ++chunk) --missing_[static_cast<size_t>(chunk)];
     if (next_ == 0 || missing_[static_cast<size_t>(next_ - 1)] > 0) return;
-    clock_.enter(StepTime::kCommunicate);
+    meeting_.clock.enter(StepTime::kCommunicate);
     while (next_ > 0 && missing_[static_cast<size_t>(next_ - 1)] == 0) start_next();
-    clock_.enter(StepTime::kCompute);
+    meeting_.clock.enter(StepTime::kCompute);
   }
 
   void finish(const PartsSummed& summed) override {
     const at::NoGradGuard no_grad;
-    on_wait_();
+    meeting_.on_wait();
     for (size_t i = 0; next_ == chunks() && i < parameters_.size(); ++i) keep_gradient(i);  // autograd's
     for (int64_t chunk = chunks(); chunk-- > 0;) {
       while (next_ > std::max<int64_t>(0, chunk + 1 - kMostUnderWay)) start_next();
       if (!under_way_.empty() && under_way_.front().chunk == chunk) end_first();
-      wait_for_peers();
+      meeting_.wait_for_peers();
       const std::vector<size_t>& parts = parts_of_chunks_[static_cast<size_t>(chunk)];
       if (summed && !parts.empty()) summed(parts);
     }
@@ -128,7 +125,7 @@ class HostShardedReducer : public GradientReducer {
     for (size_t i = 0; i < parts_.size(); ++i) parts_[i].values.grad().copy_(of_parts[i].view(-1));
     gather(areas_[0]);
     for (size_t i = 0; i < whole.size(); ++i) whole[i].copy_(place(0, i));
-    wait_for_peers();
+    meeting_.wait_for_peers();
   }
 
  private:
@@ -166,7 +163,7 @@ class HostShardedReducer : public GradientReducer {
       if (rank_ == 0) own.copy_(parameters_[i]);
       parameters_[i].set_data(own);
     }
-    wait_for_peers();
+    meeting_.wait_for_peers();
   }
 
   void make_parts() {
@@ -212,12 +209,12 @@ class HostShardedReducer : public GradientReducer {
   void start_next() {
     const int64_t chunk = --next_;
     if (size_ > 1) {
-      wait_for_peers();
+      meeting_.wait_for_peers();
       const Range own = own_of(chunk_numbers());
       at::Tensor sum = areas_[0][chunk].view(-1).narrow(0, own.begin, own.size());
       for (int other = 1; other < size_; ++other)
         sum.add_(areas_[other][chunk].view(-1).narrow(0, own.begin, own.size()));
-      wait_for_peers();
+      meeting_.wait_for_peers();
     }
     if (hosts_.group == nullptr) return;
     if (std::ssize(under_way_) == kMostUnderWay) end_first();
@@ -243,14 +240,14 @@ class HostShardedReducer : public GradientReducer {
 
   // Each host's pieces, straight to all others. Returns when all ranks of this host can read them.
   void gather(const at::Tensor& area) {
-    wait_for_peers();
+    meeting_.wait_for_peers();
     for (int64_t chunk = 0; hosts_.group != nullptr && chunk < chunks(); ++chunk) {
       if (std::ssize(under_way_) == kMostUnderWay) end_exchange();
       const std::vector<at::Tensor> own(static_cast<size_t>(hosts_.count), area[chunk][hosts_.index]);
       start(chunk, own, area[chunk]);
     }
     while (!under_way_.empty()) end_exchange();
-    wait_for_peers();
+    meeting_.wait_for_peers();
   }
 
   // Sends each host its piece, and gets a row from each.
@@ -269,20 +266,11 @@ class HostShardedReducer : public GradientReducer {
     return first;
   }
 
-  void wait_for_peers() {
-    if (barrier_ == nullptr) return;
-    clock_.enter(StepTime::kWaitForPeers);
-    barrier_->wait();
-    clock_.enter(StepTime::kCommunicate);
-  }
-
   ReducerHosts hosts_;
   at::ScalarType type_, wire_type_;
+  ReducerMeeting meeting_;
   int rank_;  // among the `size_` ranks of this host
   int size_;
-  SharedBarrier* barrier_;  // null if the rank is alone
-  std::function<void()> on_wait_;
-  StepClock& clock_;
   std::vector<int64_t> begins_;  // of each parameter, among the numbers of an area
   int64_t piece_;                // numbers of a chunk for each host
   at::Tensor areas_;             // [ranks + 1, chunks, hosts, piece]
@@ -298,11 +286,8 @@ class HostShardedReducer : public GradientReducer {
 
 std::unique_ptr<GradientReducer> make_host_sharded_reducer(const std::vector<at::Tensor>& parameters,
                                                            const ReducerOptions& options,
-                                                           const ReducerMeeting& meeting,
-                                                           SharedBarrier* barrier,
-                                                           std::function<void()> on_wait, StepClock& clock) {
-  return std::make_unique<HostShardedReducer>(parameters, options, meeting, barrier, std::move(on_wait),
-                                              clock);
+                                                           ReducerMeeting meeting) {
+  return std::make_unique<HostShardedReducer>(parameters, options, std::move(meeting));
 }
 
 }  // namespace dtrain

@@ -93,8 +93,7 @@ std::unique_ptr<GradientReducer> ProcessGroup::make_gradient_reducer(
     const std::vector<at::Tensor>& parameters, const ReducerOptions& options, StepClock& clock) {
   if (options.virtual_replicas == 0 && options.hosts.count == 1)
     return std::make_unique<GradientReducer>(parameters);
-  return make_sharded_reducer(
-      parameters, options, {}, nullptr, [this] { notify_wait(); }, clock);
+  return make_sharded_reducer(parameters, options, {.clock = clock, .on_wait = [this] { notify_wait(); }});
 }
 
 std::unique_ptr<ProcessGroup> make_group(const std::string& communication,

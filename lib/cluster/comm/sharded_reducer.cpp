@@ -46,16 +46,12 @@ std::byte* data_of(const at::Tensor& tensor) { return static_cast<std::byte*>(te
 class ShardedReducer : public GradientReducer {
  public:
   ShardedReducer(const std::vector<at::Tensor>& parameters, const ReducerOptions& options,
-                 const ReducerMeeting& meeting, SharedBarrier* barrier, std::function<void()> on_wait,
-                 StepClock& clock)
+                 ReducerMeeting meeting)
       : GradientReducer(parameters),
         placement_(meeting.size > 1 ? options.placement : Placement::kCopies),
-        meeting_(meeting),
-        rank_(meeting.rank),
-        size_(meeting.size),
-        barrier_(barrier),
-        on_wait_(std::move(on_wait)),
-        clock_(clock),
+        meeting_(std::move(meeting)),
+        rank_(meeting_.rank),
+        size_(meeting_.size),
         whole_(options.whole_parameters),
         virtual_(options.virtual_replicas > 0
                      ? std::optional<ReplicaAreas>(std::in_place, options, rank_, size_)
@@ -65,7 +61,7 @@ class ShardedReducer : public GradientReducer {
         host_slice_(whole_lines((area_bytes_ + hosts() - 1) / hosts())),
         row_numbers_(options.row_numbers),
         row_bytes_(whole_lines(static_cast<size_t>(row_numbers_) * sizeof(double))),
-        segment_(meeting.store, meeting.name, rank_, size_, segment_bytes(), meeting.timeout) {
+        segment_(meeting_.store, meeting_.name, rank_, size_, segment_bytes(), meeting_.timeout) {
     for (const at::Tensor& parameter : parameters) {
       const at::ScalarType own = parameter.scalar_type();
       if (virtual_ && (own != type() || (own != at::kFloat && own != at::kDouble)))
@@ -139,7 +135,7 @@ class ShardedReducer : public GradientReducer {
         std::memcpy(variables() + piece.offset, values_of(piece), piece.bytes);
       }
     }
-    wait_for_peers();  // all slices are updated, and no rank reads gradients any more
+    meeting_.wait_for_peers();  // all slices are updated, and no rank reads gradients any more
     for (const Piece& piece : pieces_) {
       if (copies && piece.owner != rank_) {
         std::memcpy(values_of(piece), variables() + piece.offset, piece.bytes);
@@ -172,14 +168,14 @@ class ShardedReducer : public GradientReducer {
       if (piece.owner == rank_ && !memories_)
         std::memcpy(gradients(rank_) + piece.offset, data_of(*own++), piece.bytes);
     }
-    if (!lost_) on_wait_();
-    if (!lost_) meet();
+    if (!lost_) meeting_.on_wait();
+    if (!lost_) meeting_.meet();
     for (const Piece& piece : pieces_) {
       if (whole.empty()) break;
       const std::byte* area = memories_ ? memories_->data() + area_bytes_ * memory : gradients(piece.owner);
       std::memcpy(data_of(whole[piece.parameter]) + piece.within, area + piece.offset, piece.bytes);
     }
-    if (!lost_) meet();
+    if (!lost_) meeting_.meet();
   }
 
   bool has_lost_step() const override { return lost_; }
@@ -274,7 +270,7 @@ class ShardedReducer : public GradientReducer {
       parameter.set_data(place);
       offset += whole_lines(parameter.nbytes());
     }
-    meet();
+    meeting_.meet();
   }
 
   std::byte* area(size_t index) const { return segment_.data() + area_bytes_ * index; }
@@ -315,8 +311,9 @@ class ShardedReducer : public GradientReducer {
       std::byte* const to = gradients(rank_) + piece.offset;
       if (piece.owner != rank_ && from != to) std::memcpy(to, from, piece.bytes);
     }
-    on_wait_();
-    wait_for_peers();  // the others' gradients for this rank are there, and all have finished the last step
+    meeting_.on_wait();
+    // Then the others' gradients for this rank are there, and all have finished the last step.
+    meeting_.wait_for_peers();
     for (const Piece& piece : pieces_) {
       if (piece.owner == rank_) sum(piece, data_of(local[piece.parameter]) + piece.within);
     }
@@ -324,7 +321,7 @@ class ShardedReducer : public GradientReducer {
 
   void sum_replicas() {
     replica_ = 0;
-    on_wait_();
+    meeting_.on_wait();
     wait_for_all();  // the others' sums are there, and all have finished the last step
     run_blocks(std::ssize(pieces_), [this](int64_t piece) {
       if (pieces_[static_cast<size_t>(piece)].owner == rank_)
@@ -341,7 +338,7 @@ class ShardedReducer : public GradientReducer {
 
   void wait_for_all() {
     try {
-      wait_for_peers();
+      meeting_.wait_for_peers();
     } catch (const Error& error) {
       decide(/*made=*/false, error.what());
       throw;  // the others make the step
@@ -440,24 +437,10 @@ class ShardedReducer : public GradientReducer {
     group.gather(own, at::from_blob(sum_over_all(), {count * slice}, at::kByte));
   }
 
-  void meet() {
-    if (barrier_ != nullptr) barrier_->wait();
-  }
-
-  void wait_for_peers() {
-    if (barrier_ == nullptr) return;
-    clock_.enter(StepTime::kWaitForPeers);
-    barrier_->wait();
-    clock_.enter(StepTime::kCommunicate);
-  }
-
   Placement placement_;
   ReducerMeeting meeting_;
   int rank_;
   int size_;
-  SharedBarrier* barrier_;  // null if the rank is alone
-  std::function<void()> on_wait_;
-  StepClock& clock_;
   bool whole_;  // each parameter is one piece
   std::optional<ReplicaAreas> virtual_;
   std::vector<Range> roots_;  // of this host, if there are several: the largest nodes that it has
@@ -479,12 +462,10 @@ class ShardedReducer : public GradientReducer {
 }  // namespace
 
 std::unique_ptr<GradientReducer> make_sharded_reducer(const std::vector<at::Tensor>& parameters,
-                                                      const ReducerOptions& options,
-                                                      const ReducerMeeting& meeting, SharedBarrier* barrier,
-                                                      std::function<void()> on_wait, StepClock& clock) {
+                                                      const ReducerOptions& options, ReducerMeeting meeting) {
   if (options.virtual_replicas == 0 && options.hosts.count > 1)
-    return make_host_sharded_reducer(parameters, options, meeting, barrier, std::move(on_wait), clock);
-  return std::make_unique<ShardedReducer>(parameters, options, meeting, barrier, std::move(on_wait), clock);
+    return make_host_sharded_reducer(parameters, options, std::move(meeting));
+  return std::make_unique<ShardedReducer>(parameters, options, std::move(meeting));
 }
 
 }  // namespace dtrain

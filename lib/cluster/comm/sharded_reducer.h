@@ -17,28 +17,38 @@
 
 namespace dtrain {
 
-// Where the ranks of a reducer meet. A single one needs no store.
+// Where the ranks of a reducer meet. A single one needs neither a store nor a barrier.
 struct ReducerMeeting {
+  StepClock& clock;                    // of this rank; outlives the reducer
+  std::function<void()> on_wait = {};  // called when this rank is about to wait for others
   StorePtr store = {};
   std::string name = {};  // of the segment; each name is used once
   int rank = 0;
   int size = 1;
   std::chrono::milliseconds timeout = {};
+  SharedBarrier* barrier = nullptr;  // outlives the reducer
+
+  // Until all ranks are there.
+  void meet() const {
+    if (barrier != nullptr) barrier->wait();
+  }
+  // The same between a rank's own work, with the time that it takes.
+  void wait_for_peers() const {
+    if (barrier == nullptr) return;
+    clock.enter(StepTime::kWaitForPeers);
+    barrier->wait();
+    clock.enter(StepTime::kCommunicate);
+  }
 };
 
-// Collective. `on_wait` is called when this rank is about to wait for others. The barrier, which a single
-// rank does not need, and the clock must outlive the reducer.
+// Collective.
 std::unique_ptr<GradientReducer> make_sharded_reducer(const std::vector<at::Tensor>& parameters,
-                                                      const ReducerOptions& options,
-                                                      const ReducerMeeting& meeting, SharedBarrier* barrier,
-                                                      std::function<void()> on_wait, StepClock& clock);
+                                                      const ReducerOptions& options, ReducerMeeting meeting);
 
 // The same for hosts without virtual replicas (ReducerOptions::shard_hosts), among which it divides the
 // update. Parameters must all be float32 or all float64, else throws Error(kUsage).
 std::unique_ptr<GradientReducer> make_host_sharded_reducer(const std::vector<at::Tensor>& parameters,
                                                            const ReducerOptions& options,
-                                                           const ReducerMeeting& meeting,
-                                                           SharedBarrier* barrier,
-                                                           std::function<void()> on_wait, StepClock& clock);
+                                                           ReducerMeeting meeting);
 
 }  // namespace dtrain

@@ -72,10 +72,15 @@ class SharedMemoryGroup : public ProcessGroup {
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                          const ReducerOptions& options,
                                                          StepClock& clock) override {
-    const std::string name = fmt::format("gradients-{}", reducers_++);
-    return make_sharded_reducer(
-        parameters, options, {store_, name, rank_, size_, timeout_}, &barrier_, [this] { notify_wait(); },
-        clock);
+    return make_sharded_reducer(parameters, options,
+                                {.clock = clock,
+                                 .on_wait = [this] { notify_wait(); },
+                                 .store = store_,
+                                 .name = fmt::format("gradients-{}", reducers_++),
+                                 .rank = rank_,
+                                 .size = size_,
+                                 .timeout = timeout_,
+                                 .barrier = &barrier_});
   }
 
  private:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launch/identity.h"
+#include "launch/place.h"
 
 namespace dtrain {
 
@@ -38,17 +39,11 @@ std::optional<Identity> slurm_identity(std::optional<int64_t> port);
 std::string first_slurm_host(const char* variable, const std::string& text);
 std::vector<int64_t> expand_slurm_counts(const char* variable, const std::string& text, size_t limit);
 
-// TF_CONFIG in the format of tf.distribute: {"cluster": {"worker": ["host:port", ...], "ps": [...]}, "task":
-// {"type": "worker", "index": 0}}.
-struct TfConfig {
-  std::vector<std::string> hosts;  // of all tasks: the chief if there is one, the workers, the servers (ps)
-  int64_t servers = 0;             // how many of them, at the end, are servers
-  int index = 0;                   // the index of this host
-  uint16_t port = 0;               // the port of the first host
-};
-
-// Reads the environment variable; nullopt if TF_CONFIG is not set or empty. Throws an Error(kUsage) with what
-// is wrong: it is not JSON, lacks parts or the index, or a task is not a chief, worker or ps.
-std::optional<TfConfig> tf_config_from_environment();
+// The place that TF_CONFIG gives to this host, in the format of tf.distribute: {"cluster": {"worker":
+// ["host:port", ...], "ps": [...]}, "task": {"type": "worker", "index": 0}}. The hosts are those of all
+// tasks: the chief if there is one, the workers, the servers (ps). nullopt if it is not set or empty. Throws
+// an Error(kUsage) with what is wrong: it is not JSON, lacks parts or the index, or a task is not a chief,
+// worker or ps.
+std::optional<HostPlace> tf_config_from_environment();
 
 }  // namespace dtrain

@@ -41,7 +41,7 @@ std::optional<Identity> find_replica(std::optional<int64_t> port) {
 }
 
 std::optional<HostPlace> find_host(const std::vector<std::string>& hosts,
-                                   const std::optional<TfConfig>& config, std::optional<int64_t> port) {
+                                   const std::optional<HostPlace>& config, std::optional<int64_t> port) {
   if (config) {
     if (!hosts.empty() && hosts != config->hosts)
       contradiction(fmt::format("the spec has hosts: {}", join(hosts)),
@@ -50,7 +50,7 @@ std::optional<HostPlace> find_host(const std::vector<std::string>& hosts,
       contradiction(fmt::format("the spec has network.port: {}", *port),
                     fmt::format("TF_CONFIG gives {} to {}", config->port, config->hosts.front()),
                     "take network.port out of the spec");
-    return HostPlace{config->hosts, config->index, config->port, config->servers};
+    return config;
   }
   if (hosts.size() < 2) return std::nullopt;
   const auto index = environment_number("DTRAIN_HOST_INDEX", 0, static_cast<int64_t>(hosts.size()) - 1);

@@ -50,7 +50,7 @@ HostAndPort parse_address(const json& entry) {
   fail(fmt::format("'{}' is not of the form host:port", printable(text, 80)));
 }
 
-void append_tasks(const json& cluster, const char* type, TfConfig& config) {
+void append_tasks(const json& cluster, const char* type, HostPlace& config) {
   const auto found = cluster.find(type);
   if (found == cluster.end()) return;
   if (!found->is_array() || found->size() > kMostTasks)
@@ -74,7 +74,7 @@ void refuse_other_tasks(const json& cluster) {
 
 }  // namespace
 
-std::optional<TfConfig> tf_config_from_environment() {
+std::optional<HostPlace> tf_config_from_environment() {
   const auto text = environment_text("TF_CONFIG");
   if (!text || text->empty()) return std::nullopt;
   const json document = json::parse(*text, nullptr, /*allow_exceptions=*/false);
@@ -88,7 +88,7 @@ std::optional<TfConfig> tf_config_from_environment() {
   if (type != "chief" && type != "worker" && type != "ps") fail("task.type is none of chief, worker and ps");
   refuse_other_tasks(cluster);
 
-  TfConfig config;
+  HostPlace config;
   size_t first = 0, of_type = 0;  // first index, and number, of tasks of this task's type
   for (const char* each : {"chief", "worker", "ps"}) {
     const size_t begin = config.hosts.size();

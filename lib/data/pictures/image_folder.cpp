@@ -54,10 +54,6 @@ std::vector<std::string> folders_in(const fs::path& folder) {
   return names;
 }
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 void require_same_classes(const PictureList& all, const std::string& part,
                           const std::vector<std::string>& found) {
   for (const std::string& name : found) {

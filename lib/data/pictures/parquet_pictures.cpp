@@ -90,7 +90,7 @@ class PictureColumns {
   std::vector<size_t> columns_where(const IsOne& is_one) const {
     std::vector<size_t> places;
     for (size_t i = 0; i < columns().size(); ++i) {
-      const bool ignored = std::ranges::find(spec_.ignore, columns()[i].name) != spec_.ignore.end();
+      const bool ignored = contains(spec_.ignore, columns()[i].name);
       if (!ignored && is_one(columns()[i])) places.push_back(i);
     }
     return places;
@@ -110,9 +110,7 @@ class PictureColumns {
     return all.front();
   }
 
-  bool is_target(const ParquetColumn& column) const {
-    return std::ranges::find(spec_.target, column.name) != spec_.target.end();
-  }
+  bool is_target(const ParquetColumn& column) const { return contains(spec_.target, column.name); }
 
   // Words without a type that says so, as old versions of Spark write them, look as pictures do.
   bool may_be_class(const ParquetColumn& column) const {

@@ -182,9 +182,7 @@ bool is_left_out(const std::string& name) {
 
 std::string picture_endings() { return join(image_endings()); }
 
-bool is_picture_name(const std::string& name) {
-  return std::find(image_endings().begin(), image_endings().end(), ending_of(name)) != image_endings().end();
-}
+bool is_picture_name(const std::string& name) { return contains(image_endings(), ending_of(name)); }
 
 bool is_plain_text(const std::string& text) {
   size_t at = 0;

@@ -76,14 +76,11 @@ size_t place_of_column(const std::filesystem::path& path, const std::map<std::st
               meant.empty() ? "; there are " + printable(join(names), 300) : meant);
 }
 
-bool TableWish::predicts(const std::string& column) const {
-  return std::ranges::find(targets, column) != targets.end();
-}
+bool TableWish::predicts(const std::string& column) const { return contains(targets, column); }
 
 bool TableWish::ignores(const std::string& column) const {
   const auto kind = kinds.find(column);
-  return (kind != kinds.end() && kind->second == "ignore") ||
-         std::ranges::find(ignored, column) != ignored.end();
+  return (kind != kinds.end() && kind->second == "ignore") || contains(ignored, column);
 }
 
 CsvSeparator TableWish::separator_choice() const {

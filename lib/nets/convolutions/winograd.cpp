@@ -19,6 +19,10 @@ constexpr int64_t kFewestChannels = 48;
 constexpr int64_t kFewestTiles = 128;
 constexpr int64_t kTilesATask = 64;
 
+int64_t tile_rows(const ConvSize& conv) { return (conv.rows + 1) / 2; }
+int64_t tile_columns(const ConvSize& conv) { return (conv.columns + 1) / 2; }
+int64_t tiles_of(const ConvSize& conv) { return conv.examples * tile_rows(conv) * tile_columns(conv); }
+
 // The maps in one dimension. Both dimensions are mapped one after the other.
 
 // B': 4 pixels of the input.
@@ -227,39 +231,39 @@ struct MapKernelsBack {
   }
 };
 
-Plane plane_of_input(const WinogradConv& conv) {
-  return {conv.height,      conv.width,       conv.channels,      conv.padded_above,
-          conv.padded_left, conv.tile_rows(), conv.tile_columns()};
+Plane plane_of_input(const ConvSize& conv) {
+  return {conv.height,      conv.width,      conv.channels,     conv.padded_above,
+          conv.padded_left, tile_rows(conv), tile_columns(conv)};
 }
 
-Plane plane_of_output(const WinogradConv& conv) {
-  return {conv.rows, conv.columns, conv.filters, 0, 0, conv.tile_rows(), conv.tile_columns()};
+Plane plane_of_output(const ConvSize& conv) {
+  return {conv.rows, conv.columns, conv.filters, 0, 0, tile_rows(conv), tile_columns(conv)};
 }
 
 // How many tiles are mapped and multiplied at once.
-int64_t tiles_at_once(const WinogradConv& conv) {
+int64_t tiles_at_once(const ConvSize& conv) {
   const int64_t fitting = kNumbersAtOnce / (kPlaces * (conv.channels + conv.filters));
   return std::max<int64_t>(fitting / 16 * 16, 32);
 }
 
-int64_t numbers_of_tiles(const WinogradConv& conv) {
+int64_t numbers_of_tiles(const ConvSize& conv) {
   return kPlaces * tiles_at_once(conv) * (conv.channels + conv.filters);
 }
 
-int64_t widest(const WinogradConv& conv) { return std::max(conv.channels, conv.filters); }
+int64_t widest(const ConvSize& conv) { return std::max(conv.channels, conv.filters); }
 
 // Of convolve(), in whole cache lines.
-int64_t numbers_of_thread(const WinogradConv& conv) {
+int64_t numbers_of_thread(const ConvSize& conv) {
   return whole_lines_of_floats(numbers_of_tiles(conv) + 3 * widest(conv));
 }
 
 // Convolves with kernels that are [place, channel of the input, channel of the result].
-void convolve(const WinogradConv& conv, const float* input, const float* kernels, const float* bias,
+void convolve(const ConvSize& conv, const float* input, const float* kernels, const float* bias,
               float* output, float* scratch) {
   const Plane in = plane_of_input(conv), out = plane_of_output(conv);
   const int64_t each = tiles_at_once(conv);
   const int64_t memory = numbers_of_thread(conv);
-  const int64_t pieces = (conv.tiles() + each - 1) / each;
+  const int64_t pieces = (tiles_of(conv) + each - 1) / each;
   run_ranges(pieces, /*grain=*/1, [&](int64_t begin, int64_t end) {
     float* const from = scratch + at::get_thread_num() * memory;
     float* const to = from + kPlaces * each * in.channels;
@@ -269,7 +273,7 @@ void convolve(const WinogradConv& conv, const float* input, const float* kernels
     std::fill_n(zeros, widest(conv), 0.0F);
     std::fill_n(no_bias, widest(conv), 0.0F);
     for (int64_t piece = begin; piece < end; ++piece) {
-      const int64_t first = piece * each, count = std::min(each, conv.tiles() - first);
+      const int64_t first = piece * each, count = std::min(each, tiles_of(conv) - first);
       run_kernel<MapInput>(in, first, count, count * in.channels, input, static_cast<const float*>(zeros),
                            from);
       multiply_each(kPlaces, count, out.channels, in.channels, from, kernels, to, /*adds=*/false);
@@ -285,17 +289,17 @@ bool has_enough_channels(int64_t channels, int64_t filters) {
   return channels >= kFewestChannels && filters >= kFewestChannels;
 }
 
-bool is_profitable(const WinogradConv& conv) {
-  return has_enough_channels(conv.channels, conv.filters) && conv.tiles() >= kFewestTiles;
+bool is_profitable(const ConvSize& conv) {
+  return has_enough_channels(conv.channels, conv.filters) && tiles_of(conv) >= kFewestTiles;
 }
 
-int64_t winograd_scratch(const WinogradConv& conv) {
+int64_t winograd_scratch(const ConvSize& conv) {
   const int64_t kernels = 2 * kPlaces * conv.channels * conv.filters;
   const int64_t transposed = tiles_at_once(conv) * conv.filters;
   return kernels + transposed + computing_threads() * numbers_of_thread(conv);
 }
 
-void winograd_forward(const WinogradConv& conv, const float* input, const float* weight, const float* bias,
+void winograd_forward(const ConvSize& conv, const float* input, const float* weight, const float* bias,
                       float* output, float* scratch) {
   const int64_t size = conv.channels * conv.filters;
   float* const by_filter = scratch;
@@ -307,17 +311,24 @@ void winograd_forward(const WinogradConv& conv, const float* input, const float*
 }
 
 // The gradient is convolved with the kernels turned around.
-void winograd_backward_input(const WinogradConv& conv, const float* output_gradient, const float* weight,
+void winograd_backward_input(const ConvSize& conv, const float* output_gradient, const float* weight,
                              float* input_gradient, float* scratch) {
-  const WinogradConv back{conv.examples,        conv.filters,  conv.rows,
-                          conv.columns,         conv.channels, 2 - conv.padded_above,
-                          2 - conv.padded_left, conv.height,   conv.width};
+  const ConvSize back{.examples = conv.examples,
+                      .channels = conv.filters,
+                      .height = conv.rows,
+                      .width = conv.columns,
+                      .filters = conv.channels,
+                      .kernel = conv.kernel,
+                      .padded_above = 2 - conv.padded_above,
+                      .padded_left = 2 - conv.padded_left,
+                      .rows = conv.height,
+                      .columns = conv.width};
   run_kernel<MapKernels>(conv.filters, conv.channels, weight, true, scratch);
   convolve(back, output_gradient, scratch, nullptr, input_gradient,
            scratch + kPlaces * conv.channels * conv.filters);
 }
 
-void winograd_backward_weights(const WinogradConv& conv, const float* input, const float* output_gradient,
+void winograd_backward_weights(const ConvSize& conv, const float* input, const float* output_gradient,
                                float* weight_gradient, float* scratch) {
   const int64_t each = tiles_at_once(conv), size = conv.channels * conv.filters;
   float* const sums = scratch;
@@ -328,8 +339,8 @@ void winograd_backward_weights(const WinogradConv& conv, const float* input, con
   std::fill_n(zeros, widest(conv), 0.0F);
   std::fill_n(sums, kPlaces * size, 0.0F);
   const Plane in = plane_of_input(conv), out = plane_of_output(conv);
-  for (int64_t first = 0; first < conv.tiles(); first += each) {
-    const int64_t count = std::min(each, conv.tiles() - first);
+  for (int64_t first = 0; first < tiles_of(conv); first += each) {
+    const int64_t count = std::min(each, tiles_of(conv) - first);
     run_ranges(count, kTilesATask, [&](int64_t begin, int64_t end) {
       run_kernel<MapInput>(in, first + begin, end - begin, count * in.channels, input,
                            static_cast<const float*>(zeros), from + begin * in.channels);

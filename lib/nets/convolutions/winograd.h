@@ -8,44 +8,31 @@
 
 #include <cstdint>
 
+#include "convolutions/conv_size.h"
+
 namespace dtrain {
 
-// conv(x, w) + b, where x is [examples, height, width, channels], w [filters, 3, 3, channels], b [filters]
-// and the result [examples, rows, columns, filters]: channels last, float32, without gaps.
-struct WinogradConv {
-  int64_t examples = 0;
-  int64_t channels = 0;
-  int64_t height = 0;
-  int64_t width = 0;
-  int64_t filters = 0;
-  int64_t padded_above = 0;
-  int64_t padded_left = 0;
-  int64_t rows = 0;
-  int64_t columns = 0;
-
-  int64_t tile_rows() const { return (rows + 1) / 2; }
-  int64_t tile_columns() const { return (columns + 1) / 2; }
-  int64_t tiles() const { return examples * tile_rows() * tile_columns(); }
-};
+// conv(x, w) + b: x is [examples, height, width, channels], w [filters, 3, 3, channels], b [filters] and the
+// result [examples, rows, columns, filters]: channels last, float32, without gaps.
 
 // Whether this is faster than the usual sums: with few channels or few tiles the maps take longer than what
 // they save. The first looks at the channels only.
 bool has_enough_channels(int64_t channels, int64_t filters);
-bool is_profitable(const WinogradConv& conv);
+bool is_profitable(const ConvSize& conv);
 
 // How many numbers each of the functions below needs as `scratch`, with LibTorch's number of threads.
-int64_t winograd_scratch(const WinogradConv& conv);
+int64_t winograd_scratch(const ConvSize& conv);
 
 // `bias` may be null. The number of threads changes no bit, here and below.
-void winograd_forward(const WinogradConv& conv, const float* input, const float* weight, const float* bias,
+void winograd_forward(const ConvSize& conv, const float* input, const float* weight, const float* bias,
                       float* output, float* scratch);
 
 // From the gradient of the result that of the input.
-void winograd_backward_input(const WinogradConv& conv, const float* output_gradient, const float* weight,
+void winograd_backward_input(const ConvSize& conv, const float* output_gradient, const float* weight,
                              float* input_gradient, float* scratch);
 
 // From the gradient of the result that of the weight.
-void winograd_backward_weights(const WinogradConv& conv, const float* input, const float* output_gradient,
+void winograd_backward_weights(const ConvSize& conv, const float* input, const float* output_gradient,
                                float* weight_gradient, float* scratch);
 
 }  // namespace dtrain

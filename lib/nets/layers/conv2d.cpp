@@ -140,22 +140,9 @@ LayerMatch match_conv_block(const std::vector<PlacedLayer>& layers, size_t first
 
 // A convolution by itself, of images with the channels innermost: by Winograd's filtering, as products, or by
 // LibTorch.
-WinogradConv winograd_of(const LayerWork& work) {
-  const Shape &input = work.layer->input_shape, &output = work.layer->output_shape;
-  const Window2d window = conv2d_window(*work.layer);
-  return {.examples = work.examples,
-          .channels = input[0],
-          .height = input[1],
-          .width = input[2],
-          .filters = output[0],
-          .padded_above = window.rows.before,
-          .padded_left = window.columns.before,
-          .rows = output[1],
-          .columns = output[2]};
-}
 
 bool is_winograd(const LayerWork& work) {
-  return can_be_winograd(*work.layer) && is_profitable(winograd_of(work));
+  return can_be_winograd(*work.layer) && is_profitable(size_of_conv(work));
 }
 
 constexpr int64_t kPlaces = 9;  // of a kernel of 3 x 3
@@ -188,14 +175,14 @@ struct KernelMemory {
 };
 
 void winograd(const LayerWork& work) {
-  const WinogradConv conv = winograd_of(work);
+  const ConvSize conv = size_of_conv(work);
   const KernelMemory memory(work);
   transpose_each(conv.filters, conv.channels, kPlaces, work.weight.const_data_ptr<float>(), memory.weight);
   winograd_forward(conv, work.input, memory.weight, bias_of(work), work.output, memory.scratch);
 }
 
 void winograd_backward_input(const LayerWork& work) {
-  const WinogradConv conv = winograd_of(work);
+  const ConvSize conv = size_of_conv(work);
   const KernelMemory memory(work);
   transpose_each(conv.filters, conv.channels, kPlaces, work.weight.const_data_ptr<float>(), memory.weight);
   winograd_backward_input(conv, work.output_gradient, memory.weight, work.input_gradient, memory.scratch);
@@ -215,7 +202,7 @@ DenseSize dense_of(const LayerWork& work) {
 }
 
 int64_t conv_scratch(const LayerWork& work) {
-  if (is_winograd(work)) return KernelMemory::size(work, winograd_scratch(winograd_of(work)));
+  if (is_winograd(work)) return KernelMemory::size(work, winograd_scratch(size_of_conv(work)));
   if (is_dense(work)) return dense_scratch(dense_of(work));
   return is_grouped(work) ? 0 : KernelMemory::size(work, patches_scratch(size_of_conv(work)));
 }
@@ -268,7 +255,7 @@ void conv_backward_weights(const LayerWork& work, bool adds) {
     if (!adds) gradient.zero_();
   } else if (is_winograd(work)) {
     const KernelMemory memory(work);
-    winograd_backward_weights(winograd_of(work), work.input, work.output_gradient, memory.weight,
+    winograd_backward_weights(size_of_conv(work), work.input, work.output_gradient, memory.weight,
                               memory.scratch);
     memory.put_gradient(work, gradient, adds);
   } else if (is_dense(work)) {

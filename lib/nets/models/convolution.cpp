@@ -46,7 +46,7 @@ bool is_float_of_cpu(const at::Tensor& tensor) {
 // What the functions of convolutions/winograd.h read and write.
 const float* numbers(const at::Tensor& tensor) { return tensor.const_data_ptr<float>(); }
 
-at::Tensor scratch_for(const WinogradConv& conv) { return at::empty({winograd_scratch(conv)}, at::kFloat); }
+at::Tensor scratch_for(const ConvSize& conv) { return at::empty({winograd_scratch(conv)}, at::kFloat); }
 
 at::Tensor empty_pixels(at::IntArrayRef sizes) {
   return at::empty(sizes, at::TensorOptions(at::kFloat).memory_format(kChannelsLast));
@@ -56,7 +56,7 @@ at::Tensor empty_pixels(at::IntArrayRef sizes) {
 class WinogradFunction : public torch::autograd::Function<WinogradFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
-                            const at::Tensor& bias, const WinogradConv& conv) {
+                            const at::Tensor& bias, const ConvSize& conv) {
     const at::Tensor pixels = input.contiguous(kChannelsLast), kernels = weight.contiguous(kChannelsLast);
     context->save_for_backward({pixels, weight});
     context->saved_data["padding"] = std::vector<int64_t>{conv.padded_above, conv.padded_left};
@@ -73,8 +73,9 @@ class WinogradFunction : public torch::autograd::Function<WinogradFunction> {
     const at::Tensor &pixels = saved[0], &weight = saved[1];
     const std::vector<int64_t> padding = context->saved_data["padding"].toIntVector();
     const at::Tensor slopes = gradients[0].contiguous(kChannelsLast);
-    const WinogradConv conv{pixels.size(0), pixels.size(1), pixels.size(2), pixels.size(3), weight.size(0),
-                            padding[0],     padding[1],     slopes.size(2), slopes.size(3)};
+    const ConvSize conv{pixels.size(0), pixels.size(1), pixels.size(2), pixels.size(3),
+                        weight.size(0), weight.size(2), /*stride=*/1,   padding[0],
+                        padding[1],     slopes.size(2), slopes.size(3)};
     const at::Tensor scratch = scratch_for(conv);
     at::Tensor of_input, of_weight, of_bias;
     if (context->needs_input_grad(0)) {
@@ -108,9 +109,9 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
   const bool known = window.size == 3 && window.stride == 1 && groups == 1 && is_float_of_cpu(input) &&
                      is_float_of_cpu(weight) && !at::autocast::is_autocast_enabled(at::kCPU);
   if (known) {
-    const WinogradConv conv{input.size(0),         input.size(1),      input.size(2),
-                            input.size(3),         weight.size(0),     window.rows.before,
-                            window.columns.before, window.rows.output, window.columns.output};
+    const ConvSize conv{input.size(0),         input.size(1),      input.size(2),        input.size(3),
+                        weight.size(0),        window.size,        window.stride,        window.rows.before,
+                        window.columns.before, window.rows.output, window.columns.output};
     if (is_profitable(conv))
       return WinogradFunction::apply(input, weight, bias.defined() ? bias : at::empty({0}, at::kFloat), conv);
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <map>
 
@@ -135,15 +134,6 @@ class Placer {
   int64_t parameters_ = 0;                  // of all layers so far
 };
 
-using Row = std::array<std::string, 3>;
-
-std::string with_batch(const Shape& shape) {
-  std::string text = "[-";
-  if (shape.empty()) return "";  // of a module within a program
-  for (const int64_t size : shape) text += ", " + std::to_string(size);
-  return text + "]";
-}
-
 }  // namespace
 
 Shape LayerPlan::output_shape() const { return layers.empty() ? Shape{} : layers.back().output_shape; }
@@ -190,36 +180,6 @@ bool is_read_by_next(const std::vector<PlacedLayer>& layers, size_t number) {
 }
 
 std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
-
-std::string summary_table(const LayerPlan& plan, int64_t bytes_per_parameter, int width) {
-  std::vector<Row> rows = {{"Layer (kind)", "Output shape", "Parameters"}};
-  for (const PlacedLayer& layer : plan.layers) {
-    rows.push_back({fmt::format("{} ({})", layer.name, layer.spec.kind), with_batch(layer.output_shape),
-                    with_separators(layer.parameters)});
-  }
-  const size_t first_total = rows.size();
-  rows.push_back({"Trainable parameters", "", with_separators(plan.parameters())});
-  rows.push_back({"Kept statistics", "", with_separators(plan.buffers())});
-  rows.push_back({"Size", "", human_bytes((plan.parameters() + plan.buffers()) * bytes_per_parameter)});
-
-  Row::size_type widths[3] = {0, 0, 0};
-  for (const Row& row : rows) {
-    for (size_t column = 0; column < row.size(); ++column) {
-      widths[column] = std::max(widths[column], row[column].size());
-    }
-  }
-  // Where a line is too narrow, shape and number are below the name.
-  const size_t numbers = widths[1] + widths[2] + 2;
-  const bool below = width > 0 && widths[0] + 2 + numbers > static_cast<size_t>(width);
-  const std::string rule(below ? std::max(widths[0], 2 + numbers) : widths[0] + 2 + numbers, '-');
-  std::string table;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (i == 1 || i == first_total) table += rule + "\n";
-    table += fmt::format("{:<{}}{}  {:<{}}  {:>{}}\n", rows[i][0], below ? 0 : widths[0], below ? "\n" : "",
-                         rows[i][1], widths[1], rows[i][2], widths[2]);
-  }
-  return table;
-}
 
 std::string range_problem(const char* field, int64_t value) {
   if (value >= 1 && value <= kMostNumbers) return "";

@@ -54,10 +54,6 @@ LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_
 // Whether the next layer, and no other, reads what layer `number` makes.
 bool is_read_by_next(const std::vector<PlacedLayer>& layers, size_t number);
 
-// The table that `dtrain plan` shows, like Keras': layer (kind), output shape, parameters, and the totals.
-// Lines that are wider than `width` (0: no limit) are two.
-std::string summary_table(const LayerPlan& plan, int64_t bytes_per_parameter, int width = 0);
-
 // "[1, 28, 28]"
 std::string to_string(const Shape& shape);
 

@@ -45,13 +45,6 @@ std::vector<at::Tensor> tensors_of(const Variables& variables) {
   return tensors;
 }
 
-Variables copy_variables(const Model& model) {
-  const at::NoGradGuard no_grad;
-  Variables copies = named_variables(model);
-  for (auto& [name, tensor] : copies) tensor = tensor.detach().clone();
-  return copies;
-}
-
 std::string outline_text(const at::Tensor& tensor) {
   return fmt::format("{} [{}]", at::toString(tensor.scalar_type()), fmt::join(tensor.sizes(), ", "));
 }

@@ -20,9 +20,6 @@ Variables named_variables(const Model& model);
 Variables trained_parameters(const Model& model);
 std::vector<at::Tensor> tensors_of(const Variables& variables);
 
-// Copies of the model's variables, as named_variables() lists them.
-Variables copy_variables(const Model& model);
-
 // A tensor's type and shape, for messages: "Float [64, 10]".
 std::string outline_text(const at::Tensor& tensor);
 

@@ -12,81 +12,25 @@
 namespace dtrain {
 namespace {
 
-constexpr char kPointColumns[] = "{:>10} {:>9} {:>9}";
-constexpr size_t kPointWidth = 30;
-// The columns after these, three lines of titles each.
-struct NumberColumn {
-  std::array<const char*, 3> titles;
-  size_t width;
-};
-constexpr std::array<NumberColumn, 11> kNumbers = {{{{"", "median", ""}, 11},
-                                                    {{"examples/s", "lowest", ""}, 11},
-                                                    {{"", "highest", ""}, 11},
-                                                    {{"step", "median", "ms"}, 10},
-                                                    {{"speedup", "", "x"}, 8},
-                                                    {{"effic.", "", "%"}, 8},
-                                                    {{"data", "wait", "ms"}, 10},
-                                                    {{"forward,", "backward", "ms"}, 10},
-                                                    {{"communi-", "cation", "ms"}, 10},
-                                                    {{"update", "", "ms"}, 10},
-                                                    {{"waiting", "for peers", "ms"}, 10}}};
+std::string point_name(const SweepPoint& point) {
+  return fmt::format("{} x {} = {}", point.replicas,
+                     point.per_replica_batch ? std::to_string(*point.per_replica_batch) : "-",
+                     point.global_batch);
+}
 
-// Some of the columns of numbers, from `begin` to `end`.
-struct Columns {
-  size_t begin, end;
-};
-
-// As many as fit beside those of the points into lines of `width` columns; 0: all.
-Columns columns_from(size_t begin, int width) {
-  size_t used = kPointWidth, end = begin;
-  for (; end < kNumbers.size(); ++end) {
-    used += kNumbers[end].width;
-    if (width > 0 && end > begin && used > static_cast<size_t>(width)) break;
+TableRow point_row(const SweepPoint& point, const std::optional<SweepNumbers>& numbers) {
+  TableRow row = {"  " + point_name(point)};
+  if (!numbers) {
+    row.push_back(point.error.empty() ? "not measured" : "failed");
+    return row;
   }
-  return {begin, end};
-}
-
-std::string column_titles(const Columns& columns) {
-  constexpr std::array<std::array<const char*, 3>, 3> kPoint = {
-      {{"", "batch", "batch"}, {"replicas", "/replica", "global"}, {"", "", ""}}};
-  std::string titles;
-  for (size_t line = 0; line < kPoint.size(); ++line) {
-    std::string text = fmt::format(kPointColumns, kPoint[line][0], kPoint[line][1], kPoint[line][2]);
-    for (size_t i = columns.begin; i < columns.end; ++i)
-      text += fmt::format("{:>{}}", kNumbers[i].titles[line], kNumbers[i].width);
-    text[0] = '#';
-    titles += text.erase(text.find_last_not_of(' ') + 1) + "\n";
-  }
-  return titles;
-}
-
-std::array<std::string, kNumbers.size()> cells_of(const SweepNumbers& numbers) {
-  const auto time = [&](StepTime which) { return fmt::format("{:.3f}", numbers.phases_ms[which]); };
-  return {show_rate(numbers.examples_per_second),
-          show_rate(numbers.lowest),
-          show_rate(numbers.highest),
-          show_milliseconds(numbers.step_ms),
-          fmt::format("{:.2f}", numbers.speedup),
-          fmt::format("{:.1f}", 100 * numbers.scaling_efficiency),
-          time(StepTime::kDataWait),
-          time(StepTime::kCompute),
-          time(StepTime::kCommunicate),
-          time(StepTime::kUpdate),
-          time(StepTime::kWaitForPeers)};
-}
-
-std::string point_row(const SweepPoint& point, const std::optional<SweepNumbers>& numbers,
-                      const Columns& columns) {
-  std::string row = fmt::format(kPointColumns, point.replicas,
-                                point.per_replica_batch ? std::to_string(*point.per_replica_batch) : "-",
-                                point.global_batch);
-  if (!point.error.empty())
-    return fmt::format("{}  failed, exit code {}: {}", row, static_cast<int>(point.exit_code),
-                       printable(point.error));
-  if (!numbers) return row + "  not measured";
-  const auto cells = cells_of(*numbers);
-  for (size_t i = columns.begin; i < columns.end; ++i)
-    row += fmt::format("{:>{}}", cells[i], kNumbers[i].width);
+  const auto time = [&](StepTime which) { return fmt::format("{:.3f}", numbers->phases_ms[which]); };
+  row.insert(row.end(), {show_rate(numbers->examples_per_second), show_rate(numbers->lowest),
+                         show_rate(numbers->highest), show_milliseconds(numbers->step_ms),
+                         fmt::format("{:.2f}", numbers->speedup),
+                         fmt::format("{:.1f}", 100 * numbers->scaling_efficiency), time(StepTime::kDataWait),
+                         time(StepTime::kCompute), time(StepTime::kCommunicate), time(StepTime::kUpdate),
+                         time(StepTime::kWaitForPeers)});
   return row;
 }
 
@@ -154,14 +98,21 @@ std::string legend(const LineChart& chart, double top) {
 
 std::string sweep_table(const Sweep& sweep, int width) {
   const auto numbers = sweep_numbers(sweep);
-  std::string table = heading(sweep);
-  for (Columns some = columns_from(0, width);; some = columns_from(some.end, width)) {
-    table += column_titles(some);
-    for (size_t i = 0; i < sweep.points.size(); ++i)
-      table += point_row(sweep.points[i], numbers[i], some) + "\n";
-    if (some.end == kNumbers.size()) break;
+  TableRows rows = {{"# replicas x batch", "", "examples/s", "", "step", "speedup", "effic.", "data",
+                     "forward,", "communi-", "update", "waiting"},
+                    {"# = global batch", "median", "lowest", "highest", "median", "", "", "wait", "backward",
+                     "cation", "", "for peers"},
+                    {"#", "", "", "", "ms", "x", "%", "ms", "ms", "ms", "ms", "ms"}};
+  std::string failures;
+  for (size_t i = 0; i < sweep.points.size(); ++i) {
+    const SweepPoint& point = sweep.points[i];
+    rows.push_back(point_row(point, numbers[i]));
+    if (!point.error.empty())
+      failures += fmt::format("# {}: failed, exit code {}: {}\n", point_name(point),
+                              static_cast<int>(point.exit_code), printable(point.error));
   }
-  return table + verdict_line(sweep, numbers);
+  return heading(sweep) + lay_out(rows, {.indent = "", .width = width}) + failures +
+         verdict_line(sweep, numbers);
 }
 
 std::string sweep_csv(const Sweep& sweep) {

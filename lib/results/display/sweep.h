@@ -9,9 +9,8 @@
 
 namespace dtrain {
 
-// A table with one line per point, in fixed columns. Lines that begin with '#' say what was measured, name
-// the columns with their units, and end the table with a verdict. A point that failed shows the reason in
-// place of its numbers.
+// A table with one line per point. Lines that begin with '#' say what was measured, name the columns with
+// their units, and after the table say why points failed, and how many were measured.
 // A table wider than `width` columns (0: no limit) is divided.
 std::string sweep_table(const Sweep& sweep, int width = 0);
 

@@ -26,7 +26,7 @@ const std::map<std::string, std::string> kFirstRates = {{"lars", "4"}, {"muon", 
 
 bool is_answer(const FirstJob& job, const std::string& path, const std::string& value) {
   const auto answer = job.answers.find(path);
-  const bool set = std::ranges::find(job.set, path + "=" + value) != job.set.end();
+  const bool set = contains(job.set, path + "=" + value);
   return set || (answer != job.answers.end() && answer->second == value);
 }
 
@@ -167,12 +167,9 @@ std::map<std::string, std::string> ask_for_job(std::istream& in, std::ostream& o
 
 std::string starter_spec(const JobSpec& spec, const std::vector<std::string>& also,
                          const StarterNotes& notes) {
-  const auto is_in = [](const std::vector<std::string>& paths, const std::string& path) {
-    return std::ranges::find(paths, path) != paths.end();
-  };
   const std::string fields = print_spec(spec, [&](const FieldInfo& field) {
     const bool decided = !notes.title.empty() && field.path.starts_with("data.");  // by what the data are
-    const bool shown = is_in(also, field.path) || (!decided && is_in(kFirstFields, field.path));
+    const bool shown = contains(also, field.path) || (!decided && contains(kFirstFields, field.path));
     const auto note = notes.fields.find(field.path);
     if (shown && note != notes.fields.end()) return std::optional(lines_of(note->second));
     return shown ? std::optional(comment_on(field)) : std::nullopt;

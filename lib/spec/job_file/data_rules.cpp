@@ -24,10 +24,6 @@ class DataRules : private RuleBase {
   }
 
  private:
-  static bool contains(const std::vector<std::string>& all, const std::string& one) {
-    return std::find(all.begin(), all.end(), one) != all.end();
-  }
-
   void check_columns() {
     const DataSpec& data = spec_.data;
     if (has_columns(data.dataset) && !has_problem("data.dataset") && !is_written("data.target") &&

@@ -77,10 +77,10 @@ const std::vector<std::vector<std::string>> kAlternatives = {
 void drop_alternatives(YamlNode& section, const std::string& path) {
   const std::string prefix = path.substr(0, path.rfind('.') + 1);
   for (const auto& ways : kAlternatives) {
-    if (std::find(ways.begin(), ways.end(), path) == ways.end()) continue;
+    if (!contains(ways, path)) continue;
     const auto superseded = [&](const YamlEntry& entry) {
       const std::string name = prefix + entry.key.text;
-      return entry.key.line != 0 && name != path && std::find(ways.begin(), ways.end(), name) != ways.end();
+      return entry.key.line != 0 && name != path && contains(ways, name);
     };
     std::erase_if(section.entries, superseded);
   }
@@ -106,7 +106,7 @@ template <class Entry>
 std::string unknown_field_of(const EntryList<Entry>& list, const std::string& name) {
   std::vector<std::string> names;
   for (const auto& field : list.fields) names.push_back(field.path);
-  if (std::find(names.begin(), names.end(), name) != names.end()) return "";
+  if (contains(names, name)) return "";
   return fmt::format("unknown field of {}{}", list.one, did_you_mean(name, names));
 }
 
@@ -184,9 +184,8 @@ bool decides_about_others(const std::string& path) {
   if (may_be_word(path) || path == phases.path) return true;
   if (const auto of_entry = entry_field_path(path))
     return of_entry->name == (of_entry->list == phases.path ? phases.selector : "kind");
-  return std::any_of(job_fields().begin(), job_fields().end(), [&](const FieldInfo& field) {
-    return std::find(field.when.paths.begin(), field.when.paths.end(), path) != field.when.paths.end();
-  });
+  return std::any_of(job_fields().begin(), job_fields().end(),
+                     [&](const FieldInfo& field) { return contains(field.when.paths, path); });
 }
 
 // `word` becomes `{kind: word}`.

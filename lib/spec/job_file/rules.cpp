@@ -25,11 +25,6 @@ namespace {
 constexpr int64_t kMaxGlobalBatch = 1'000'000'000;
 constexpr int64_t kMaxExampleValues = int64_t{1} << 24;
 
-template <class T>
-bool contains(const std::vector<T>& all, const T& one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
-
 class Rules : private RuleBase {
  public:
   explicit Rules(const RuleBase& base) : RuleBase(base) {}
@@ -191,7 +186,8 @@ class Rules : private RuleBase {
     const ModelSpec& model = spec_.model;
     if (!has_problem("model.kind")) {
       const std::vector<int64_t>& known = model_traits(model.kind).depths;
-      refuse("model.depth", !known.empty() && !contains(known, model.depth.value_or(0)),
+      refuse("model.depth",
+             !known.empty() && std::ranges::find(known, model.depth.value_or(0)) == known.end(),
              "there is no {} of {} layers; use one of {}", model.kind, model.depth.value_or(0),
              fmt::join(known, ", "));
     }

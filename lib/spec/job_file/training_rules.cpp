@@ -135,8 +135,8 @@ class TrainingRules : private RuleBase {
     std::vector<std::string> names;
     for (const MetricInfo& metric : objective.all_metrics()) names.push_back(metric.name);
     const auto check = [&](const std::string& path, const std::string& metric) {
-      refuse(path, metric != "none" && std::find(names.begin(), names.end(), metric) == names.end(),
-             "{} has no {}; its metrics: {}", objective.name, metric, join(names));
+      refuse(path, metric != "none" && !contains(names, metric), "{} has no {}; its metrics: {}",
+             objective.name, metric, join(names));
     };
     for (const char* path :
          {"checkpoint.best.metric", "callbacks.early_stopping.metric", "train.schedule.metric"})

@@ -19,10 +19,6 @@ constexpr size_t kMaxTextBytes = 4096;
 
 std::string in_quotes(const std::string& text) { return "'" + printable(text, 60) + "'"; }
 
-bool is_one_of(const std::vector<std::string>& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 // Whether all of the text matches. Making an automaton of a pattern takes far longer than using it.
 bool matches(const std::string& text, const std::string& pattern) {
   thread_local std::map<std::string, Pattern> made;
@@ -133,8 +129,8 @@ std::string name_hint(const std::string& text, const std::string& pattern) {
 
 std::string boolean_hint(const std::string& text) {
   const std::string word = in_lower_case(text);
-  if (is_one_of({"yes", "on", "true", "y", "1"}, word)) return "; write true";
-  if (is_one_of({"no", "off", "false", "n", "0"}, word)) return "; write false";
+  if (contains({"yes", "on", "true", "y", "1"}, word)) return "; write true";
+  if (contains({"no", "off", "false", "n", "0"}, word)) return "; write false";
   return "";
 }
 
@@ -276,7 +272,7 @@ void ValueReader::read(std::string& value) const {
   const std::string& text = given->text;
   size_t at = 0;
   if (field_.choices) {
-    if (is_one_of(field_.choices->built, text)) {
+    if (contains(field_.choices->built, text)) {
       value = text;
     } else {
       problem(unknown_choice(*field_.choices, text));
@@ -406,7 +402,7 @@ void ValueReader::read(ClassWeights& weights) const {
       const std::string split = i + 1 < node_.entries.size() ? split_at_comma(one, node_.entries[i + 1]) : "";
       if (!split.empty()) return problem(split);
       const ValueReader item = entry(one);
-      if (is_one_of(given.names, one.key.text)) return item.problem("is written twice");
+      if (contains(given.names, one.key.text)) return item.problem("is written twice");
       given.names.push_back(one.key.text);
       item.read(given.weights.emplace_back(1));
     }
@@ -449,11 +445,11 @@ void ValueReader::read_devices(std::vector<std::string>& devices) const {
     if (!given) continue;
     const std::string& text = given->text;
     const bool is_device = matches(text, field_.pattern);
-    if (!is_word && !is_device && is_one_of(field_.choices->built, text)) {
+    if (!is_word && !is_device && contains(field_.choices->built, text)) {
       item.problem("a list names each replica's device; write devices: {}, or cpu or cuda:0 here", text);
     } else if (text.rfind("gpu", 0) == 0) {
       item.problem("unknown device {}; GPUs are called cuda, or cuda:0, cuda:1, ...", in_quotes(text));
-    } else if (!is_device && !is_one_of(field_.choices->built, text)) {
+    } else if (!is_device && !contains(field_.choices->built, text)) {
       item.problem(unknown_choice(*field_.choices, text));
     }
     names.push_back(text);

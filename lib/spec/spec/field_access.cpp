@@ -12,10 +12,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-bool contains(const std::vector<std::string>& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 template <class T>
 ordered_json value_json(const FieldInfo& field, const std::optional<T>& value) {
   if constexpr (std::is_same_v<T, int64_t>) {

@@ -10,6 +10,7 @@
 #include "architectures/architectures.h"
 #include "catch.h"
 #include "command_line.h"
+#include "copied_variables.h"
 #include "data/dataset.h"
 #include "data/example_source.h"
 #include "files.h"

@@ -4,6 +4,7 @@
 
 #include "architectures/architectures.h"
 #include "catch.h"
+#include "copied_variables.h"
 #include "initial_state/resume.h"
 #include "job_file/load.h"
 #include "job_file/print.h"

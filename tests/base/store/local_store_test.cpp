@@ -133,7 +133,6 @@ TEST_CASE("a local store does all that c10d asks of one, for every process that 
   CHECK(text_of(one->compareSet("elsewhere", bytes_of("x"), bytes_of("y"))) == "x");
   CHECK_FALSE(one->check({"elsewhere"}));
 
-  CHECK(one->hasExtendedApi());
   one->multiSet({"x", "y"}, {bytes_of("1"), bytes_of("2")});
   CHECK(other->multiGet({"y", "x"}) == std::vector<Bytes>{bytes_of("2"), bytes_of("1")});
 

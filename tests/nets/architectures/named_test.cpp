@@ -334,27 +334,5 @@ TEST_CASE("a named model that does not fit its images is a problem, not a crash"
              ContainsSubstring("dense_1: units must be from 1"));
 }
 
-TEST_CASE("the summary is an aligned table") {
-  const LayerPlan plan =
-      place_layers({conv2d(32), layer("batch_norm"), layer("flatten"), dense(10)}, {1, 28, 28}, 10);
-  REQUIRE(plan.problems.empty());
-  CHECK("\n" + summary_table(plan, 4) == R"(
-Layer (kind)             Output shape     Parameters
-----------------------------------------------------
-conv2d (conv2d)          [-, 32, 26, 26]         320
-batch_norm (batch_norm)  [-, 32, 26, 26]          64
-flatten (flatten)        [-, 21632]                0
-dense (dense)            [-, 10]             216,330
-----------------------------------------------------
-Trainable parameters                         216,714
-Kept statistics                                   64
-Size                                       846.8 KiB
-)");
-  CHECK(summary_table(plan, 4, 52) == summary_table(plan, 4));
-  CHECK_THAT(summary_table(plan, 4, 51),
-             ContainsSubstring("\nbatch_norm (batch_norm)\n  [-, 32, 26, 26]          64\n") &&
-                 ContainsSubstring("\n-----------------------------\n"));
-}
-
 }  // namespace
 }  // namespace dtrain

@@ -11,6 +11,7 @@
 #include "bare_layer.h"
 #include "catch.h"
 #include "compiled/comparison.h"
+#include "copied_variables.h"
 #include "kernels/matrices.h"
 #include "models/layer_kinds.h"
 #include "models/layer_specs.h"

@@ -10,6 +10,7 @@
 #include "catch.h"
 #include "compiled/comparison.h"
 #include "compiled/compiled_program.h"
+#include "copied_variables.h"
 #include "kernels/matrices.h"
 #include "models/layer_specs.h"
 #include "models/variables.h"

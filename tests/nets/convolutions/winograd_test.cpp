@@ -41,7 +41,7 @@ struct ConvRun {
 };
 
 // Every number that is not written stays not-a-number, and so does every one that is made from scratch.
-ConvRun run_winograd(const WinogradConv& conv, const at::Tensor& x, const at::Tensor& w, const at::Tensor& b,
+ConvRun run_winograd(const ConvSize& conv, const at::Tensor& x, const at::Tensor& w, const at::Tensor& b,
                      const at::Tensor& slope) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   at::Tensor scratch = at::full({winograd_scratch(conv)}, nan);
@@ -57,7 +57,7 @@ ConvRun run_winograd(const WinogradConv& conv, const at::Tensor& x, const at::Te
 }
 
 struct Problem {
-  WinogradConv conv;
+  ConvSize conv;
   at::Tensor x, w, b, slope;
 };
 
@@ -65,8 +65,8 @@ Problem problem_of(const ConvCase& each) {
   at::manual_seed(3);
   const int64_t rows = each.height + each.padding.above + each.padding.below - 2;
   const int64_t columns = each.width + each.padding.left + each.padding.right - 2;
-  return {{each.examples, each.channels, each.height, each.width, each.filters, each.padding.above,
-           each.padding.left, rows, columns},
+  return {{each.examples, each.channels, each.height, each.width, each.filters, /*kernel=*/3, /*stride=*/1,
+           each.padding.above, each.padding.left, rows, columns},
           random_images({each.examples, each.channels, each.height, each.width}),
           random_images({each.filters, each.channels, 3, 3}),
           at::randn({each.filters}),

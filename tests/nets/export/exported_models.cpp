@@ -4,6 +4,7 @@
 
 #include "architectures/architectures.h"
 #include "catch.h"
+#include "copied_variables.h"
 #include "layers/table.h"
 #include "models/layer_specs.h"
 #include "models/model.h"

@@ -8,6 +8,7 @@
 
 #include "bare_layer.h"
 #include "catch.h"
+#include "copied_variables.h"
 #include "core/error.h"
 #include "exported_models.h"
 #include "models/model.h"

@@ -115,12 +115,13 @@ TEST_CASE("an activation is a layer of its own, whose output the name of the fir
   REQUIRE(plan.layers.size() == wanted.layers.size());
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     CHECK(plan.layers[i].name == wanted.layers[i].name);
+    CHECK(plan.layers[i].spec.kind == wanted.layers[i].spec.kind);
+    CHECK(plan.layers[i].parameters == wanted.layers[i].parameters);
     CHECK(plan.layers[i].input == wanted.layers[i].input);
     CHECK(plan.layers[i].with == wanted.layers[i].with);
     CHECK(plan.layers[i].output_shape == wanted.layers[i].output_shape);
   }
   CHECK(plan.layers[4].with == 2);  // not the dense layer, which is 1
-  CHECK(summary_table(plan, 4) == summary_table(wanted, 4));
 }
 
 TEST_CASE("a problem after an activation is that of its layer in the list") {

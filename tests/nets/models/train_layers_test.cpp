@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include "catch.h"
+#include "copied_variables.h"
 #include "layer_specs.h"
 #include "models/model.h"
 #include "models/variables.h"

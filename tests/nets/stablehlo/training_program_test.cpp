@@ -10,6 +10,7 @@
 
 #include "bare_layer.h"
 #include "catch.h"
+#include "core/text.h"
 #include "files.h"
 #include "models/layer_specs.h"
 #include "models/model.h"
@@ -46,10 +47,6 @@ std::vector<std::string> names_of(const std::vector<TensorType>& tensors) {
   std::vector<std::string> names;
   for (const TensorType& tensor : tensors) names.push_back(tensor.name);
   return names;
-}
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 size_t count(const std::string& text, const std::string& word) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "catch.h"
+#include "copied_variables.h"
 #include "core/error.h"
 #include "models/variables.h"
 #include "script_modules.h"

@@ -9,6 +9,7 @@
 #include "callbacks/kept_examples.h"
 #include "catch.h"
 #include "comm/group_threads.h"
+#include "copied_variables.h"
 #include "core/error.h"
 #include "example_results.h"
 #include "files.h"

@@ -10,6 +10,7 @@
 
 #include "architectures/architectures.h"
 #include "checkpoint/checkpoint.h"
+#include "copied_variables.h"
 #include "core/error.h"
 #include "crypto/crypto.h"
 #include "files.h"

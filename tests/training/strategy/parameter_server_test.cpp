@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "catch.h"
+#include "copied_variables.h"
 #include "core/error.h"
 #include "core/named.h"
 #include "models/variables.h"

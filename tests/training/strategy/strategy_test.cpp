@@ -6,6 +6,7 @@
 
 #include "architectures/architectures.h"
 #include "catch.h"
+#include "copied_variables.h"
 #include "core/error.h"
 #include "models/variables.h"
 #include "strategy/replicas.h"
