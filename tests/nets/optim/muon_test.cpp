@@ -1,9 +1,10 @@
-// muon against what it does to singular values, and adamw.
+// muon against torch.optim.Muon, what it does to singular values, and adamw.
 #include <ATen/ATen.h>
 
 #include <cmath>
 
 #include "catch.h"
+#include "optim/muon_values.h"
 #include "optim/optimizer.h"
 #include "optim/optimizer_specs.h"
 
@@ -47,6 +48,29 @@ at::Tensor by_singular_values(const at::Tensor& matrix) {
   at::Tensor s = values / (values.norm() + 1e-7);
   for (int step = 0; step < 5; ++step) s = 3.4445 * s - 4.775 * s.pow(3) + 2.0315 * s.pow(5);
   return at::matmul(left * s, right);
+}
+
+// With the starts and gradients of tests/scripts/muon_reference.py.
+TEST_CASE("100 steps of muon are those of torch.optim.Muon in float64") {
+  const MuonValues expected = GENERATE(from_range(kMuonValues));
+  INFO(expected.nesterov);
+  const std::vector<std::vector<int64_t>> shapes = {{5, 3}, {2, 3, 2, 2}, {4, 4}};
+  Tensors matrices, squares;
+  for (const std::vector<int64_t>& shape : shapes) {
+    squares.push_back(at::arange(c10::multiply_integers(shape), at::kDouble).square().view(shape));
+    matrices.push_back((squares.back() * 0.7).cos());
+  }
+  const auto optimizer = make_optimizer(
+      muon_spec({.momentum = 0.9, .nesterov = expected.nesterov}, expected.weight_decay), matrices);
+  for (int step = 1; step <= 100; ++step) {
+    for (size_t i = 0; i < matrices.size(); ++i)
+      matrices[i].mutable_grad() = ((squares[i] * 0.37 + step * 0.1).sin() + matrices[i] * 0.1) * 1e6;
+    optimizer->step(0.02);
+  }
+  Tensors flat;
+  for (const at::Tensor& matrix : matrices) flat.push_back(matrix.flatten());
+  const at::Tensor difference = at::cat(flat) - at::tensor(expected.parameters, at::kDouble);
+  CHECK(difference.abs().max().item<double>() < 1e-10);
 }
 
 TEST_CASE("muon turns the singular values of matrices, and leaves the rest to adamw") {

@@ -152,7 +152,9 @@ TEST_CASE("muon's update of a matrix has the products of its five steps") {
   const LayerPlan plan = planned({dense(2)}, {3});
   const DeviceProgram other = lower_training_step(plan, train, {.rows = 2});
   train.optimizer.kind = "muon";
+  train.optimizer.weight_decay = 0.01;
   const DeviceProgram program = lower_training_step(plan, train, {.rows = 2});
+  check_golden("dense_muon", program);
   CHECK(count(program.text, "stablehlo.dot_general") == count(other.text, "stablehlo.dot_general") + 15);
   CHECK(names_of(program.arguments) == names_of(other.arguments));
   CHECK(names_of(program.results) == names_of(other.results));
