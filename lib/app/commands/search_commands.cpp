@@ -139,8 +139,7 @@ ExitCode find_lr_command(const RateCommandOptions& options) {
   if (!planned.ok()) return report_problems(planned.problems);
   require_alone("a range test", loaded.spec.hosts);
   if (options.out) require_own_page(*options.out, options.overwrite, "dtrain find-lr");
-  RateTest test = options.test;
-  test.name = loaded.spec.name;
+  RateTest test = rate_test_of(loaded.spec, options.test);
   const std::filesystem::path folder = make_empty_folder({}, loaded.spec.name + "-find-lr");
   if (!options.quiet)
     report_failure(fmt::format("dtrain: {} steps with learning rates from {:g} to {:g}, in {}", test.steps,

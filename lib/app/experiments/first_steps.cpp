@@ -22,6 +22,7 @@
 #include "metrics/events.h"
 #include "plan/memory_estimate.h"
 #include "plan/own_program.h"
+#include "spec/optimizer_kinds.h"
 #include "spec/schedule_kinds.h"
 
 namespace dtrain {
@@ -200,6 +201,19 @@ class Measurement {
 };
 
 }  // namespace
+
+RateTest rate_test_of(const JobSpec& job, RateTest options) {
+  const OptimizerSpec& optimizer = job.train.optimizer;
+  if (!job.train.optimizers.empty() || optimizer_kind(optimizer.kind).takes_whole)
+    throw Error(
+        ExitCode::kUsage,
+        "find-lr tests one rate, and this job has several ({}); compare some: dtrain tune JOB.yaml --try "
+        "train.optimizer.learning_rate={:g},{:g},{:g}",
+        job.train.optimizers.empty() ? optimizer.kind : "train.optimizers", optimizer.learning_rate / 2,
+        optimizer.learning_rate, optimizer.learning_rate * 2);
+  options.name = job.name;
+  return options;
+}
 
 void run_rate_test(const JobSpec& job, const std::filesystem::path& folder, RateTest& test) {
   bool over = false;

@@ -13,6 +13,9 @@
 
 namespace dtrain {
 
+// The test of this job. Throws Error(kUsage) if the job has several rates.
+RateTest rate_test_of(const JobSpec& job, RateTest options);
+
 // A learning-rate range test: trains as many steps of the job as the test has, each with its own rate, in
 // `folder`, which is empty, until the test is over, and takes the losses into `test`. A stop signal ends it,
 // and then `test.end` is kStopped. Throws the Error with which the run failed otherwise.

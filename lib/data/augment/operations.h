@@ -153,7 +153,8 @@ void posterize(Picture& picture, int64_t bits);
 void solarize(Picture& picture, double threshold);
 // Stretches each channel's values to 0 to 255.
 void autocontrast(Picture& picture);
-// Makes all values of a channel about equally frequent. Channels of less than 256 pixels stay as they are.
+// Makes all values of a channel about equally frequent. Channels with less than 255 pixels below
+// their largest value stay as they are.
 void equalize(Picture& picture);
 
 }  // namespace dtrain

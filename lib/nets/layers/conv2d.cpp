@@ -138,9 +138,6 @@ LayerMatch match_conv_block(const std::vector<PlacedLayer>& layers, size_t first
   return is_block ? LayerMatch{&kConvBlock, 3} : LayerMatch{};
 }
 
-// A convolution by itself, of images with the channels innermost: by Winograd's filtering, as products, or by
-// LibTorch.
-
 bool is_winograd(const LayerWork& work) {
   return can_be_winograd(*work.layer) && is_profitable(size_of_conv(work));
 }

@@ -18,6 +18,10 @@ constexpr double kLeastNorm = 1e-7;  // is added to that of a matrix
 // The polynomial takes [0, 1] to [0, 1.2026], and this interval to itself.
 constexpr double kLargestSingularValue = 1.21;
 
+// The kernels of `dense`, `attention` and convolutions. Class tokens and positional embeddings have three
+// dimensions, of which no two are a matrix's.
+bool is_matrix(int64_t dimensions) { return dimensions == 2 || dimensions == 4; }
+
 double scale_of(int64_t rows, int64_t columns) {
   return std::sqrt(std::max(1.0, static_cast<double>(rows) / static_cast<double>(columns)));
 }
@@ -69,8 +73,8 @@ double rate_of_rest(const OptimizerSpec& spec) {
 // Muon (Jordan 2024, https://kellerjordan.github.io/posts/muon/) of matrices, a convolution's kernel as one
 // of [out, in * height * width]: m <- momentum m + (1 - momentum) g; u = m, or with Nesterov's momentum
 // (1 - momentum) g + momentum m; p <- p - lr (scale orthogonal(u) + weight_decay p), where scale is
-// sqrt(max(1, rows / columns)), as in torch.optim.Muon ("original"), which computes the products in bfloat16.
-// This does in the type of the parameters.
+// sqrt(max(1, rows / columns)), as in torch.optim.Muon ("original"), which computes the products in bfloat16
+// and divides by the norm where that is above kLeastNorm. This has the type of the parameters, and adds it.
 class Muon : public ListOptimizer {
  public:
   Muon(const OptimizerSpec& spec, const std::vector<at::Tensor>& matrices)
@@ -111,7 +115,7 @@ class Muon : public ListOptimizer {
         optimizer_method(rest.kind).lower(rest, step, learning_rate * rate_of_rest(spec));
     const auto own = spec.own.get<MuonFields>();
     return [=](UpdatedParameter& one) {
-      if (one.parameter.rank() < 2) return other(one);
+      if (!is_matrix(one.parameter.rank())) return other(one);
       Value& average = one.memory.at(kAverage);
       average = average + (one.gradient - average) * (1 - own.momentum);
       Value update = average;
@@ -139,9 +143,9 @@ std::unique_ptr<Optimizer> make_muon(const OptimizerSpec& spec, const std::vecto
   std::vector<at::Tensor> matrices, rest;
   std::vector<size_t> group_of;
   for (const at::Tensor& parameter : parameters) {
-    const bool is_matrix = parameter.dim() > 1;
-    (is_matrix ? matrices : rest).push_back(parameter);
-    group_of.push_back(is_matrix ? 0 : 1);
+    const bool by_muon = is_matrix(parameter.dim());
+    (by_muon ? matrices : rest).push_back(parameter);
+    group_of.push_back(by_muon ? 0 : 1);
   }
   std::vector<std::unique_ptr<Optimizer>> both;
   both.push_back(std::make_unique<Muon>(spec, matrices));

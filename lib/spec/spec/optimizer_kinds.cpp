@@ -47,8 +47,8 @@ std::vector<OptimizerKind> make_optimizers() {
       {.name = "lamb", .fields = adam_fields<LambFields>(), .decouples_decay = true, .takes_norms = true},
       {.name = "muon", .fields = joined<KindFields>({{
         momentum_field<MuonFields>(), nesterov_field<MuonFields>(),
-        KIND_FIELD(MuonFields, adam_learning_rate, .doc = "the learning rate of parameters of one dimension, which "
-                   "`adamw` updates; it changes by the same factor as `learning_rate`", .bounds = above_zero_to(1e6)),
+        KIND_FIELD(MuonFields, adam_learning_rate, .doc = "the learning rate of what `adamw` updates (biases, scales of "
+                   "norms, embeddings); it changes by the same factor as `learning_rate`", .bounds = above_zero_to(1e6)),
       }, adam_fields<MuonFields>()}), .decouples_decay = true, .takes_whole = true, .needs_rate = true},
   };
   for (const AddedKind& kind : added_kinds(AddedKind::kOptimizer)) kinds.push_back({kind.name, kind.fields});

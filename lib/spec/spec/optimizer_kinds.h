@@ -37,7 +37,7 @@ struct OptimizerKind {
   Fields<KindFields> fields = {};
   Contradictions contradictions = nullptr;
   bool decouples_decay = false;  // weight_decay shrinks the weights, and is no part of the gradient
-  bool takes_whole = false;      // updates whole parameters only, those of one dimension by adamw
+  bool takes_whole = false;      // updates whole parameters only, and what is no kernel by adamw
   bool takes_norms = false;      // an update of a part of a parameter needs norms of the whole
   bool needs_rate = false;       // has no usual learning rate
 };

@@ -115,6 +115,19 @@ TEST_CASE("muon turns the singular values of matrices, and leaves the rest to ad
   }
 }
 
+TEST_CASE("class tokens and positional embeddings are no matrices to muon") {
+  const at::Tensor token = at::ones({1, 3, 4}, at::kDouble), expected = token.clone();
+  OptimizerSpec adamw;
+  adamw.kind = "adamw";
+  adamw.own = AdamFields{.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-10};
+  for (const at::Tensor& tensor : {token, expected})
+    tensor.mutable_grad() = at::arange(12, at::kDouble).view({1, 3, 4});
+  make_optimizer(muon_spec({.adam_learning_rate = 0.01}, 0), {token})->step(0.02);
+  make_optimizer(adamw, {expected})->step(0.01);
+  CHECK((token - expected).abs().max().item<double>() < 1e-15);
+  CHECK(token.min().item<double>() < 0.991);
+}
+
 TEST_CASE("an update of muon has singular values near 1, times the root of rows / columns, at any scale") {
   const double scale = GENERATE(1e-3, 1.0, 1e4);
   const at::Tensor start = at::zeros({8, 2}, at::kFloat);

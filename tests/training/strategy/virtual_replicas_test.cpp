@@ -58,6 +58,14 @@ TEST_CASE("any number of replicas trains the same bits, with every optimizer") {
   require_same_bits(spec);
 }
 
+TEST_CASE("any number of replicas trains the same bits, with muon's products of larger matrices") {
+  JobSpec spec = small_spec();
+  set_kind(spec.train.optimizer, "muon");
+  spec.train.optimizer.learning_rate = 0.02;
+  spec.model.hidden = {512, 300};
+  require_same_bits(spec);
+}
+
 TEST_CASE("any number of replicas trains the same bits, in eager steps of float64") {
   JobSpec spec = small_spec();
   spec.model.dtype = "float64";
