@@ -285,7 +285,7 @@ void print_plan(const JobPlan& job) {
                          data.targets > 0 ? counted(data.targets, "number") + " to predict"
                                           : fmt::format("{} classes", data.classes)));
   if (!job.spec.data.augment.empty()) print_line("augmentation", augmentation_text(job.spec));
-  std::cout << "\nmodel\n" << lay_out(layer_rows(job.model), {.width = width_limit(STDOUT_FILENO)});
+  std::cout << "\nmodel\n" << lay_out(layer_rows(job.model), {.width = width_limit(STDOUT_FILENO)}) << '\n';
   const int64_t parameters = job.model.parameters(), statistics = job.model.buffers();
   print_line("size", fmt::format("{} trainable parameters and {} kept statistics, {}",
                                  with_separators(parameters), with_separators(statistics),
