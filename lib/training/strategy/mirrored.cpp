@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "models/layer_depths.h"
 #include "models/variables.h"
 #include "optim/optimizer.h"
 #include "optim/weight_average.h"
@@ -337,7 +338,8 @@ class Mirrored : public Strategy {
       values.push_back(part.values);
       whole.push_back(parameters[part.parameter]);
     }
-    TrainingOptimizer made = make_training_optimizer(parts_.train, values, whole);
+    TrainingOptimizer made = make_training_optimizer(
+        parts_.train, values, whole, layer_factors(*parts_.model, whole, parts_.train.layer_decay));
     average_ = made.average;
     std::vector<std::vector<at::Tensor>> memories;
     for (const OptimizerMemory& memory : made.optimizer->memory()) memories.push_back(memory.tensors);
