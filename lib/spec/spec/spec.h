@@ -347,6 +347,7 @@ struct MetricsSpec {
   int64_t every_steps = 50;
   int64_t skip_steps = 10;
   std::optional<int64_t> inspect_step;  // nullopt: none
+  bool noise_scale = false;             // measure it
 };
 
 struct NetworkSpec {
