@@ -240,6 +240,36 @@ TEST_CASE(
   CHECK(run_program({"--version"}, with("avx3")).exit_code == 0);
 }
 
+TEST_CASE("a job measures the gradient noise scale of each epoch when asked, and changes no bit") {
+  const Job job, plain;
+  const Arguments asked = Job::set({"metrics.noise_scale=true", "data.train_examples=4000"});
+  const Finished done = run_program(job.run(asked));
+  REQUIRE(done.exit_code == 0);
+  REQUIRE(run_program(plain.run(Job::set({"data.train_examples=4000"}))).exit_code == 0);
+  const std::vector<Event> epochs = job.events("epoch"), others = plain.events("epoch");
+  REQUIRE(epochs.size() == 2);
+  for (size_t i = 0; i < 2; ++i) {
+    CHECK(epochs[i].at("noise_scale").get<double>() > 1);
+    CHECK(epochs[i].at("loss") == others[i].at("loss"));
+    CHECK_FALSE(others[i].contains("noise_scale"));
+  }
+  const double last = job.event("run_end", "distributed").at("noise_scale");
+  CHECK(last == epochs[1].at("noise_scale"));
+  CHECK(done.output.find("gradient noise scale about ") != std::string::npos);
+
+  // Parts of one replica's batch do as well, and two replicas measure the same of them.
+  const Job alone, together, single;
+  const Arguments parts = asked + Job::set({"strategy.virtual_replicas=4", "batch.per_replica=8"});
+  REQUIRE(run_program(alone.run(parts + Job::set({"strategy.replicas=1"}))).exit_code == 0);
+  REQUIRE(run_program(together.run(parts)).exit_code == 0);
+  for (size_t i = 0; i < 2; ++i)
+    CHECK(alone.events("epoch")[i].at("noise_scale").get<double>() ==
+          Approx(together.events("epoch")[i].at("noise_scale").get<double>()).epsilon(1e-9));
+  const Finished refused = run_program(single.run(asked + Job::set({"strategy.replicas=1"})));
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.errors.find("set strategy.virtual_replicas, such as 4") != std::string::npos);
+}
+
 // The cores that a process may use, as "0-1,4".
 std::string cores_of(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/status");

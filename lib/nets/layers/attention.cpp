@@ -129,6 +129,7 @@ const LayerKind kAttention = {
     .operations = operations_of_attention,
     .keeps = attention_keeps,
     .draws = [](const LayerSpec& spec) { return attention_fields(spec).dropout > 0; },
+    .is_half_block = true,
     .onnx = attention_onnx,
     .torchscript = attention_torchscript};
 

@@ -42,6 +42,8 @@ LearningRate resolve_learning_rate(const TrainSpec& spec, int64_t global_batch, 
   rate.derivation = derivation_of(rate, scaling.rule, global_batch, reference);
   const std::string schedule = rate.curve.description(rate.scaled, rate.factor);
   if (!schedule.empty()) rate.derivation += "; " + schedule;
+  if (spec.layer_decay != 1)
+    rate.derivation += fmt::format("; times {:g} for each layer after a parameter's", spec.layer_decay);
   return rate;
 }
 

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <map>
+
 #include "optim/list_optimizer.h"
 
 namespace dtrain {
@@ -40,16 +42,25 @@ std::vector<OptimizerMemory> WeightAverage::memory() const {
 
 namespace {
 
-// Without weight decay, that of parameters which do not decay.
+// Without weight decay, that of parameters which do not decay. Every rank has the first groups, whatever its
+// parts, so all remember the same in the same order.
 std::unique_ptr<Optimizer> optimizer_of_groups(const TrainSpec& train, const std::vector<at::Tensor>& parts,
-                                               const std::vector<std::pair<std::string, at::Tensor>>& whole) {
+                                               const std::vector<std::pair<std::string, at::Tensor>>& whole,
+                                               const std::vector<double>& factors) {
   std::vector<OptimizerGroup> groups = optimizer_groups(train);
   const size_t count = groups.size();
   for (size_t i = 0; i < count; ++i) groups.push_back({of_excluded(groups[i].spec), groups[i].rate});
   std::vector<size_t> group_of;
-  for (const auto& [name, parameter] : whole) {
-    const size_t group = optimizer_group_of(train, name);
-    group_of.push_back(decays(groups[group].spec, parameter) ? group : group + count);
+  std::map<std::pair<size_t, double>, size_t> slower;  // by the group at its full rate, and the factor
+  for (size_t i = 0; i < whole.size(); ++i) {
+    size_t group = optimizer_group_of(train, whole[i].first);
+    if (!decays(groups[group].spec, whole[i].second)) group += count;
+    if (!factors.empty() && factors[i] != 1) {
+      const auto [place, is_new] = slower.try_emplace({group, factors[i]}, groups.size());
+      if (is_new) groups.push_back({groups[group].spec, groups[group].rate * factors[i]});
+      group = place->second;
+    }
+    group_of.push_back(group);
   }
   return make_optimizer(groups, parts, group_of);
 }
@@ -57,11 +68,13 @@ std::unique_ptr<Optimizer> optimizer_of_groups(const TrainSpec& train, const std
 }  // namespace
 
 TrainingOptimizer make_training_optimizer(const TrainSpec& train, const std::vector<at::Tensor>& parts,
-                                          const std::vector<std::pair<std::string, at::Tensor>>& whole) {
+                                          const std::vector<std::pair<std::string, at::Tensor>>& whole,
+                                          const std::vector<double>& factors) {
   std::vector<bool> decayed;
   for (const auto& [name, parameter] : whole) decayed.push_back(decays(train.optimizer, parameter));
-  TrainingOptimizer made{train.optimizers.empty() ? make_optimizer(train.optimizer, parts, decayed)
-                                                  : optimizer_of_groups(train, parts, whole)};
+  TrainingOptimizer made{train.optimizers.empty() && factors.empty()
+                             ? make_optimizer(train.optimizer, parts, decayed)
+                             : optimizer_of_groups(train, parts, whole, factors)};
   if (train.ema.decay == 0) return made;
   auto average = std::make_unique<WeightAverage>(std::move(made.optimizer), parts, train.ema.decay);
   made.average = average.get();

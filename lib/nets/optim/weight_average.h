@@ -47,8 +47,10 @@ struct TrainingOptimizer {
   WeightAverage* average = nullptr;  // inside the optimizer; null: the spec wants none
 };
 
-// For `parts`, each a whole parameter or a part of one, which is in `whole` with its name.
+// For `parts`, each a whole parameter or a part of one, which is in `whole` with its name. `factors`: of the
+// rate of each part; empty: 1.
 TrainingOptimizer make_training_optimizer(const TrainSpec& train, const std::vector<at::Tensor>& parts,
-                                          const std::vector<std::pair<std::string, at::Tensor>>& whole);
+                                          const std::vector<std::pair<std::string, at::Tensor>>& whole,
+                                          const std::vector<double>& factors = {});
 
 }  // namespace dtrain

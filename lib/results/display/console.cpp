@@ -262,6 +262,7 @@ void Console::on_run_end(const RunEndEvent& event) {
   for (const std::string& line : link_lines(event.links.value_or(std::vector<LinkSummary>())))
     text += in_lines("  " + line) + "\n";
   text += evaluation_lines(event);
+  if (event.noise_scale) text += in_lines("  " + show_noise_scale(*event.noise_scale) + "\n");
   if (event.restart_cost.restarts) {
     text += fmt::format("  {}, {} lost\n", show_counted(event.restart_cost.restarts, "restart"),
                         show_duration(event.restart_cost.lost_seconds));

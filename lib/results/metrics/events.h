@@ -114,7 +114,7 @@ struct EpochEvent : EventHead {
   std::optional<int64_t> epoch, steps, examples;
   std::optional<double> seconds;
   MetricValues metrics;
-  std::optional<double> learning_rate;
+  std::optional<double> learning_rate, noise_scale;
   StepSpeed speed;
   std::optional<StepTimes> phases_ms;
   DeviceUse device;
@@ -253,6 +253,7 @@ struct RunEndEvent : EventHead {
   DeviceUse device;
   std::optional<int64_t> skipped_steps, skipped_updates;
   std::optional<StepTimes> phases_ms;
+  std::optional<double> noise_scale;
   std::optional<std::string> part;
   MetricValues metrics;
   std::optional<NamedIntervals> intervals;

@@ -34,6 +34,15 @@ std::string show_counted(std::optional<int64_t> count, const std::string& noun) 
 
 std::string show_metric(std::optional<double> value) { return show_number(value, 4); }
 
+std::string show_noise_scale(double examples) {
+  const double bounded = std::min(std::max(1.0, examples), 1e15);
+  const double unit = std::pow(10, std::max(0.0, std::floor(std::log10(bounded)) - 1));
+  const std::string about = with_separators(std::llround(std::round(bounded / unit) * unit));
+  return fmt::format(
+      "gradient noise scale about {} examples: beyond a batch of {}, more replicas bring little", about,
+      about);
+}
+
 std::string show_rate(std::optional<double> per_second) {
   if (per_second && *per_second >= 100 && *per_second < 1e15)
     return with_separators(std::llround(*per_second));

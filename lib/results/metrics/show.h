@@ -17,8 +17,10 @@ std::string show_metric(std::optional<double> value);                           
 std::string show_rate(std::optional<double> per_second);                          // 71,234
 std::string show_milliseconds(std::optional<double> value);                       // 1.796
 std::string show_seconds(std::optional<double> seconds);                          // 0.892 s, 1 min 15 s
-std::string show_restarts(const RestartCost& cost);                               // 2 (3.500 s)
-std::string show_duration(std::optional<double> seconds);                         // 0.9 s, 1 min 15 s
+// "gradient noise scale about 1,200 examples: beyond a batch of 1,200, more replicas bring little"
+std::string show_noise_scale(double examples);
+std::string show_restarts(const RestartCost& cost);        // 2 (3.500 s)
+std::string show_duration(std::optional<double> seconds);  // 0.9 s, 1 min 15 s
 
 // "0.9794 to 0.9849", of the metric; empty: it has none.
 std::string show_interval(const std::optional<NamedIntervals>& intervals, const std::string& metric);

@@ -205,6 +205,7 @@ std::string notes_of(const RunHistory& run, const std::string& whose) {
   };
   for (const RunCourse& course : run.courses) {
     if (course.end.error) add(course.run + ": " + *course.end.error);
+    if (course.end.noise_scale) add(course.run + ": " + show_noise_scale(*course.end.noise_scale));
     if (course.start.dataset_requested)
       add(fmt::format("{}: {} was not found; this is {}", course.run, *course.start.dataset_requested,
                       show_text(course.start.dataset)));

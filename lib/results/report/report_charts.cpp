@@ -229,8 +229,16 @@ std::string course_charts(const std::vector<NamedCourse>& courses, bool logarith
   widen(norm);
   const LineChart speed = step_chart(courses, "Speed, examples/s",
                                      [](const StepEvent& step) { return step.speed.examples_per_second; });
-  return page_figure(loss) + by_epoch + page_figure(rate) + page_figure(norm) + page_figure(speed) +
-         over_time;
+  LineChart noise = report_chart("Gradient noise scale, examples", "epoch");
+  for (const NamedCourse& of : courses) {
+    Points points;
+    for (const EpochEvent& epoch : of.course->epochs)
+      if (epoch.noise_scale) points.emplace_back(number_or_nan(epoch.epoch), *epoch.noise_scale);
+    add_line(noise, of, "", thinned(points), true, false);
+  }
+  widen(noise);
+  return page_figure(loss) + by_epoch + page_figure(rate) + page_figure(norm) + page_figure(noise) +
+         page_figure(speed) + over_time;
 }
 
 std::string machine_charts(const std::vector<MachineEvent>& machine) {

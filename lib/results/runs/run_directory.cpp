@@ -18,7 +18,7 @@
 #include "core/patterns.h"
 #include "core/text.h"
 #include "job_file/load.h"
-#include "spec/program_file.h"
+#include "spec/spec.h"
 
 namespace dtrain {
 namespace {

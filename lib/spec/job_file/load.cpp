@@ -14,7 +14,7 @@
 #include "job_file/start_of_paths.h"
 #include "job_file/values.h"
 #include "spec/fields.h"
-#include "spec/program_file.h"
+#include "spec/spec.h"
 #include "traits/objectives.h"
 #include "yaml/yaml_tree.h"
 

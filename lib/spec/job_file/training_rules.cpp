@@ -101,9 +101,19 @@ class TrainingRules : private RuleBase {
     refuse("train.optimizers", !all.empty() && (given || !is_written("train.optimizer.learning_rate")),
            "their rates are in proportion to train.optimizer.learning_rate; {}",
            given ? "use a schedule that has no values of its own" : "set it");
-    refuse("train.optimizers",
-           !all.empty() && (!strategy_traits(spec_.strategy.kind).is_synchronous || spec_.uses_plugin()),
+    const bool apart = !strategy_traits(spec_.strategy.kind).is_synchronous || spec_.uses_plugin();
+    refuse("train.optimizers", !all.empty() && apart,
            "replicas that train together have several optimizers; use strategy mirrored, or leave it out");
+    refuse("train.layer_decay", spec_.train.layer_decay != 1 && apart,
+           "replicas that train together have several rates; use strategy mirrored, or leave it out");
+    refuse("metrics.noise_scale", spec_.metrics.noise_scale && apart,
+           "compares the gradients of replicas that train together; use strategy mirrored, or leave it out");
+    refuse("metrics.noise_scale", spec_.metrics.noise_scale && spec_.train.precision == "fp16_mixed",
+           "does not know the scale of fp16_mixed's gradients; use bf16_mixed or float32, or leave it out");
+    refuse("train.layer_decay", spec_.train.layer_decay != 1 && spec_.model.is_program(),
+           "the order of the layers of a {} model is not known; give parts of it other rates in "
+           "train.optimizers, or leave it out",
+           spec_.model.kind);
   }
 
   void check_phases() {

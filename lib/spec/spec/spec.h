@@ -15,6 +15,9 @@
 
 namespace dtrain {
 
+// The copy of a model's program (`model.kind: torchscript`), in the folder of a run and of a checkpoint.
+constexpr const char* kProgramFile = "program.pt";
+
 // What becomes of the mean of the hosts' changes.
 struct OuterSpec {
   std::string kind = "nesterov";  // nesterov | sgd
@@ -267,6 +270,7 @@ struct TrainSpec {
   bool channels_last = false;         // memory layout of images
   double clip_norm = 0;               // 0: not clipped
   double label_smoothing = 0;
+  double layer_decay = 1;  // a layer's rate is that of the next, times this
   WeightAverageSpec ema;
   bool sync_batch_norm = false;
   LearningRateScalingSpec learning_rate_scaling;
@@ -343,6 +347,7 @@ struct MetricsSpec {
   int64_t every_steps = 50;
   int64_t skip_steps = 10;
   std::optional<int64_t> inspect_step;  // nullopt: none
+  bool noise_scale = false;             // measure it
 };
 
 struct NetworkSpec {

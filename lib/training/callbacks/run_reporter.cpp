@@ -278,7 +278,7 @@ void RunReporter::warn_if_cores_are_shared(double step_ms) {
 }
 
 void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate,
-                           const MetricSums& sums) {
+                           const MetricSums& sums, std::optional<double> noise_scale) {
   if (!std::exchange(epoch_is_mixed_, false)) epoch_seconds_.push_back(seconds);
   last_loss_ = sums.loss();
   auto line = begin_event<EpochEvent>(run_.name());
@@ -288,6 +288,8 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
   line.seconds = seconds;
   line.metrics = sums.metrics();
   line.learning_rate = learning_rate;
+  line.noise_scale = noise_scale;
+  if (noise_scale) noise_scale_ = noise_scale;
   line.speed = speed(epoch_steps_.rate(), sums.examples(), seconds);
   line.phases_ms = std::exchange(epoch_times_, MeanStepTimes()).milliseconds();
   line.device = device_use(kDeviceInterval);
@@ -390,6 +392,7 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   end.skipped_steps = rate.skipped;
   if (loss_scale_) end.skipped_updates = loss_scale_->skipped();
   end.phases_ms = run_times_.milliseconds();
+  end.noise_scale = noise_scale_;
   end.part = part_;
   end.metrics = evaluated_;
   end.validation = validation_;

@@ -84,7 +84,8 @@ class RunReporter {
   void on_gradient_norm(double norm) { gradient_norm_ = norm; }
   // `window`: the sums over all replicas of the steps since the last call, up to step `step` (1-based).
   void on_window(int64_t epoch, int64_t step, double learning_rate, const MetricSums& window);
-  void on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate, const MetricSums& sums);
+  void on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate, const MetricSums& sums,
+                std::optional<double> noise_scale = std::nullopt);
   void on_warning(const std::string& text);
   // An evaluation during training: of the validation part, or without one of the test examples.
   void on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
@@ -125,7 +126,7 @@ class RunReporter {
   SlowSteps slow_steps_;
   double looked_for_cores_ = 0;
   std::optional<std::string> weights_, weights_sha256_;
-  std::optional<double> gradient_norm_;
+  std::optional<double> gradient_norm_, noise_scale_;
   std::optional<double> first_loss_;       // of the first window; nullopt if the run resumed
   std::optional<double> first_step_loss_;  // nullopt also where it is of too few examples to tell
   std::optional<double> last_loss_;        // of the last epoch

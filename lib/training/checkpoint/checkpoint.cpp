@@ -18,7 +18,7 @@
 #include "core/text.h"
 #include "core/version.h"
 #include "safetensors/disk.h"
-#include "spec/program_file.h"
+#include "spec/spec.h"
 
 namespace dtrain {
 namespace {

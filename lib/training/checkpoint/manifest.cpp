@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "safetensors/strict_json.h"
-#include "spec/program_file.h"
+#include "spec/spec.h"
 
 namespace dtrain {
 namespace {

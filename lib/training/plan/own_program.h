@@ -8,7 +8,7 @@
 
 #include "models/layers.h"
 #include "plan/job_plan.h"
-#include "spec/program_file.h"
+#include "spec/spec.h"
 
 namespace dtrain {
 

@@ -109,7 +109,7 @@ MetricSums StepExecution::gradients(const Share& share, const PartsSummed& summe
     parts_.reducer.zero_gradients();
     sums = pass(share.part(i), scale / static_cast<double>(share.global_examples));
     if (parts_.states != nullptr) parts_.states->end_replica(i, sums.values(), rows);
-    if (parts_.receipts != nullptr) parts_.receipts->add_replica(i);
+    if (parts_.on_replica && !parts_.reducer.sums_early()) parts_.on_replica(i);
     parts_.reducer.end_replica();
   }
   parts_.clock.enter(StepTime::kCommunicate);

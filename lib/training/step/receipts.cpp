@@ -53,7 +53,7 @@ std::function<void(const GradientReducer&, ProcessGroup&)> Receipts::begin(int64
 }
 
 void Receipts::add_replica(size_t number) {
-  if (!parts_ || parts_->reducer.sums_early()) return;
+  if (!parts_) return;
   uint64_t& sum = sums_[replica() + static_cast<size_t>(parts_->replicas.own.begin) + number];
   for (size_t i = 0; i < parts_->parameters.size(); ++i)
     sum += hash_of(i, 0, parts_->parameters[i].second.grad());

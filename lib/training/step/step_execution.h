@@ -1,6 +1,7 @@
 // How a training step is computed. Where its variables are stored is the strategy's concern.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -13,7 +14,6 @@
 #include "objective/objective.h"
 #include "spec/spec.h"
 #include "step/loss_scale.h"
-#include "step/receipts.h"
 #include "step/replica_states.h"
 
 namespace dtrain {
@@ -30,7 +30,9 @@ struct StepParts {
   bool on_processor = true;         // the variables are not in the memory of a device
   EvaluateSpec evaluate = {};
   VirtualReplicaStates* states = nullptr;  // strategy.virtual_replicas, else null
-  Receipts* receipts = nullptr;            // may be null
+  // Called when the parameters have the gradient of the replica with this number among the own ones, unless
+  // the reducer sums_early(); may be empty.
+  std::function<void(size_t number)> on_replica = {};
 };
 
 class StepExecution {

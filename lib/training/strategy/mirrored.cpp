@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "models/layer_depths.h"
 #include "models/variables.h"
 #include "optim/optimizer.h"
 #include "optim/weight_average.h"
@@ -11,6 +12,7 @@
 #include "step/outer_update.h"
 #include "step/sentinel.h"
 #include "step/train_step.h"
+#include "strategy/noise_scale.h"
 #include "strategy/strategy.h"
 
 namespace dtrain {
@@ -120,6 +122,10 @@ class Mirrored : public Strategy {
     sums.values() = sums.values().cpu();  // one copy from the device, not one per number
     if (counted) sums.counts() = sums.counts().cpu();
     return sums;
+  }
+
+  std::optional<double> take_noise_scale() override {
+    return parts_.measures_noise ? noise_.take(everyone()) : std::nullopt;
   }
 
   void sum_over_evaluating(at::Tensor& values) override { everyone().all_reduce_sum(values); }
@@ -244,7 +250,10 @@ class Mirrored : public Strategy {
             .on_processor = parts_.accelerator == nullptr,
             .evaluate = parts_.evaluate,
             .states = states_ ? &*states_ : nullptr,
-            .receipts = parts_.receipts.get()};
+            .on_replica = [this](size_t number) {
+              if (parts_.receipts) parts_.receipts->add_replica(number);
+              if (parts_.measures_noise) noise_.add_replica(number);
+            }};
   }
 
   // A step of the replicas of `parts_.group`.
@@ -261,6 +270,9 @@ class Mirrored : public Strategy {
       looks.push_back(parts_.receipts->begin(
           context.step, share,
           {trained_parameters(*parts_.model), *reducer_, *parts_.group, replicas_of(parts_)}));
+    if (parts_.measures_noise)
+      looks.push_back(noise_.begin(share.global_examples, replicas_of(parts_),
+                                   tensors_of(trained_parameters(*parts_.model))));
     MetricSums sums = interrupts_recorded(context.step) ? make_step(share, looks) : recorded(share, looks);
     if (has_receipt) parts_.receipts->end();
     pacer_.after_step();
@@ -283,7 +295,7 @@ class Mirrored : public Strategy {
 
   // Whether a look at step `step` needs the gradients as they are before the update.
   bool interrupts_recorded(int64_t step) const {
-    if (receipt_is_due(step)) return true;
+    if (receipt_is_due(step) || parts_.measures_noise) return true;
     return std::any_of(
         parts_.observers.begin(), parts_.observers.end(), [&](const GradientObserver& observer) {
           const bool can_wait = observer.can_follow_update && records_ && parts_.train.clip_norm == 0;
@@ -337,7 +349,8 @@ class Mirrored : public Strategy {
       values.push_back(part.values);
       whole.push_back(parameters[part.parameter]);
     }
-    TrainingOptimizer made = make_training_optimizer(parts_.train, values, whole);
+    TrainingOptimizer made = make_training_optimizer(
+        parts_.train, values, whole, layer_factors(*parts_.model, whole, parts_.train.layer_decay));
     average_ = made.average;
     std::vector<std::vector<at::Tensor>> memories;
     for (const OptimizerMemory& memory : made.optimizer->memory()) memories.push_back(memory.tensors);
@@ -371,6 +384,7 @@ class Mirrored : public Strategy {
   at::Device device_;
   ReplicaStatistics statistics_;
   std::optional<VirtualReplicaStates> states_;  // strategy.virtual_replicas
+  NoiseScale noise_;
   bool records_;
   StepRecorder recorder_;
   std::vector<at::Tensor> recorded_gradients_;  // of parts, in the recording's memory

@@ -29,6 +29,7 @@
 #include "stablehlo/training_program.h"
 #include "step/collect.h"
 #include "step/loss_scale.h"
+#include "step/receipts.h"
 #include "step/train_step.h"
 
 namespace dtrain {
@@ -75,6 +76,9 @@ class Strategy {
   virtual MetricSums evaluate(const Share& share) = 0;
   // Adds up the sums of all replicas. Collective.
   virtual MetricSums sum_over_replicas(MetricSums sums) = 0;
+  // The gradient noise scale, in examples, of the steps since the last call; nullopt: it is not measured, or
+  // they were too few to tell. Collective.
+  virtual std::optional<double> take_noise_scale() { return std::nullopt; }
   // Adds up a float32 tensor, where evaluate() computes, over the replicas that evaluate. Collective among
   // them.
   virtual void sum_over_evaluating(at::Tensor& /*values*/) {}
@@ -153,6 +157,7 @@ struct StrategyParts {
   EvaluateSpec evaluate = {};
   uint64_t seed = 0;                        // the job's, for what virtual replicas draw
   std::shared_ptr<Receipts> receipts = {};  // may be null
+  bool measures_noise = false;              // metrics.noise_scale
 };
 
 // Makes the strategy `kind`. Throws Error(kBug) for one that is not in strategy_names().

@@ -81,6 +81,7 @@ StepWatches observe(const ReplicaContext& context, ReplicaGroups& groups, RunRep
   if (!run.traits().is_observed) return {};
   if (spec.callbacks.tensorboard_histograms)
     parts.observers.push_back(histogram_observer(parts.model, run, callbacks));
+  parts.measures_noise = spec.metrics.noise_scale;
   if (spec.receipts.every_steps) {
     const auto take = [&callbacks](const Event& receipt) { callbacks.on_receipt(receipt); };
     parts.receipts = std::make_shared<Receipts>(*spec.receipts.every_steps, run.total_steps, take);

@@ -191,7 +191,7 @@ void Trainer::train_epoch(int64_t epoch) {
   }
   end_window(epoch, learning_rate);
   reporter_.on_epoch(epoch + 1, step_ - first_step, steady_seconds() - epoch_start, learning_rate,
-                     epoch_sums_);
+                     epoch_sums_, strategy_.take_noise_scale());
 }
 
 MetricSums Trainer::make_step(const Share& share, const StepContext& context, int64_t epoch) {

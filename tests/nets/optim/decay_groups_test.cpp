@@ -116,5 +116,48 @@ TEST_CASE("parameters updated in lots, in another order, are those of one update
   }
 }
 
+// Layer-wise decay, compared with an optimizer at a rate of its own for each parameter. Decoupled decay goes
+// with the rate, so it falls as well.
+TEST_CASE("with factors, each parameter trains as if alone at its factor of the rate") {
+  const std::string kind = GENERATE(from_range(optimizer_kinds().built));
+  TrainSpec train;
+  train.optimizer = decayed_spec_of(kind);
+  set_kind(train.optimizer, kind);
+  const std::vector<double> factors = {0.25, 0.5, 1};
+  Parameters together, apart;
+  std::vector<std::pair<std::string, at::Tensor>> whole;
+  std::vector<std::unique_ptr<Optimizer>> alone;
+  for (size_t i = 0; i < 3; ++i) {
+    whole.emplace_back("layer" + std::to_string(i) + ".x", together.list[i]);
+    alone.push_back(make_optimizer(i == 1 ? of_excluded(train.optimizer) : train.optimizer, {apart.list[i]}));
+  }
+  const TrainingOptimizer made = make_training_optimizer(train, together.list, whole, factors);
+  for (int step = 1; step <= 5; ++step) {
+    for (Parameters* parameters : {&together, &apart}) parameters->set_gradients(0.3 * step);
+    made.optimizer->step(0.1 / step);
+    for (size_t i = 0; i < 3; ++i) alone[i]->step(factors[i] * (0.1 / step));
+  }
+  for (size_t i = 0; i < 3; ++i) CHECK(at::equal(together.list[i], apart.list[i]));
+  for (const OptimizerMemory& memory : made.optimizer->memory()) CHECK(memory.tensors.size() == 3);
+}
+
+// After n steps with a gradient of 1: SGD has moved by n rate, and Adam, whose means are then both 1, too.
+TEST_CASE("with factors, sgd and adam move by their closed forms") {
+  TrainSpec train;
+  train.optimizer.kind = GENERATE("sgd", "adam");
+  Parameters parameters;
+  const std::vector<at::Tensor> first = {parameters.list[0].clone(), parameters.list[1].clone(),
+                                         parameters.list[2].clone()};
+  const TrainingOptimizer made = make_training_optimizer(
+      train, parameters.list,
+      {{"a.x", parameters.list[0]}, {"b.x", parameters.list[1]}, {"c.x", parameters.list[2]}},
+      {0.5625, 0.75, 1});
+  parameters.set_gradients(1);
+  for (int step = 0; step < 10; ++step) made.optimizer->step(0.01);
+  const std::vector<double> moved = {0.05625, 0.075, 0.1};
+  for (size_t i = 0; i < 3; ++i)
+    CHECK((first[i] - parameters.list[i] - moved[i]).abs().max().item<double>() < 1e-8);
+}
+
 }  // namespace
 }  // namespace dtrain

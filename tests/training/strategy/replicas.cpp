@@ -42,6 +42,7 @@ std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
   parts.reducer.virtual_replicas = spec.strategy.virtual_replicas.value_or(0);
   parts.reducer.shard_hosts = spec.strategy.shard_optimizer;
   parts.receipts = std::move(receipts);
+  parts.measures_noise = spec.metrics.noise_scale;
   if (on_fake_gpu(spec)) {
     parts.accelerator = std::make_shared<test::FakeAccelerator>();
     parts.record_steps = spec.cuda.graphs;
@@ -59,6 +60,7 @@ LoaderOptions loader_options(const JobSpec& spec, const BatchPlan& plan, int ran
   options.plan = plan;
   options.own = share_of({0, plan.parts}, rank, replicas);
   options.seed = static_cast<uint64_t>(spec.seed);
+  options.shuffle = spec.data.shuffle;
   options.format.dtype = dtype_from_name(spec.model.dtype);
   options.format.channels_last = spec.train.channels_last;
   options.augment = spec.data.augment;
@@ -123,6 +125,7 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
     }
   }
   result.training_metrics = trained.metrics();
+  result.noise_scale = strategy->take_noise_scale();
   result.collected = strategy->collect_variables();
   const MetricSums sums = evaluate(*strategy, dataset, spec, rank, replicas);
   result.evaluation_loss = sums.loss();

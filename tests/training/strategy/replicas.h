@@ -25,6 +25,7 @@ struct TrainingResult {
   double evaluation_loss = 0;     // over the whole test set
   MetricValues evaluation_metrics;
   int64_t evaluated_examples = 0;
+  std::optional<double> noise_scale;  // of all steps, as spec.metrics says
   std::vector<Event> receipts;  // on rank 0, as spec.receipts says
 };
 

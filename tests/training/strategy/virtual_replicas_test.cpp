@@ -94,6 +94,51 @@ TEST_CASE("any number of replicas trains the same bits and moving statistics, wi
   require_same_bits(spec);
 }
 
+TEST_CASE("any number of replicas trains the same bits, with rates that fall by layers") {
+  JobSpec spec = with_batch_norm();
+  set_kind(spec.train.optimizer, "adamw");
+  spec.train.optimizer.learning_rate = 0.01;
+  spec.train.optimizer.weight_decay = 0.1;
+  spec.train.optimizers = {{"dense.*", {.kind = "sgd", .learning_rate = 0.1}}};
+  spec.train.layer_decay = 0.5;
+  require_same_bits(spec);
+}
+
+// The first step of sgd moves a parameter by its rate times its gradient.
+TEST_CASE("the first step is that without layer_decay, times each layer's factor") {
+  JobSpec spec = with_batch(with_batch_norm(), 12);
+  set_kind(spec.train.optimizer, "sgd", 0);
+  spec.model.dtype = "float64";
+  spec.train.step = GENERATE("eager", "compiled");
+  if (spec.train.step == "compiled") spec.model.dtype = "float32";
+  const double tolerance = spec.train.step == "compiled" ? 1e-6 : 1e-14;
+  const Dataset dataset = load_dataset(spec.data, 1);
+  for (const Place& place : std::vector<Place>{{"mirrored", "auto", 1, 1},
+                                               {"mirrored", "shared_memory", 3, 1},
+                                               {"mirrored", "gloo", 2, 1},
+                                               {"central_storage", "auto", 2, 1},
+                                               {"multi_worker_mirrored", "auto", 2, 2}}) {
+    INFO(spec.train.step << " " << place.kind << " " << place.communication);
+    JobSpec full = placed(spec, place), decayed = full;
+    decayed.train.layer_decay = 0.5;
+    const auto begin = train_with_threads(full, dataset, place.replicas, 0).collected.model;
+    const auto one = train_with_threads(full, dataset, place.replicas, 1).collected.model;
+    const auto other = train_with_threads(decayed, dataset, place.replicas, 1).collected.model;
+    for (size_t i = 0; i < begin.size(); ++i) {
+      const std::string& name = begin[i].first;
+      INFO(name);
+      if (name.ends_with("mean") || name.ends_with("variance") || name.find("running") != std::string::npos)
+        continue;
+      const bool is_last = name.starts_with("dense_1"),
+                 is_next = name.starts_with("dense.") || name.starts_with("batch_norm_1");
+      const double factor = is_last ? 1 : is_next ? 0.5 : 0.25;
+      const at::Tensor moved = other[i].second - begin[i].second, whole = one[i].second - begin[i].second;
+      CHECK((moved - factor * whole).abs().max().item<double>() < tolerance);
+      if (name.ends_with("weight")) CHECK(whole.abs().max().item<double>() > 1e-4);
+    }
+  }
+}
+
 TEST_CASE("any number of replicas trains the same bits in phases") {
   const std::vector<bool> head = {false, false, false, false, true, true, true, true};
   require_same_bits(with_batch_norm(), {{0, {.each = head}}, {5, {}}});
@@ -115,6 +160,7 @@ TEST_CASE("what replicas that are not virtual have saved, any number goes on wit
 TEST_CASE("what one number of replicas has saved, another goes on with to the same bits") {
   JobSpec spec = with_batch_norm();
   spec.strategy.virtual_replicas = kVirtual;
+  spec.train.layer_decay = GENERATE(1.0, 0.7);
   spec = with_batch(spec, 3);
   const Dataset dataset = load_dataset(spec.data, 1);
   const TrainingResult whole = train_with_threads(spec, dataset, 1, kUpdates);
