@@ -105,6 +105,7 @@ inline EpochEvent epoch() {
   event.seconds = 0.96;
   event.metrics = {{"loss", 0.3125}, {"accuracy", 0.9}};
   event.learning_rate = 0.002;
+  event.noise_scale = 512.5;
   event.speed = {64000.0, 2.0};
   event.phases_ms = StepTimes{{0.5, 1.5, 0.25, 0.125, 0}};
   event.device = {5, 10, 0.5};
@@ -113,7 +114,7 @@ inline EpochEvent epoch() {
 }
 inline constexpr const char* kEpoch =
     R"({"event":"epoch","time":"2026-01-31T12:00:00.000Z","run":"distributed","epoch":1,"steps":469,)"
-    R"("examples":60000,"seconds":0.96,"loss":0.3125,"accuracy":0.9,"learning_rate":0.002,)"
+    R"("examples":60000,"seconds":0.96,"loss":0.3125,"accuracy":0.9,"learning_rate":0.002,"noise_scale":512.5,)"
     R"("examples_per_second":64000.0,"step_ms":2.0,)"
     R"("phases_ms":{"data_wait":0.5,"compute":1.5,"communicate":0.25,"update":0.125,"wait_for_peers":0.0},)"
     R"("device_memory_bytes":5,"device_memory_total_bytes":10,)"
@@ -257,6 +258,7 @@ inline RunEndEvent run_end() {
   event.skipped_steps = 10;
   event.skipped_updates = 3;
   event.phases_ms = StepTimes{{0.5, 1.5, 0.25, 0.125, 0}};
+  event.noise_scale = 512.5;
   event.part = "test";
   event.metrics = {{"loss", 0.0715}, {"accuracy", 0.976}};
   event.intervals = NamedIntervals{{"loss", 0.0625, 0.125}};
@@ -275,7 +277,7 @@ inline constexpr const char* kRunEnd =
     R"("retransmitted_bytes":5,"round_trip_ms":0.25,"least_round_trip_ms":0.125,)"
     R"("bytes_per_second":1000000.0}],"device_memory_bytes":5,"device_memory_total_bytes":10,)"
     R"("device_utilisation":0.5,"skipped_steps":10,"skipped_updates":3,"phases_ms":{"data_wait":0.5,)"
-    R"("compute":1.5,"communicate":0.25,"update":0.125,"wait_for_peers":0.0},"part":"test",)"
+    R"("compute":1.5,"communicate":0.25,"update":0.125,"wait_for_peers":0.0},"noise_scale":512.5,"part":"test",)"
     R"("loss":0.0715,"accuracy":0.976,"intervals":{"loss":[0.0625,0.125]},"validation":{"loss":0.5},)"
     R"("restarts":2,"lost_seconds":3.5})";
 
