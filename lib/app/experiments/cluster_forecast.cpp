@@ -111,6 +111,7 @@ HostsPlan plan_hosts(LoadedSpec loaded, const JobPlan& job, int64_t hosts) {
   loaded.spec = job.spec;
   loaded.spec.strategy.kind = "multi_worker_mirrored";
   loaded.spec.strategy.replicas = job.distributed_run().replicas * hosts;
+  loaded.spec.metrics.noise_scale = false;
   const PlannedJob planned = plan_job(loaded, job.data, {.hosts = hosts});
   if (!planned.ok()) {
     const Problem& problem = planned.problems.front();

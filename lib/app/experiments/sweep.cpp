@@ -63,6 +63,7 @@ JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
   spec.compare.baseline = "none";
   spec.checkpoint = {};
   spec.callbacks = {};
+  spec.metrics.noise_scale = false;
   return spec;
 }
 

@@ -43,7 +43,8 @@ LearningRate resolve_learning_rate(const TrainSpec& spec, int64_t global_batch, 
   const std::string schedule = rate.curve.description(rate.scaled, rate.factor);
   if (!schedule.empty()) rate.derivation += "; " + schedule;
   if (spec.layer_decay != 1)
-    rate.derivation += fmt::format("; times {:g} for each layer after a parameter's", spec.layer_decay);
+    rate.derivation +=
+        fmt::format("; times {:g} for each layer between a parameter's and the last", spec.layer_decay);
   return rate;
 }
 

@@ -133,7 +133,7 @@ const EventTable<EpochEvent> EpochEvent::table = {
      {PART(metrics), "", "of the training examples"},
      {FIELD(learning_rate), "", "of the last step"},
      {FIELD(noise_scale), "examples", "the [gradient noise scale](large-batch.md#gradient-noise-scale)",
-      "with `metrics.noise_scale`, unless the epoch is too short to tell"},
+      "with `metrics.noise_scale`, unless the epoch has too few steps for so much noise"},
      {PART(speed), "", ""},
      {FIELD(phases_ms), "ms", "the time that a step of rank 0 spends in each phase, as in `run_end`"},
      {PART(device), "", ""},
@@ -272,7 +272,7 @@ const EventTable<RunEndEvent> RunEndEvent::table = {
       "the time that a step of rank 0 spends in each phase ([definitions](#formulas)): `data_wait`, "
       "`compute`, `communicate`, `update`, `wait_for_peers`",
       "when there was a step"},
-     {FIELD(noise_scale), "examples", "of the last epoch that has it", "with `metrics.noise_scale`"},
+     {FIELD(noise_scale), "examples", "of the last epoch", "when it has one"},
      {FIELD(part), "",
       "the examples of the final evaluation: `test`, or `validation` if there are no test examples",
       kWithSplit},

@@ -271,7 +271,7 @@ Fields<JobSpec> running_fields() {
       JOB(metrics.inspect_step, .doc = "show this update (from 1) replica by replica and check it; the same as "
           "`dtrain run --inspect-step`", .bounds = between(1, 1e12), .word = "none"),
       JOB(metrics.noise_scale, .doc = "measure the gradient noise scale of each epoch, the batch beyond which more "
-          "replicas bring little ([noise scale](large-batch.md#gradient-noise-scale))"),
+          "replicas bring little, on processors ([noise scale](large-batch.md#gradient-noise-scale))"),
 
       JOB(compare.baseline, .doc = "a run to compare with, trained first, with the same seed", .choices = &kBaselines),
 

@@ -289,7 +289,7 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
   line.metrics = sums.metrics();
   line.learning_rate = learning_rate;
   line.noise_scale = noise_scale;
-  if (noise_scale) noise_scale_ = noise_scale;
+  noise_scale_ = noise_scale;
   line.speed = speed(epoch_steps_.rate(), sums.examples(), seconds);
   line.phases_ms = std::exchange(epoch_times_, MeanStepTimes()).milliseconds();
   line.device = device_use(kDeviceInterval);

@@ -438,16 +438,16 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   // A plugin's programs exchange what they have to.
   plan.communication = loaded.spec.uses_plugin() ? "auto" : resolve_communication(loaded, plan.devices);
   plan.spans_hosts = count.spans_hosts;
-  if (plan.spec.metrics.noise_scale && !strategy.virtual_replicas && loaded.ok() &&
-      (count.total < 2 || count.spans_hosts || plan.communication == "gloo" || plan.communication == "nccl"))
-    loaded.refuse("metrics.noise_scale",
-                  "compares the gradients of parts of a batch, and needs two replicas or more on the "
-                  "processors of one host, or virtual replicas on any number of replicas and hosts; set "
-                  "strategy.virtual_replicas, such as 4, and divide batch.per_replica accordingly");
+  const bool by_group = count.spans_hosts || plan.communication == "gloo" || plan.communication == "nccl";
+  if (plan.spec.metrics.noise_scale && loaded.ok() &&
+      (strategy.virtual_replicas.value_or(count.total) < 2 || (!strategy.virtual_replicas && by_group)))
+    loaded.refuse(
+        "metrics.noise_scale",
+        "compares the gradients of the replicas of a host, two or more on processors; start them, or "
+        "set strategy.virtual_replicas, such as 4, and divide batch.per_replica accordingly");
   if (plan.spec.train.step == "compiled" && !plan.devices.empty() && plan.device_of(0) != "cpu")
     loaded.refuse("train.step",
-                  "compiled steps run on processors, and these replicas are on {}; leave it "
-                  "out: cuda.graphs records the steps of a GPU",
+                  "compiled steps run on processors, not on {}; leave it out: cuda.graphs records a GPU's",
                   join(plan.devices));
   if (strategy.local_steps.every && count.here > 1 && !plan.devices.empty() && plan.device_of(0) != "cpu")
     loaded.refuse("strategy.local_steps.every",

@@ -12,8 +12,12 @@ namespace {
 
 double sum_of_squares(const std::vector<at::Tensor>& gradients) {
   const at::NoGradGuard no_grad;
-  if (gradients.empty()) return 0;
-  return at::stack(at::_foreach_norm(gradients, 2, at::kDouble)).square_().sum().item<double>();
+  double sum = 0;
+  for (const at::Tensor& gradient : gradients) {
+    const at::Tensor flat = gradient.reshape({-1});
+    sum += flat.dot(flat).item<double>();  // far faster than the norm in float64
+  }
+  return sum;
 }
 
 }  // namespace
@@ -31,8 +35,8 @@ std::function<void(const GradientReducer&, ProcessGroup&)> NoiseScale::begin(
     // Where several ranks have the same elements, one of them counts these.
     const double whole = group.rank() < reducer.shards() ? sum_of_squares(gradients_of(reducer)) : 0;
     const double noise = (squares_ - all * whole) / (parts - 1);
-    noise_ += noise;
-    signal_ += whole - noise / all;
+    noise_ += all * noise;
+    signal_ += all * whole - noise;
   };
 }
 

@@ -57,8 +57,8 @@ TEST_CASE("a job that is planned again, as after its pictures were read, still t
 TEST_CASE("what devices cannot do is a problem of the spec") {
   const std::string mirrored = "batch: {per_replica: 8}\nstrategy: {kind: mirrored, replicas: 1, devices: ";
   CHECK(problems_in(mirrored + "cuda}\ntrain: {step: compiled}\n") ==
-        "spec:3:9: train.step: compiled steps run on processors, and these replicas are on cuda:0; leave it "
-        "out: cuda.graphs records the steps of a GPU\n");
+        "spec:3:9: train.step: compiled steps run on processors, not on cuda:0; leave it out: cuda.graphs "
+        "records a GPU's\n");
   CHECK(problems_in(mirrored + "cpu, communication: nccl}\n") ==
         "spec:2:55: strategy.communication: nccl joins replicas that have a GPU each, and these are on cpu; "
         "use auto\n");

@@ -57,8 +57,8 @@ NoisyRows noisy_rows(JobSpec spec, int64_t rows, int64_t features, double miss, 
   return {rows_of(inputs.to(type), targets.unsqueeze(1).to(type)), 2 * errors.unsqueeze(1) * inputs};
 }
 
-// The definition: over steps of `batch` rows in order, each in `parts`, by the deviations of the parts' means
-// from that of all.
+// The definition: over steps of `batch` rows in order, each in `parts` and weighted by its rows, by the
+// deviations of the parts' means from that of all.
 double reference_scale(const at::Tensor& gradients, int64_t batch, int64_t parts) {
   double noise = 0, signal = 0;
   for (int64_t begin = 0; begin < gradients.size(0); begin += batch) {
@@ -71,8 +71,9 @@ double reference_scale(const at::Tensor& gradients, int64_t batch, int64_t parts
       deviations += static_cast<double>(own.end - own.begin) * difference.square().sum().item<double>();
     }
     const double of_step = deviations / static_cast<double>(parts - 1);
-    noise += of_step;
-    signal += mean.square().sum().item<double>() - of_step / static_cast<double>(end - begin);
+    const auto examples = static_cast<double>(end - begin);
+    noise += examples * of_step;
+    signal += examples * mean.square().sum().item<double>() - of_step;
   }
   return noise / signal;
 }
@@ -148,7 +149,7 @@ TEST_CASE("there is no noise scale of one part, without noise, or unless it is a
   spec.metrics.noise_scale = true;
   const Dataset same = rows_of(at::ones({96, 5}, at::kDouble), at::ones({96, 1}, at::kDouble));
   const auto none = train_with_threads(spec, same, 2, 4).noise_scale;
-  CHECK(none.value_or(0) < 1e-12);
+  CHECK(none.value_or(0) < 1e-12);  // but for rounding
 }
 
 }  // namespace

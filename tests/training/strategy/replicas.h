@@ -26,7 +26,7 @@ struct TrainingResult {
   MetricValues evaluation_metrics;
   int64_t evaluated_examples = 0;
   std::optional<double> noise_scale;  // of all steps, as spec.metrics says
-  std::vector<Event> receipts;  // on rank 0, as spec.receipts says
+  std::vector<Event> receipts;        // on rank 0, as spec.receipts says
 };
 
 // `steps` optimizer steps of the strategy in `spec` with `replicas` threads, which meet as if they were
