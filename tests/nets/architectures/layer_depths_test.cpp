@@ -38,9 +38,9 @@ int64_t number_of_timm(const std::string& name, const Depths& blocks) {
   return std::accumulate(blocks.begin(), blocks.end(), int64_t{1});
 }
 
-TEST_CASE("the blocks of a mobilenet without a shortcut count by convolution") {
+TEST_CASE("the blocks of a mobilenet_v2 without a shortcut count by convolution") {
   ModelSpec spec;
-  spec.kind = "mobilenet";
+  spec.kind = "mobilenet_v2";
   CHECK(layer_depths(placed_model(spec, {3, 64, 64}).layers).back() == 33 - 1);
 }
 
