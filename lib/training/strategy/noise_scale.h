@@ -5,8 +5,8 @@
 // covariance. In a step with N parts of b_i examples, B in all, let g_i be the mean gradient of a part and g
 // that of all. Unbiased estimates are
 //   tr(C): (sum_i b_i |g_i|^2 - B |g|^2) / (N - 1)    |G|^2: |g|^2 - (that of tr(C)) / B
-// With parts of one size these are the paper's. Both are added up over steps before their ratio is taken, each
-// step with the weight B: those of a small last step scatter most.
+// With parts of one size these are the paper's. Both are added up over steps before their ratio is taken,
+// each step with the weight B: those of a small last step scatter most.
 #pragma once
 
 #include <ATen/core/Tensor.h>
