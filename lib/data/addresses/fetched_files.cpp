@@ -254,6 +254,6 @@ std::vector<FetchedCopy> list_fetched() {
   return copies;
 }
 
-void remove_fetched(const FetchedCopy& copy) { remove_copy(copy.file.filename()); }
+bool remove_fetched(const FetchedCopy& copy) { return remove_copy(copy.file.filename()); }
 
 }  // namespace dtrain

@@ -42,7 +42,7 @@ struct FetchedCopy {
 
 std::vector<FetchedCopy> list_fetched();
 
-// Removes a copy, unless it is in use.
-void remove_fetched(const FetchedCopy& copy);
+// Removes a copy; false: it is in use and stays.
+bool remove_fetched(const FetchedCopy& copy);
 
 }  // namespace dtrain
