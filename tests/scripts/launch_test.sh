@@ -123,6 +123,31 @@ claim "rejoin: a signal ends this as one" test $? == 75
 claim "rejoin: and stops the first host" contains "$(<"$work/stop.out")" "[a] stopped a"
 claim "rejoin: and the other is not started again" test ! -e "$work/back-killed"
 
+# A killed one cannot remove its folder.
+export TMPDIR=$work/temporary
+mkdir "$TMPDIR"
+rm -f "$work"/waiting-*
+"$ssh_script" --program "$work/dtrain" --directory "$work" --hosts a "$work/job.yaml" wait >/dev/null 2>&1 &
+launcher=$!
+claim "ssh: a runs" until_exists "$work/waiting-a"
+left=$(echo "$TMPDIR"/dtrain-ssh-*)
+mkdir "$TMPDIR/dtrain-ssh-recent" "$TMPDIR/dtrain-ssh-AAAAAA"
+touch -d '3 minutes ago' "$left" "$TMPDIR/dtrain-ssh-AAAAAA"
+capture "${ssh[@]}" --hosts b "$work/job.yaml"
+claim "ssh: the folder of one that runs stays" test -d "$left"
+claim "ssh: one that nobody has goes" test ! -e "$TMPDIR/dtrain-ssh-AAAAAA"
+kill -KILL "$launcher"
+wait "$launcher" 2>/dev/null
+# What it has started ends by itself, since it sees that launch_ssh is gone.
+until_unlocked() { for _ in {1..600}; do flock -n "$left" true && return; sleep 0.05; done; false; }
+claim "ssh: its processes end" until_unlocked
+claim "ssh: a killed one leaves its folder" test -d "$left"
+touch -d '3 minutes ago' "$left"
+capture "${ssh[@]}" --hosts b "$work/job.yaml"
+claim "ssh: the next one removes it" test ! -e "$left"
+claim "ssh: and no new one" test -d "$TMPDIR/dtrain-ssh-recent"
+unset TMPDIR
+
 rm -f "$work/hosts"
 capture "${ssh[@]}" --hosts a,b --dry-run "$work/job.yaml"
 claim "ssh: a dry run says what" contains "$out" "-- b bash -s"

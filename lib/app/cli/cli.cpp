@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "addresses/fetched_files.h"
 #include "cli/options.h"
 #include "commands/shared.h"
 #include "core/exit_codes.h"
@@ -80,6 +81,7 @@ ExitCode parse_and_run(int argc, char** argv) {
     return ExitCode::kUsage;
   }
   instructions();  // an environment that asks for what the processor lacks is an error of every command
+  if (line.run.quiet || line.sweep.quiet || line.tune.quiet || line.rates.quiet) fetch_quietly();
   const ExitCode code = line.action();
   if (!line.output_is_progress) require_written(code);
   return code;

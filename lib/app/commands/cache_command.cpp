@@ -62,39 +62,43 @@ std::string content_of(const FetchedCopy& copy) {
   return copy.address + (copy.in_use ? ", in use" : "");
 }
 
-void remove(const FetchedCopy& copy) { remove_fetched(copy); }
-void remove(const CachedImages& cached) { remove_image_cache(cached); }
-void remove(const KeptFeatures& kept) { remove_features(kept); }
+// Returns whether its bytes are free now; those that jobs use are not.
+bool remove(const FetchedCopy& copy) { return remove_fetched(copy); }
+bool remove(const CachedImages& cached) { return remove_image_cache(cached); }
+bool remove(const KeptFeatures& kept) { return remove_features(kept), true; }
+
+struct Total {
+  int64_t bytes = 0, stay = 0;  // `stay`: the files that were to be removed, and are in use
+  Event files = Event::array();
+};
 
 // Describes the files of one sort, and removes them if the options say so.
 template <class Files>
-int64_t tell_of(const Files& all, const CacheCommandOptions& options, Event& files) {
-  int64_t bytes = 0;
+void tell_of(const Files& all, const CacheCommandOptions& options, Total& total) {
   for (const auto& one : all) {
-    if (options.clear) remove(one);
+    const bool stays = options.clear && !remove(one);
     if (!options.json) std::cout << fmt::format("{:>10}  {}\n", human_bytes(one.bytes), content_of(one));
-    files.push_back(cache_json(one));
-    bytes += one.bytes;
+    total.files.push_back(cache_json(one));
+    total.bytes += stays ? 0 : one.bytes;
+    total.stay += stays ? 1 : 0;
   }
-  return bytes;
 }
 
 }  // namespace
 
 ExitCode cache_command(const CacheCommandOptions& options) {
-  Event files = Event::array();
-  int64_t bytes = tell_of(list_image_caches(), options, files);
-  bytes += tell_of(list_features(), options, files);
-  bytes += tell_of(list_fetched(), options, files);
+  Total all;
+  tell_of(list_image_caches(), options, all);
+  tell_of(list_features(), options, all);
+  tell_of(list_fetched(), options, all);
   const std::string folder = cache_folder().string();
-  if (options.json) {
-    std::cout << event_text(Event{
-                     {"folder", folder}, {"bytes", bytes}, {"cleared", options.clear}, {"files", files}})
-              << '\n';
-  } else {
-    std::cout << fmt::format("{:>10}  {} {}\n", human_bytes(bytes),
-                             options.clear ? "removed from" : "in all, in", printable(folder, 1000));
-  }
+  Event json = {{"folder", folder}, {"bytes", all.bytes}, {"cleared", options.clear}, {"files", all.files}};
+  if (options.clear) json["still_in_use"] = all.stay;
+  const std::string rest = all.stay > 0 ? "; still in use: " + counted(all.stay, "file") : "";
+  std::cout << (options.json ? event_text(json) + "\n"
+                             : fmt::format("{:>10}  {} {}{}\n", human_bytes(all.bytes),
+                                           options.clear ? "removed from" : "in all, in",
+                                           printable(folder, 1000), rest));
   return ExitCode::kDone;
 }
 

@@ -148,9 +148,10 @@ ExitCode eval_command(const EvalOptions& options) {
     // JSON text is valid YAML.
     evaluation.overrides.set.push_back("data.path=" + nlohmann::json(folder).dump());
   }
-  auto opened = open_checkpoint(options.checkpoint, evaluation.overrides, find_dataset);
+  auto* const find = options.data ? find_dataset : find_dataset_of_run;
+  auto opened = open_checkpoint(options.checkpoint, evaluation.overrides, find);
   if (opened && prepare_data(opened->job.data, opened->job.spec.data, /*quiet=*/options.json))
-    opened = open_checkpoint(options.checkpoint, evaluation.overrides, find_dataset);
+    opened = open_checkpoint(options.checkpoint, evaluation.overrides, find);
   if (!opened) return ExitCode::kUsage;
   const auto& [point, job] = *opened;
   if (evaluation.mistakes > 0 && job.data.classes == 0)

@@ -171,11 +171,10 @@ void print_features(const FeaturePlan& features) {
     print_line("features", fmt::format("{} numbers an example, {} in memory, computed once by the first {}",
                                        with_separators(features.numbers), human_bytes(features.bytes),
                                        counted(features.layers, "layer")));
-  if (features.file == FeatureFile::kAlways)
-    print_line("features on disk", "kept for later runs (dtrain cache)");
-  if (features.file == FeatureFile::kIfSlow)
-    print_line("features on disk",
-               "kept for later runs (dtrain cache), if computing them takes over a second");
+  const std::string if_slow =
+      features.file == FeatureFile::kIfSlow ? ", if computing them takes over a second" : "";
+  if (features.file == FeatureFile::kAlways || !if_slow.empty())
+    print_line("features on disk", "kept for later runs (dtrain cache)" + if_slow);
   if (!features.no_file.empty()) print_line("features on disk", "not kept: " + features.no_file);
   if (!features.reason.empty()) print_line("features", "computed in every step: " + features.reason);
 }

@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <functional>
 #include <iostream>
 #include <map>
 #include <system_error>
@@ -192,17 +190,16 @@ void require_loopback(const JobPlan& job) {
 }
 
 std::vector<std::string> missing_on_host(const JobPlan& job) {
-  const std::array<std::function<void()>, 2> requirements = {
-      [&] { require_devices(job.spec, job.devices, find_devices(job.spec)); },
-      [&] { require_loopback(job); }};
   std::vector<std::string> found;
-  for (const std::function<void()>& require : requirements) {
+  const auto require = [&found](const auto& check) {
     try {
-      require();
+      check();
     } catch (const Error& error) {
       found.push_back(kObstacle + error.what());
     }
-  }
+  };
+  require([&] { require_devices(job.spec, job.devices, find_devices(job.spec)); });
+  require([&] { require_loopback(job); });
   return found;
 }
 

@@ -21,18 +21,19 @@ namespace {
 // Problems that all or many trials share are listed once.
 class ProblemsOnce {
  public:
-  ProblemsOnce(std::vector<Problem>& problems, const std::vector<TriedField>& fields)
-      : problems_(problems), fields_(fields) {}
+  ProblemsOnce(std::vector<Problem>& problems, const TuneOptions& options)
+      : problems_(problems), options_(options) {}
 
   void add(Problem problem) {
     const auto is_about = [&](const TriedField& field) { return problem.path.rfind(field.path, 0) == 0; };
-    if (problem.line == 0 && std::ranges::any_of(fields_, is_about)) problem.file = "--try";
+    if (problem.line == 0 && std::ranges::any_of(options_.fields, is_about)) problem.file = "--try";
+    if (options_.folds > 0 && problem.path == "data.split.folds") problem.file = "--folds";
     if (seen_.insert(problem.to_string()).second) problems_.push_back(std::move(problem));
   }
 
  private:
   std::vector<Problem>& problems_;
-  const std::vector<TriedField>& fields_;
+  const TuneOptions& options_;
   std::set<std::string> seen_;
 };
 
@@ -192,7 +193,7 @@ PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overri
                       const TuneOptions& options, std::vector<Problem>& problems) {
   PlannedTune planned;
   Tune& tune = planned.tune;
-  ProblemsOnce found(problems, options.fields);
+  ProblemsOnce found(problems, options);
   std::set<std::string> notes;
   require_repeatable(options);
   tune.fields = fields_of_trials(options);

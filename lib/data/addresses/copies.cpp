@@ -227,9 +227,11 @@ void make_room_for(int64_t bytes, double most_bytes) {
   }
 }
 
-void remove_copy(const std::string& key) {
+bool remove_copy(const std::string& key) {
   const OpenFile lock = lock_folder();
-  if (!used_keys().contains(key.substr(0, kKeyDigits))) remove_files(key);
+  if (used_keys().contains(key.substr(0, kKeyDigits))) return false;
+  remove_files(key);
+  return true;
 }
 
 }  // namespace dtrain

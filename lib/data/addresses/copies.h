@@ -54,7 +54,7 @@ std::vector<KeptCopy> kept_copies();
 // and on the disk, or none is left to remove.
 void make_room_for(int64_t bytes, double most_bytes);
 
-// Removes a copy unless it is in use.
-void remove_copy(const std::string& key);
+// Removes a copy; false: it is in use and stays.
+bool remove_copy(const std::string& key);
 
 }  // namespace dtrain

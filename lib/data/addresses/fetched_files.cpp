@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <iostream>
@@ -31,16 +32,27 @@ constexpr int64_t kFilesAtOnce = 8;  // of those that are not large
 constexpr size_t kReadAtOnce = size_t{1} << 20;
 constexpr double kLong = 3, kBetween = 0.2;  // seconds
 
+// Whether nothing is shown of fetching.
+std::atomic<bool>& is_quiet() {
+  static std::atomic<bool> quiet = false;
+  return quiet;
+}
+
+constexpr size_t kShownOnTerminal = 40;  // bytes of an address: the line has to fit, since it changes
+
 // How far fetching is, on standard error: a line that changes on a terminal, else one line if it takes long.
 class FetchProgress {
  public:
   FetchProgress(const std::string& address, int64_t all)
-      : address_(shown_address(address)), all_(all), on_terminal_(is_terminal(STDERR_FILENO)) {}
+      : on_terminal_(is_terminal(STDERR_FILENO)),
+        address_(printable(shown_address(address), on_terminal_ ? kShownOnTerminal : 1000)),
+        all_(all) {}
   ~FetchProgress() {
     if (drawn_) std::cerr << "\r\x1b[K" << std::flush;
   }
 
   void add(size_t bytes) {
+    if (is_quiet()) return;
     const std::lock_guard lock(mutex_);
     done_ += static_cast<int64_t>(bytes);
     const double now = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
@@ -48,15 +60,15 @@ class FetchProgress {
     next_ = now + kBetween;
     const std::string text =
         fmt::format("fetching {}: {} of {}", address_, human_bytes(std::min(done_, all_)), human_bytes(all_));
-    std::cerr << (on_terminal_ ? "\r" + text : "dtrain: " + text + "\n") << std::flush;
+    std::cerr << (on_terminal_ ? "\r" + text + "\x1b[K" : "dtrain: " + text + "\n") << std::flush;
     drawn_ = on_terminal_;
     told_ = true;
   }
 
  private:
+  const bool on_terminal_;
   const std::string address_;
   const int64_t all_;
-  const bool on_terminal_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::mutex mutex_;  // guards the rest
   int64_t done_ = 0;
@@ -237,6 +249,8 @@ FetchedFiles fetch_files(const std::string& address, double most_gigabytes, cons
   return used.emplace(address, std::move(now)).first->second.files;
 }
 
+void fetch_quietly() { is_quiet() = true; }
+
 void use_fetched(const std::string& address, const FetchedFiles& files) {
   const std::lock_guard lock(all_used().mutex);
   if (files.place.empty() || all_used().by_address.contains(address)) return;
@@ -254,6 +268,6 @@ std::vector<FetchedCopy> list_fetched() {
   return copies;
 }
 
-void remove_fetched(const FetchedCopy& copy) { remove_copy(copy.file.filename()); }
+bool remove_fetched(const FetchedCopy& copy) { return remove_copy(copy.file.filename()); }
 
 }  // namespace dtrain

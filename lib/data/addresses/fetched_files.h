@@ -28,6 +28,9 @@ std::string content_of_files(const std::map<std::string, std::string>& checksums
 FetchedFiles fetch_files(const std::string& address, double most_gigabytes, const IsWanted& is_wanted,
                          const HttpTimes& times = {});
 
+// From now on, fetching shows nothing on standard error.
+void fetch_quietly();
+
 // The files that another process of this job has fetched and uses: fetch_files() in this one then asks no
 // server. Does nothing if they are not there.
 void use_fetched(const std::string& address, const FetchedFiles& files);
@@ -42,7 +45,7 @@ struct FetchedCopy {
 
 std::vector<FetchedCopy> list_fetched();
 
-// Removes a copy, unless it is in use.
-void remove_fetched(const FetchedCopy& copy);
+// Removes a copy; false: it is in use and stays.
+bool remove_fetched(const FetchedCopy& copy);
 
 }  // namespace dtrain

@@ -254,9 +254,10 @@ std::vector<CachedImages> list_image_caches() {
   return found;
 }
 
-void remove_image_cache(const CachedImages& cached) {
+bool remove_image_cache(const CachedImages& cached) {
   if (::unlink(cached.file.c_str()) != 0 && errno != ENOENT)
     fail_on_cache(cached.file, "cannot be removed", errno);
+  return !cached.in_memory || cached.root.empty();
 }
 
 }  // namespace dtrain

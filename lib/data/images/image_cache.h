@@ -52,7 +52,8 @@ struct CachedImages {
 // By name; empty if there is no cache.
 std::vector<CachedImages> list_image_caches();
 
-// Removes a file of the cache. Processes that have mapped it keep it until they end.
-void remove_image_cache(const CachedImages& cached);
+// Removes a file of the cache. Processes that have mapped it keep it until they end. False: it only told
+// where the memory is of a job that runs.
+bool remove_image_cache(const CachedImages& cached);
 
 }  // namespace dtrain

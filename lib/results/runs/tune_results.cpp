@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <span>
 
@@ -36,7 +37,7 @@ size_t fields_of_repetition(const Tune& tune) {
 
 TuneTrial combination_of(std::span<const TuneTrial> trials) {
   TuneTrial all{.values = trials.front().values, .scores = {}};
-  all.course = trials.front().course;
+  std::map<int64_t, std::vector<double>> of_epochs;  // a trial that ended early has others of its own
   for (const TuneTrial& one : trials) {
     all.epochs += one.epochs;
     all.seconds += one.seconds;
@@ -45,15 +46,14 @@ TuneTrial combination_of(std::span<const TuneTrial> trials) {
       all.error = one.error;
       all.exit_code = one.exit_code;
     }
-    all.course.resize(std::min(all.course.size(), one.course.size()));
+    for (const auto& [epoch, value] : one.course) of_epochs[epoch].push_back(value);
   }
-  const auto count = static_cast<double>(trials.size());
-  if (all.singles.size() == trials.size())
-    all.scores = {std::accumulate(all.singles.begin(), all.singles.end(), 0.0) / count};
-  for (size_t i = 0; i < all.course.size(); ++i) {
-    double sum = 0;
-    for (const TuneTrial& one : trials) sum += one.course[i].second;
-    all.course[i].second = sum / count;
+  const auto mean = [&](const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  };
+  if (all.singles.size() == trials.size()) all.scores = {mean(all.singles)};
+  for (const auto& [epoch, values] : of_epochs) {
+    if (values.size() == trials.size()) all.course.emplace_back(epoch, mean(values));
   }
   return all;
 }

@@ -68,8 +68,8 @@ std::string trial_folder(size_t trial);
 
 // The tune with one "trial" for each combination of values, without folds and seeds, which has a score once
 // all its trials have one: their mean. Its error is that of the first that failed; epochs and seconds are
-// those of all together, and its course is the mean one, as far as all have come. The tune itself where no
-// combination is trained more than once.
+// those of all together, and its course has the mean of each epoch that all have evaluated. The tune itself
+// where no combination is trained more than once.
 Tune combined(const Tune& tune);
 
 // The standard deviation, with n - 1, of two or more.

@@ -14,6 +14,7 @@
 #include "job_file/start_of_paths.h"
 #include "job_file/values.h"
 #include "spec/fields.h"
+#include "spec/optimizer_kinds.h"
 #include "spec/spec.h"
 #include "traits/objectives.h"
 #include "yaml/yaml_tree.h"
@@ -341,9 +342,31 @@ std::set<std::string> paths_of(const std::vector<Problem>& problems) {
   return paths;
 }
 
+// A note for each optimizer whose kind an override has changed while its learning rate stays the file's, if
+// one of the two kinds has no usual rate.
+void add_notes_on_rates(const JobSpec& of_file, const LoadedSpec& now, std::vector<std::string>& notes) {
+  const auto compare = [&](const std::string& section, const OptimizerSpec& before,
+                           const OptimizerSpec& after) {
+    const OptimizerKind &old = optimizer_kind(before.kind), &kind = optimizer_kind(after.kind);
+    const auto rate = now.positions.find(section + ".learning_rate");
+    if (old.name == kind.name || !(old.own_rate || kind.own_rate) || rate == now.positions.end() ||
+        rate->second.line == 0)
+      return;
+    notes.push_back(
+        fmt::format("{0}.learning_rate of {1} is still {2:g}, which was for {3}; rates for {4} are of "
+                    "another size: set it too, such as --set {0}.learning_rate={5:g}",
+                    section, rate->second.file, after.learning_rate, old.name, kind.name,
+                    kind.own_rate.value_or(OptimizerSpec().learning_rate)));
+  };
+  compare("train.optimizer", of_file.train.optimizer, now.spec.train.optimizer);
+  const auto &before = of_file.train.optimizers, &after = now.spec.train.optimizers;
+  for (size_t i = 0; i < std::min(before.size(), after.size()); ++i)
+    compare(fmt::format("train.optimizers[{}]", i), before[i].optimizer, after[i].optimizer);
+}
+
 // Removes from `root` the fields that contradict a kind which an override has changed or removed, such as
-// sgd's momentum under --set train.optimizer.kind=adam. Returns a line for each. Whatever is a problem of the
-// file alone, or only with further overrides, stays one.
+// sgd's momentum under --set train.optimizer.kind=adam. Returns a line for each, and the notes on rates.
+// Whatever is a problem of the file alone, or only with further overrides, stays one.
 std::vector<std::string> drop_fields_of_other_kinds(YamlNode& root, const Overrides& overrides,
                                                     const ReadTree& read) {
   Overrides kinds(overrides_of_kinds(overrides.set), overrides_of_kinds(overrides.unset));
@@ -352,7 +375,8 @@ std::vector<std::string> drop_fields_of_other_kinds(YamlNode& root, const Overri
   const Overrides of_plugins = split_overrides(overrides).first;
   kinds.set.insert(kinds.set.end(), of_plugins.set.begin(), of_plugins.set.end());
   kinds.unset.insert(kinds.unset.end(), of_plugins.unset.begin(), of_plugins.unset.end());
-  const std::set<std::string> of_file = paths_of(read(root, of_plugins).problems);
+  const LoadedSpec alone = read(root, of_plugins);
+  const std::set<std::string> of_file = paths_of(alone.problems);
   for (bool again = true; again;) {  // what is dropped may itself decide about other fields
     again = false;
     const LoadedSpec loaded = read(root, overrides);
@@ -367,6 +391,7 @@ std::vector<std::string> drop_fields_of_other_kinds(YamlNode& root, const Overri
       notes.push_back(fmt::format("{} of {} dropped: {}", problem.path, problem.file, problem.text));
       again = true;
     }
+    if (!again) add_notes_on_rates(alone.spec, loaded, notes);
   }
   return notes;
 }

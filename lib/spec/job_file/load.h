@@ -27,7 +27,7 @@ struct LoadedSpec {
   JobSpec spec;
   std::vector<Problem> problems;              // in the order of their positions
   std::map<std::string, Position> positions;  // of the fields that were written, by path; "" is the document
-  std::vector<std::string> notes;             // a line for each field of the file that was dropped
+  std::vector<std::string> notes;  // a line for each field of the file that was dropped, or may not fit
 
   bool ok() const { return problems.empty(); }
   // A problem at the position of `path`, or of the nearest enclosing section that was written.
@@ -59,7 +59,8 @@ void add_plugin_to_specs(const std::string& path);
 // file that cannot be read is also reported as a problem.
 //
 // An override may change a kind: the fields of the file that contradict only the new kind are dropped, each
-// with a line in `notes`. What contradicts itself within the file, or among the overrides, is a problem.
+// with a line in `notes`; a learning rate of another optimizer stays, with such a line. What contradicts
+// itself within the file, or among the overrides, is a problem.
 LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrides = {});
 
 // The same for text in memory. Messages use `name` as the file name, and relative paths stay relative.

@@ -60,15 +60,15 @@ class TrainingRules : private RuleBase {
   // `section`: where the optimizer is written.
   void check_rate(const std::string& section, const OptimizerSpec& optimizer) {
     const OptimizerKind& kind = optimizer_kind(optimizer.kind);
-    const bool missing = kind.needs_rate && !is_written(section + ".learning_rate");
+    const bool missing = kind.own_rate && !is_written(section + ".learning_rate");
     refuse(section + ".kind", missing && kind.takes_whole,
            "{0} changes learning_rate and adam_learning_rate by the same factor, and the default of {1:g} is "
-           "for other optimizers; set {2}.learning_rate, such as 0.02",
-           optimizer.kind, OptimizerSpec().learning_rate, section);
+           "for other optimizers; set {2}.learning_rate, such as {3:g}",
+           optimizer.kind, OptimizerSpec().learning_rate, section, kind.own_rate.value_or(0));
     refuse(section + ".kind", missing && !kind.takes_whole,
            "{0} moves a kernel by learning_rate x trust_coefficient of its norm, which is nothing at the "
-           "default of {1:g}; set {2}.learning_rate, such as 4",
-           optimizer.kind, OptimizerSpec().learning_rate, section);
+           "default of {1:g}; set {2}.learning_rate, such as {3:g}",
+           optimizer.kind, OptimizerSpec().learning_rate, section, kind.own_rate.value_or(0));
   }
 
   // Whether a schedule has the rates, and not in proportion to the optimizer's.

@@ -135,8 +135,13 @@ std::string boolean_hint(const std::string& text) {
 }
 
 std::string unknown_choice(const Choices& choices, const std::string& text) {
-  return fmt::format("unknown {} {}; known: {}{}", choices.noun, in_quotes(text), join(choices.built),
-                     did_you_mean(text, choices.built));
+  // tpu is the closest, and the one kind that has no GPUs.
+  const bool means_gpus =
+      &choices == &strategy_kinds() && contains({"gpu", "gpus", "cuda"}, in_lower_case(text));
+  const std::string hint =
+      means_gpus ? "; it says how replicas train together; strategy.devices: cuda puts them on GPUs"
+                 : did_you_mean(text, choices.built);
+  return fmt::format("unknown {} {}; known: {}{}", choices.noun, in_quotes(text), join(choices.built), hint);
 }
 
 }  // namespace

@@ -43,13 +43,13 @@ std::vector<OptimizerKind> make_optimizers() {
       {.name = "lars", .fields = {momentum_field<LarsFields>(), KIND_FIELD(LarsFields, trust_coefficient,
           .doc = "the largest norm of an update by the norm of the weights that it changes, at a learning rate of 1 "
           "and without momentum", .bounds = above_zero_to(1000)), epsilon_field<LarsFields>()}, .takes_norms = true,
-       .needs_rate = true},
+       .own_rate = 4},
       {.name = "lamb", .fields = adam_fields<LambFields>(), .decouples_decay = true, .takes_norms = true},
       {.name = "muon", .fields = joined<KindFields>({{
         momentum_field<MuonFields>(), nesterov_field<MuonFields>(),
         KIND_FIELD(MuonFields, adam_learning_rate, .doc = "the learning rate of what `adamw` updates (biases, scales of "
                    "norms, embeddings); it changes by the same factor as `learning_rate`", .bounds = above_zero_to(1e6)),
-      }, adam_fields<MuonFields>()}), .decouples_decay = true, .takes_whole = true, .needs_rate = true},
+      }, adam_fields<MuonFields>()}), .decouples_decay = true, .takes_whole = true, .own_rate = 0.02},
   };
   for (const AddedKind& kind : added_kinds(AddedKind::kOptimizer)) kinds.push_back({kind.name, kind.fields});
   return kinds;

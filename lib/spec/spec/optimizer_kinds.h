@@ -1,6 +1,7 @@
 // The optimizers as a spec has them; room `optim` computes them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,10 +37,10 @@ struct OptimizerKind {
   std::string name;
   Fields<KindFields> fields = {};
   Contradictions contradictions = nullptr;
-  bool decouples_decay = false;  // weight_decay shrinks the weights, and is no part of the gradient
-  bool takes_whole = false;      // updates whole parameters only, and what is no kernel by adamw
-  bool takes_norms = false;      // an update of a part of a parameter needs norms of the whole
-  bool needs_rate = false;       // has no usual learning rate
+  bool decouples_decay = false;         // weight_decay shrinks the weights, and is no part of the gradient
+  bool takes_whole = false;             // updates whole parameters only, and what is no kernel by adamw
+  bool takes_norms = false;             // an update of a part of a parameter needs norms of the whole
+  std::optional<double> own_rate = {};  // it has no usual learning rate; an example of one
 };
 
 const std::vector<OptimizerKind>& all_optimizers();

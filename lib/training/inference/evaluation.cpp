@@ -121,6 +121,17 @@ at::Tensor finite_outputs(const JobSpec& job, Model& model, const at::Tensor& in
               why);
 }
 
+DatasetInfo find_dataset_of_run(const DataSpec& spec) {
+  try {
+    return find_dataset(spec);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kData || (spec.path && std::filesystem::exists(*spec.path))) throw;
+    const std::string what = error.what();  // one line, or sentences
+    throw Error(ExitCode::kData, "{}{} the run's data were moved, say where they are now: --data PATH", what,
+                what.ends_with('.') ? " If" : "; if");
+  }
+}
+
 ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part) {
   DataSpec data = job.spec.data;
   if (part == "test" && job.data.table.empty()) {  // the training examples need not be read

@@ -21,6 +21,9 @@
 
 namespace dtrain {
 
+// find_dataset(). If the data of a run are not there, the error says how eval is told where they are now.
+DatasetInfo find_dataset_of_run(const DataSpec& spec);
+
 // With more classes than this there is no confusion matrix: it would take gigabytes.
 constexpr int64_t kMostConfusedClasses = 1000;
 

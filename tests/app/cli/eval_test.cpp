@@ -267,6 +267,22 @@ TEST_CASE("what cannot be evaluated is refused with the reason") {
   const Outcome data = dtrain_command({"eval", run, "--data", folder / "it's"});
   CHECK(data.exit_code == 2);
   CHECK_THAT(data.errors, ContainsSubstring("data.path"));
+  // Data that are not there. Who has just said where they are needs no advice on how to say it.
+  const std::string gone = folder / "gone";
+  const std::vector<std::string> moved = {
+      "eval", run, "--set", "data.dataset=image_folder", "--set", "data.image.size=[4, 4]"};
+  const auto eval_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = moved;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return dtrain_command(arguments);
+  };
+  const Outcome lost = eval_of({"--set", "data.path=" + gone});
+  CHECK(lost.exit_code == 3);
+  CHECK_THAT(lost.errors,
+             ContainsSubstring(gone + ": there is no such folder") &&
+                 ContainsSubstring("; if the run's data were moved, say where they are now: --data PATH"));
+  CHECK_THAT(eval_of({"--data", gone}).errors,
+             ContainsSubstring("there is no such folder") && !ContainsSubstring("were moved"));
 }
 
 TEST_CASE("what is called the best says by which metric") {

@@ -1,5 +1,7 @@
 #include "addresses/fetched_files.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +44,32 @@ std::string fetch_elsewhere(const std::string& address, double gigabytes = 1) {
   return text;
 }
 
+// What a process shows on a terminal while it fetches.
+std::string shown_while_fetching(const std::string& address, bool quietly) {
+  const Descriptor person(::posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK));
+  REQUIRE(::grantpt(person.get()) == 0);
+  REQUIRE(::unlockpt(person.get()) == 0);
+  const Descriptor terminal(::open(::ptsname(person.get()), O_RDWR | O_NOCTTY));
+  REQUIRE(terminal.get() >= 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(terminal.get(), STDERR_FILENO);
+    if (quietly) fetch_quietly();
+    try {
+      fetch_files(address, 1, kEvery, kHasty);
+    } catch (const std::exception&) {
+      ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(status == 0);
+  std::string text(4096, '\0');
+  text.resize(static_cast<size_t>(std::max<ssize_t>(::read(person.get(), text.data(), text.size()), 0)));
+  return text;
+}
+
 struct Served {
   std::map<std::string, std::string> files;
   std::string version = "1";
@@ -77,6 +105,18 @@ TEST_CASE("files at addresses are fetched once, and asked for again by later com
   CHECK(fetch_elsewhere("http://localhost" + port + "/s/{a,b}.tar") !=
         content);  // a forked process has seen them, too
   CHECK(content_of(files.place / "a.tar") == "aaaa");
+}
+
+TEST_CASE("a terminal shows how far fetching is, in one line, and nothing of it when it is to be quiet") {
+  const TemporaryFolder folder;
+  const Variable cache("XDG_CACHE_HOME", folder / "cache");
+  Served served;
+  const std::string name = "/" + std::string(150, 'n') + ".csv", other = "/other.csv";
+  served.files = {{name, std::string(1000, 'x')}, {other, "y"}};
+  const std::string shown = shown_while_fetching(served.server.address() + name, false);
+  CHECK_THAT(shown, ContainsSubstring("fetching http://127.0.0.1") && ContainsSubstring(" of 1000 B"));
+  CHECK(shown.substr(0, shown.rfind('\r')).size() < 90);  // with what is no text
+  CHECK(shown_while_fetching(served.server.address() + other, true) == "");
 }
 
 TEST_CASE("one file at an address is a file, with its name") {

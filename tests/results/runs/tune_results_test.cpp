@@ -175,6 +175,12 @@ TEST_CASE("combinations rank by the mean of their folds and seeds") {
   CHECK(whole.trials[1].epochs == 12);
   REQUIRE(whole.trials[1].course.size() == 2);
   CHECK(whole.trials[1].course[0].second == Approx(0.3));
+  // One that early stopping has ended was evaluated then: it has no second epoch that the others have.
+  tune.trials[4].course = {{1, 0.3}, {2, 0.7}};
+  const TuneTrial early = combined(tune).trials[1];
+  REQUIRE(early.course.size() == 1);
+  CHECK(early.course[0].first == 1);
+  tune = cross_validation();
   CHECK(best_trial(whole) == size_t{1});  // although the best single trial is of the other
   CHECK(combined(whole).trials.size() == 2);
   CHECK(combined(halved_tune()).trials.size() == 7);

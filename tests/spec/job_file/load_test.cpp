@@ -50,6 +50,31 @@ TEST_CASE("written values arrive in their members") {
   CHECK(spec.train.optimizer.own.get<SgdFields>().nesterov);
 }
 
+TEST_CASE(
+    "a learning rate that the file has for another optimizer is told of, where rates are of another size") {
+  const std::string file = kSmallest + "train: {optimizer: {kind: adam, learning_rate: 0.002}}\n";
+  const auto notes = [&](const std::vector<std::string>& set) { return parse_spec(file, "job", set).notes; };
+  REQUIRE(notes({"train.optimizer.kind=lars"}).size() == 1);
+  CHECK_THAT(notes({"train.optimizer.kind=lars"})[0],
+             ContainsSubstring("train.optimizer.learning_rate of job is still 0.002, which was for adam") &&
+                 ContainsSubstring("--set train.optimizer.learning_rate=4"));
+  CHECK_THAT(notes({"train.optimizer.kind=muon"})[0],
+             ContainsSubstring("train.optimizer.learning_rate=0.02"));
+  CHECK(notes({"train.optimizer.kind=lars", "train.optimizer.learning_rate=3"}).empty());
+  CHECK(notes({"train.optimizer.kind=adamw"}).empty());
+  CHECK(notes({"train.optimizer.kind=adam"}).empty());
+  const std::string lars = kSmallest +
+                           "train: {optimizer: {kind: lars, learning_rate: 4, trust_coefficient: 0.002}, "
+                           "optimizers: [{parameters: a.*, kind: sgd, learning_rate: 0.1}]}\n";
+  const auto both =
+      parse_spec(lars, "job", {"train.optimizer.kind=adam", "train.optimizers[0].kind=muon"}).notes;
+  REQUIRE(both.size() == 3);  // the first: trust_coefficient is dropped
+  CHECK_THAT(both[1], ContainsSubstring("is still 4, which was for lars") &&
+                          ContainsSubstring("--set train.optimizer.learning_rate=0.001"));
+  CHECK_THAT(both[2], ContainsSubstring("train.optimizers[0].learning_rate of job is still 0.1"));
+  CHECK(parse_spec(lars, "job", {"train.optimizer.kind=lars"}).notes.empty());
+}
+
 TEST_CASE("a field in the wrong section is told where it belongs") {
   const auto problems = [](const std::string& text, const std::vector<std::string>& overrides = {}) {
     return problems_of(parse_spec(kSmallest + text, "spec", overrides));
