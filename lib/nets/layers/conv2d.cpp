@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "convolutions/conv_block.h"
+#include "convolutions/conv_direct.h"
 #include "convolutions/patches.h"
 #include "convolutions/winograd.h"
 #include "core/cache_lines.h"
@@ -93,10 +94,9 @@ const float* bias_of(const LayerWork& work) {
   return work.bias.defined() ? work.bias.const_data_ptr<float>() : nullptr;
 }
 
-ConvSize size_of_conv(const LayerWork& work) {
-  const PlacedLayer& layer = *work.layer;
+ConvSize size_of_conv(const PlacedLayer& layer, int64_t examples) {
   const Window2d window = conv2d_window(layer);
-  return {.examples = work.examples,
+  return {.examples = examples,
           .channels = layer.input_shape[0],
           .height = layer.input_shape[1],
           .width = layer.input_shape[2],
@@ -108,6 +108,8 @@ ConvSize size_of_conv(const LayerWork& work) {
           .rows = window.rows.output,
           .columns = window.columns.output};
 }
+
+ConvSize size_of_conv(const LayerWork& work) { return size_of_conv(*work.layer, work.examples); }
 
 void block(const LayerWork& work) {
   conv_block_forward(size_of_conv(work), work.input, work.weight.const_data_ptr<float>(), bias_of(work),
@@ -131,11 +133,14 @@ const LayerPasses kConvBlock = {
     .scratch = [](const LayerWork& work) { return conv_block_scratch(size_of_conv(work)); },
     .kept = [](const LayerWork& work) { return conv_block_argmaxes(size_of_conv(work)); }};
 
-// A convolution, the relu after it and the 2x2 max_pool2d after that are computed at once.
+// A convolution, the relu after it and the 2x2 max_pool2d after that are computed at once. Not where sums in
+// registers would be faster than products, were it not for the number of weights: there LibTorch's
+// convolution is, by more than what the layers save together.
 LayerMatch match_conv_block(const std::vector<PlacedLayer>& layers, size_t first) {
   const bool is_block = conv_fields(layers[first]).groups == 1 && !can_be_winograd(layers[first]) &&
-                        is_read_by_next(layers, first) && is_read_by_next(layers, first + 1) &&
-                        layers[first + 1].spec.kind == kRelu.name && is_max_pool2x2(layers[first + 2]);
+                        !is_beyond_direct(size_of_conv(layers[first], 1)) && is_read_by_next(layers, first) &&
+                        is_read_by_next(layers, first + 1) && layers[first + 1].spec.kind == kRelu.name &&
+                        is_max_pool2x2(layers[first + 2]);
   return is_block ? LayerMatch{&kConvBlock, 3} : LayerMatch{};
 }
 
