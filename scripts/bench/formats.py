@@ -37,6 +37,7 @@ MODELS = {
              " {kind: add, with: body}, {kind: relu}, {kind: global_avg_pool2d}, {kind: dense, units: 10}]}",
     "blocks": "model: {kind: layers, layers: [{kind: conv2d, filters: 8, padding: same, activation: gelu, name: stem},"
               " {kind: conv2d, filters: 8, kernel_size: 5, padding: same, groups: 8}, {kind: layer_norm},"
+              " {kind: group_norm, groups: 2},"
               " {kind: conv2d, filters: 16, kernel_size: 1, activation: gelu}, {kind: conv2d, filters: 8, kernel_size: 1},"
               " {kind: add, with: stem}, {kind: flatten}, {kind: layer_norm}, {kind: dense, units: 16, activation: tanh},"
               " {kind: dense, units: 10}]}",

@@ -42,6 +42,7 @@ def layer_cases():
     middles["adaptive_avg_pool2d to 9"] = [layer("adaptive_avg_pool2d", output_size=9)]
     middles["batch_norm"] = [layer("batch_norm", "norm")]
     middles["layer_norm"] = [layer("layer_norm", "norm")]
+    middles["group_norm"] = [layer("group_norm", "norm", groups=2)]
     for kind in ("relu", "relu6", "gelu", "silu", "tanh", "sigmoid"):
         middles[kind] = [layer(kind)]
     middles["add"] = [layer("conv2d", filters=4, padding="same"), layer("tanh"), layer("add", **{"with": "first"})]
@@ -59,6 +60,8 @@ def layer_cases():
             )
     yield Case("global_avg_pool2d", [first, layer("global_avg_pool2d"), layer("dense", units=3)], PLAIN)
     flat = [layer("flatten"), layer("dense", "first", units=7)]
+    numbers = layer("group_norm", "norm", groups=1)
+    yield Case("group_norm of numbers", [*flat, numbers, layer("dense", units=3)], PLAIN, rows=6)
     for kind in ("batch_norm", "layer_norm"):
         yield Case(f"{kind} of numbers", [*flat, layer(kind, "norm"), layer("dense", units=3)], PLAIN, rows=6)
         for sync in (False, True):

@@ -86,6 +86,10 @@ def forward(layers, variables, x, training, masks=None, frozen=()):
             x = F.layer_norm(
                 x, x.shape[-1:], variables[f"{name}.weight"], variables[f"{name}.bias"], layer["epsilon"]
             ).movedim(-1, 1)
+        elif kind == "group_norm":
+            x = F.group_norm(
+                x, layer["groups"], variables[f"{name}.weight"], variables[f"{name}.bias"], layer["epsilon"]
+            )
         elif kind == "dropout":
             x = x * masks if training else x
         elif kind == "add":

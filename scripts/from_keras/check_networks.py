@@ -87,6 +87,7 @@ def every_layer(dropout):
     x = layers.Activation("silu")(x)
     x = layers.DepthwiseConv2D(3, padding="same", depth_multiplier=1, activation="tanh")(x)
     x = layers.Conv2D(16, 3, padding="same", groups=4, kernel_initializer="he_normal")(x)
+    x = layers.GroupNormalization(4)(x)
     x = layers.Add()([before, x])
     x = layers.MaxPooling2D(3, strides=2, padding="same")(x)
     x = layers.ZeroPadding2D(((0, 1), (0, 1)))(x)

@@ -91,6 +91,12 @@ class Converter(Convolutions, Inputs):
             fields.only("axis", [-1, [-1], rank, [rank]], "dtrain normalises channels, or features")
             entry = self.entry(kind, node, value)
             epsilon = fields.number("epsilon", 1e-3, 1e-30, 1)
+            if kind == "group_norm":
+                groups = features if fields.raw("groups") == -1 else fields.count("groups", 32)
+                if groups != 32:
+                    entry.fields["groups"] = groups
+                if value.maps:
+                    self.report.problem(node.place, "groups flattened maps", "dtrain flattens them in another order")
             if kind == "batch_norm":
                 self.synchronized.setdefault(fields.boolean("synchronized", False), node.place)
                 momentum = fields.number("momentum", 0.99, 0, 1)
@@ -177,6 +183,7 @@ class Converter(Convolutions, Inputs):
             "Softmax": self.softmax,
             "BatchNormalization": self.norm("batch_norm"),
             "LayerNormalization": self.norm("layer_norm"),
+            "GroupNormalization": self.norm("group_norm"),
             "Dropout": self.dropout,
             "Add": self.add,
             "ZeroPadding2D": self.zero_padding,

@@ -11,7 +11,7 @@ INITIALIZERS = {
 }  # fmt: skip
 KINDS = (
     "conv2d max_pool2d avg_pool2d global_avg_pool2d adaptive_avg_pool2d flatten dense relu relu6 gelu silu tanh sigmoid"
-    " batch_norm layer_norm dropout add"
+    " batch_norm layer_norm group_norm dropout add"
 ).split()
 ADVICE = {
     "Lambda": "dtrain runs no code from a file: write its computation into the data, or as layers",

@@ -32,6 +32,7 @@ EVERY_LAYER = """  kind: layers
     - {kind: gelu}
     - {kind: avg_pool2d, pool_size: 2}
     - {kind: layer_norm}
+    - {kind: group_norm, groups: 4}
     - {kind: adaptive_avg_pool2d, output_size: 3}
     - {kind: tanh}
     - {kind: flatten}

@@ -39,12 +39,12 @@ std::vector<std::pair<std::string, std::string>> cases() {
       {"eager steps", kSmallImages + "}\nmodel: {kind: cnn, filters: [8], hidden: [16], dropout: 0.3}\n"
                                      "train: {epochs: 2, step: eager, optimizer: {kind: rmsprop}}\n"},
       {"attention, with dropout of its weights and of whole examples",
-       kSmallImages +
-           "}\nmodel: {kind: layers, layers: [{kind: patch_embedding, patch: 4, units: 12}, "
-           "{kind: class_token}, {kind: positional_embedding, name: embedded}, {kind: layer_norm}, "
-           "{kind: attention, heads: 3, dropout: 0.2}, {kind: stochastic_depth, rate: 0.3}, "
-           "{kind: add, with: embedded}, {kind: first_token}, {kind: dense, units: 4}]}\n"
-           "train: {epochs: 3, optimizer: {kind: adamw}}\n"},
+       kSmallImages + "}\nmodel: {kind: layers, layers: [{kind: patch_embedding, patch: 4, units: 12}, "
+                      "{kind: class_token}, {kind: positional_embedding, name: embedded}, "
+                      "{kind: group_norm, groups: 3}, "
+                      "{kind: attention, heads: 3, dropout: 0.2}, {kind: stochastic_depth, rate: 0.3}, "
+                      "{kind: add, with: embedded}, {kind: first_token}, {kind: dense, units: 4}]}\n"
+                      "train: {epochs: 3, optimizer: {kind: adamw}}\n"},
   };
 }
 

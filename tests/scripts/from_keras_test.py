@@ -144,6 +144,8 @@ pictures = sequential(
     layer("DepthwiseConv2D", "depth wise", kernel_size=3, strides=[2, 2], padding="same", depth_multiplier=2),
     layer("SeparableConv2D", "separable", filters=6, kernel_size=[3, 3], padding="same"),
     layer("BatchNormalization", "batch_normalization", momentum=0.9, epsilon=0.001, axis=[3]),
+    layer("GroupNormalization", "in_groups", groups=3, axis=-1, epsilon=0.001),
+    layer("GroupNormalization", "of_each", groups=-1, epsilon=1e-5),
     layer("MaxPooling2D", "pool", pool_size=[3, 3], strides=[2, 2], padding="same"),
     layer("Flatten", "flatten"),
     layer("Dense", "9", units=4, trainable=True),
@@ -157,6 +159,8 @@ claim(
         "{kind: conv2d, filters: 16, kernel_size: 3, padding: same, groups: 16, use_bias: false, name: separable}",
         "{kind: conv2d, filters: 6, kernel_size: 1, name: separable_part2}",
         "{kind: batch_norm, momentum: 0.9, name: batch_normalization}",
+        "{kind: group_norm, groups: 3, name: in_groups}",
+        "{kind: group_norm, groups: 6, epsilon: 1.0e-05, name: of_each}",
         "{kind: max_pool2d, pool_size: 3, stride: 2, padding: same}",
         "{kind: flatten}",
         "{kind: dense, units: 4, name: layer_9}",
@@ -297,6 +301,13 @@ for part in (
     "compile, optimizer: is 'Adagrad'", "compile, metrics, cosine_similarity",
 ):  # fmt: skip
     claim(f"it says {part}", part in found)
+mixed = sequential(
+    layer("InputLayer", "input", batch_shape=[None, 4, 4, 2]),
+    layer("Flatten", "flatten"),
+    layer("GroupNormalization", "mixed", groups=2),
+    layer("Dense", "dense", units=3),
+)
+claim("groups of another order", problems_of(mixed), ["layer 'mixed' (GroupNormalization): groups flattened maps"])
 claim("and how many", refusal(several).startswith(f"{len(problems_of(several))} things have no counterpart"))
 softmax_twice = {**mlp, **compiled({"class_name": "SparseCategoricalCrossentropy", "config": {"from_logits": True}})}
 claim("a softmax that is computed twice", "computed twice" in refusal(softmax_twice))

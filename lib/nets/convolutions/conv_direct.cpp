@@ -197,11 +197,20 @@ void with_sizes(const ConvSize& block, const Call& call) {
                     : with_lanes(std::integral_constant<int64_t, 5>());
 }
 
+bool fits_registers(const ConvSize& block) {
+  return (block.kernel == 3 || block.kernel == 5) && block.stride == 1 && block.filters % kNarrow == 0;
+}
+
+int64_t weights_of_block(const ConvSize& block) { return block.window() * block.filters; }
+
 }  // namespace
 
 bool is_direct(const ConvSize& block) {
-  return (block.kernel == 3 || block.kernel == 5) && block.stride == 1 && block.filters % kNarrow == 0 &&
-         block.window() * block.filters <= kMostWeights;
+  return fits_registers(block) && weights_of_block(block) <= kMostWeights;
+}
+
+bool is_beyond_direct(const ConvSize& block) {
+  return fits_registers(block) && weights_of_block(block) > kMostWeights;
 }
 
 int64_t direct_lanes(const ConvSize& block) { return block.filters % kWide == 0 ? kWide : kNarrow; }

@@ -10,6 +10,8 @@ namespace dtrain {
 
 // Whether the functions below can compute this block, and do so faster than by products.
 bool is_direct(const ConvSize& block);
+// Whether only the number of its weights keeps a block from being direct.
+bool is_beyond_direct(const ConvSize& block);
 
 // How many numbers each of them needs as `scratch`.
 int64_t direct_scratch(const ConvSize& block);

@@ -48,8 +48,9 @@ class OnnxGraph {
     return outputs_[static_cast<size_t>(layer - kModelInput)];
   }
 
-  // Adds a layer's variable as an initializer and returns its name. Throws Error(kCheckpoint) without it.
-  std::string variable(const PlacedLayer& layer, const char* name);
+  // Adds a layer's variable as an initializer, in another shape if one is given, and returns its name. Throws
+  // Error(kCheckpoint) without it.
+  std::string variable(const PlacedLayer& layer, const char* name, const Shape& shape = {});
   // The names of `weight` and, if the layer has one, `bias`.
   std::vector<std::string> weights(const PlacedLayer& layer, bool has_bias = true);
   std::string constant(const std::string& name, const at::Tensor& value);

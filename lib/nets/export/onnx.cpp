@@ -85,12 +85,12 @@ void OnnxGraph::add(const std::string& kind, const std::string& name,
   nodes_ += bytes(1, node);
 }
 
-std::string OnnxGraph::variable(const PlacedLayer& layer, const char* name) {
+std::string OnnxGraph::variable(const PlacedLayer& layer, const char* name, const Shape& shape) {
   const std::string full = layer.name + "." + name;
   const auto found = variables_.find(full);
   if (found == variables_.end())
     throw Error(ExitCode::kCheckpoint, "the checkpoint has no '{}' of its own model", full);
-  return constant(full, found->second);
+  return constant(full, shape.empty() ? found->second : found->second.reshape(shape));
 }
 
 std::vector<std::string> OnnxGraph::weights(const PlacedLayer& layer, bool has_bias) {

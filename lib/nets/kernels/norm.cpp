@@ -162,29 +162,30 @@ struct Combined {
   }
 };
 
-// Of the examples from `first` to `last`.
+// Of the planes from `first` to `last`, of all examples' channels, or of the examples where pixels are one.
 template <class Value>
 struct SetChannels {
   [[gnu::always_inline]] static void run(ChannelSize size, Value value, int64_t first, int64_t last,
                                          float* __restrict to) {
-    for (int64_t example = first; example < last; ++example) {
-      const int64_t begin = example * size.channels * size.pixels;
-      if (size.pixels == 1) {
+    if (size.pixels == 1) {
+      for (int64_t begin = first * size.channels; begin < last * size.channels; begin += size.channels) {
         for (int64_t channel = 0; channel < size.channels; ++channel)
           to[begin + channel] = value(begin + channel, channel);
-        continue;
       }
-      for (int64_t channel = 0; channel < size.channels; ++channel) {
-        for (int64_t at = begin + channel * size.pixels; at < begin + (channel + 1) * size.pixels; ++at)
-          to[at] = value(at, channel);
-      }
+      return;
+    }
+    for (int64_t plane = first; plane < last; ++plane) {
+      const int64_t channel = plane % size.channels;
+      for (int64_t at = plane * size.pixels; at < (plane + 1) * size.pixels; ++at)
+        to[at] = value(at, channel);
     }
   }
 };
 
 template <class Value>
 void set_all(const ChannelSize& size, const Value& value, float* to) {
-  in_blocks(size.examples, size.numbers(), [&](int64_t first, int64_t last) {
+  const int64_t parts = size.pixels == 1 ? size.examples : size.examples * size.channels;
+  in_blocks(parts, size.numbers(), [&](int64_t first, int64_t last) {
     run_kernel<SetChannels<Value>>(size, value, first, last, to);
   });
 }
@@ -254,6 +255,25 @@ struct NormaliseRowsToWeights {
   }
 };
 
+// What normalise_groups() and what follows it keep of each channel of each example.
+struct GroupNumbers {
+  int64_t count, of_group;
+  ChannelSize channels;  // of all examples, as those of one
+  float *means, *inverse_deviations;
+  float *gradients, *products;  // sums: of the result's gradients, and times the normalised numbers
+  float* factors;               // [3, count]: by what the passes over all numbers multiply, and what they add
+
+  GroupNumbers(const GroupSize& size, float* kept)
+      : count(size.examples * size.channels),
+        of_group(size.channels / size.groups),
+        channels{1, count, size.pixels},
+        means(kept),
+        inverse_deviations(means + count),
+        gradients(inverse_deviations + count),
+        products(gradients + count),
+        factors(products + count) {}
+};
+
 }  // namespace
 
 void sum_channels(const ChannelSize& size, const float* from, float* sums) {
@@ -315,6 +335,62 @@ void normalise_rows_backward_weights(int64_t rows, int64_t features, const float
     run_kernel<NormaliseRowsToWeights>(rows, features, first, last, from, gradient, means, inverse_deviations,
                                        weight_gradient, bias_gradient);
   });
+}
+
+void normalise_groups(const GroupSize& size, const float* from, const float* weight, const float* bias,
+                      float epsilon, float* kept, float* to) {
+  const GroupNumbers all(size, kept);
+  const int64_t groups = size.examples * size.groups;
+  float *const of_groups = all.factors, *const inverses = of_groups + groups;
+  channel_statistics({1, groups, all.of_group * size.pixels}, from, epsilon, of_groups, inverses);
+  for (int64_t i = 0; i < all.count; ++i) {
+    all.means[i] = of_groups[i / all.of_group];
+    all.inverse_deviations[i] = inverses[i / all.of_group];
+  }
+  float *const scales = all.factors, *const shifts = scales + all.count;
+  for (int64_t i = 0; i < all.count; ++i) {
+    scales[i] = weight[i % size.channels] * all.inverse_deviations[i];
+    shifts[i] = bias[i % size.channels] - all.means[i] * scales[i];
+  }
+  scale_channels(all.channels, from, scales, shifts, to);
+}
+
+void sum_groups(const GroupSize& size, const float* from, const float* gradient, float* kept) {
+  const GroupNumbers all(size, kept);
+  sum_channels(all.channels, gradient, all.gradients);
+  sum_normalised(all.channels, gradient, from, all.means, all.inverse_deviations, all.products);
+}
+
+void normalise_groups_backward_weights(const GroupSize& size, float* kept, float* weight_gradient,
+                                       float* bias_gradient) {
+  const GroupNumbers all(size, kept);
+  for (int64_t i = 0; i < all.count; ++i) {
+    weight_gradient[i % size.channels] += all.products[i];
+    bias_gradient[i % size.channels] += all.gradients[i];
+  }
+}
+
+void normalise_groups_backward_input(const GroupSize& size, const float* from, const float* gradient,
+                                     const float* weight, float* kept, float* to) {
+  const GroupNumbers all(size, kept);
+  const auto numbers = static_cast<float>(all.of_group * size.pixels);
+  float *const of_gradient = all.factors, *const of_input = of_gradient + all.count,
+               *const shifts = of_input + all.count;
+  for (int64_t first = 0; first < all.count; first += all.of_group) {
+    const int64_t last = first + all.of_group;
+    float gradients = 0, products = 0;
+    for (int64_t i = first; i < last; ++i) {
+      gradients += weight[i % size.channels] * all.gradients[i];
+      products += weight[i % size.channels] * all.products[i];
+    }
+    for (int64_t i = first; i < last; ++i) {
+      const float inverse = all.inverse_deviations[i];
+      of_gradient[i] = weight[i % size.channels] * inverse;
+      of_input[i] = -inverse * inverse * products / numbers;
+      shifts[i] = -inverse * gradients / numbers - all.means[i] * of_input[i];
+    }
+  }
+  combine_channels(all.channels, gradient, of_gradient, from, of_input, shifts, to);
 }
 
 }  // namespace dtrain

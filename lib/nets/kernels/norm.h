@@ -1,4 +1,4 @@
-// What batch_norm and layer_norm compute, over numbers of float32.
+// What batch_norm, layer_norm and group_norm compute, over numbers of float32.
 #pragma once
 
 #include <cstdint>
@@ -58,5 +58,32 @@ void normalise_rows_backward_input(int64_t rows, int64_t features, const float* 
 void normalise_rows_backward_weights(int64_t rows, int64_t features, const float* from, const float* gradient,
                                      const float* means, const float* inverse_deviations,
                                      float* weight_gradient, float* bias_gradient);
+
+// Numbers [examples, channels, pixels] whose channels are in groups, as many in each: an example's group is
+// normalised by itself.
+struct GroupSize {
+  int64_t examples = 0;
+  int64_t channels = 0;
+  int64_t groups = 1;
+  int64_t pixels = 1;
+
+  int64_t kept() const { return 7 * examples * channels; }
+};
+
+// to = (from - mean) / sqrt(variance + epsilon) * weight + bias, the last two of the channel. `kept` has room
+// for GroupSize::kept() numbers, which the functions below take and change.
+void normalise_groups(const GroupSize& size, const float* from, const float* weight, const float* bias,
+                      float epsilon, float* kept, float* to);
+
+// Puts the sums of the result's gradient into `kept`, which both functions below need.
+void sum_groups(const GroupSize& size, const float* from, const float* gradient, float* kept);
+
+// Adds to the gradients of the weight and the bias.
+void normalise_groups_backward_weights(const GroupSize& size, float* kept, float* weight_gradient,
+                                       float* bias_gradient);
+
+// From the gradient of the result that of `from`.
+void normalise_groups_backward_input(const GroupSize& size, const float* from, const float* gradient,
+                                     const float* weight, float* kept, float* to);
 
 }  // namespace dtrain

@@ -14,6 +14,7 @@
 #include "models/pooling.h"
 #include "models/products.h"
 #include "spec/layer_kinds.h"
+#include "stablehlo/window_gradients.h"
 
 namespace dtrain {
 namespace {
@@ -227,7 +228,7 @@ std::string avg_pool2d_torchscript(const PlacedLayer& layer, const ScriptNames&)
 }
 
 Sliding sliding_of(const Window2d& window) {
-  return {.size = window.sizes(), .stride = window.strides(), .padding = sides_of(window)};
+  return {.size = window.sizes(), .stride = window.strides(), .padding = window.sides()};
 }
 
 // How many cells of the input are under each position of the window, [rows, columns].
@@ -246,34 +247,6 @@ std::vector<double> cells_under(const Window2d& window, const Shape& input) {
     for (const double columns : along(window.columns, input[2])) counts.push_back(rows * columns);
   }
   return counts;
-}
-
-// The same as TextBuilder::to_window_maximum() from operations that compilers for GPUs join into one kernel:
-// for each position in the window, the elements there that are the first to equal the maximum get its
-// gradient. (XLA makes a scatter of the other, whose sums of windows that overlap differ from run to run.)
-Value to_maximum_by_positions(const Value& cells, const Value& maximum, const Value& gradient,
-                              const Sliding& window) {
-  TextBuilder& builder = *cells.builder;
-  const Value none = builder.like(gradient, 0);
-  Value left = gradient;  // of windows whose maximum has not been found yet
-  Value all = {};
-  for (int64_t y = 0; y < window.size[0]; ++y) {
-    for (int64_t x = 0; x < window.size[1]; ++x) {
-      const Value here = builder.slice(cells, {y, x}, gradient.shape, window.stride[0]);
-      const Value chosen = builder.compare("EQ", here, maximum);
-      const Value part = builder.select(chosen, left, none);
-      left = builder.select(chosen, none, left);
-      std::array<std::array<int64_t, 2>, 2> around;
-      for (size_t i = 0; i < 2; ++i) {
-        const int64_t before = i == 0 ? y : x;
-        const int64_t reach = (gradient.shape[i + 2] - 1) * window.stride[i] + 1;
-        around[i] = {before, cells.shape[i + 2] - before - reach};
-      }
-      const Value spread = builder.pad(part, 0, around, {window.stride[0] - 1, window.stride[1] - 1});
-      all = all ? all + spread : spread;
-    }
-  }
-  return all;
 }
 
 // The gradient goes to the first largest element of each window, as LibTorch's does. Where not-a-number is

@@ -8,8 +8,8 @@
 namespace dtrain {
 
 extern const LayerKind kConv2d, kMaxPool2d, kAvgPool2d, kGlobalAvgPool2d, kAdaptiveAvgPool2d, kFlatten,
-    kDense, kRelu, kRelu6, kGelu, kSilu, kTanh, kSigmoid, kBatchNorm, kLayerNorm, kDropout, kStochasticDepth,
-    kAdd, kPatchEmbedding, kClassToken, kPositionalEmbedding, kAttention, kFirstToken;
+    kDense, kRelu, kRelu6, kGelu, kSilu, kTanh, kSigmoid, kBatchNorm, kLayerNorm, kGroupNorm, kDropout,
+    kStochasticDepth, kAdd, kPatchEmbedding, kClassToken, kPositionalEmbedding, kAttention, kFirstToken;
 
 // For add_layer_kinds().
 const std::vector<const LayerKind*>& shipped_layers();

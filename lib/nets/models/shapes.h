@@ -55,6 +55,23 @@ struct Window2d {
   std::array<int64_t, 2> padding() const {
     return is_symmetric() ? std::array{rows.before, columns.before} : std::array<int64_t, 2>{0, 0};
   }
+  // The padding before and after the image, of rows and columns.
+  std::array<std::array<int64_t, 2>, 2> sides() const {
+    return {{{rows.before, rows.after}, {columns.before, columns.after}}};
+  }
 };
+
+// A window where it slides over `input`, [channels, height, width]. Padding as TensorFlow defines it (tf.nn,
+// "Notes on padding"): `valid` has none; `same` gives ceil(input / stride) outputs, with the padding split
+// evenly and an odd cell at the bottom or right. `symmetric` pads (size - 1) / 2 cells on every side, as
+// PyTorch's models do.
+Window2d window_over(int64_t size, int64_t stride, const std::string& padding, const Shape& input);
+
+// What is wrong with a layer that slides a window of `size` over its input, or an empty string. `field` is
+// the name of the size in the layer's spec.
+std::string window_problem(const char* field, int64_t size, int64_t stride, const std::string& padding,
+                           const Shape& input);
+// Of a layer that takes images.
+std::string image_problem(const Shape& input);
 
 }  // namespace dtrain

@@ -91,6 +91,8 @@ const std::vector<LayerTraits>& all_layers() {
             epsilon,
         }},
         {"layer_norm", {epsilon}},
+        {"group_norm", {KIND_FIELD(NormFields, groups, .doc = "the channels of an example, or its features, are "
+            "normalised in so many groups, which must divide their number", .bounds = between(1, 1e6)), epsilon}},
         {"dropout", {
             KIND_FIELD(DropoutFields, rate, .doc = "the share of inputs set to zero while training",
                        .bounds = zero_to_below_one()),

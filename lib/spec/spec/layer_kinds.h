@@ -44,6 +44,7 @@ struct AdaptivePoolFields {
 struct NormFields {
   double momentum = 0.99;  // batch_norm
   double epsilon = 1e-3;
+  int64_t groups = 32;  // group_norm
 };
 
 struct DropoutFields {

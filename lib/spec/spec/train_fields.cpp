@@ -68,7 +68,7 @@ Fields<JobSpec> train_fields() {
      }), {
       JOB(train.optimizer.weight_decay, .doc = meaning_of_decay(), .bounds = between(0, 1000)),
       JOB(train.optimizer.weight_decay_exclude, .doc = "parameters that do not decay, and that `lars` and `lamb` do "
-          "not scale: the biases, and the scales of `batch_norm` and `layer_norm`", .choices = &kDecayExclusions),
+          "not scale: the biases, and the scales of norms, such as `batch_norm`", .choices = &kDecayExclusions),
       JOB(train.optimizers, .doc = "optimizers of some parameters ([optimizers](#trainoptimizers)); all others have "
           "`train.optimizer`", .length = {0, 100}),
       JOB(train.layer_decay, .doc = "the rate of a layer is that of the one after it times this, and the last layer has "

@@ -50,12 +50,17 @@ const std::vector<std::vector<LayerSpec>>& compiled_cases() {
       {with_padding(conv2d(48, 3), "same"), layer("relu"),
        with_padding(without_bias(conv2d(50, 3)), "symmetric"), layer("batch_norm"), layer("relu"),
        layer("global_avg_pool2d"), dense(5)},
+      {with_padding(conv2d(32, 5), "same"), layer("relu"), with_padding(conv2d(64, 5), "same"), layer("relu"),
+       pool2d("max_pool2d", 2), layer("flatten"), dense(5)},
       {pool2d("avg_pool2d", 2), conv2d(3, 1), adaptive(2), layer("relu"), layer("flatten"), dense(5)},
       {conv2d(4, 2), with_stride(pool2d("max_pool2d", 3), 1), layer("tanh"), adaptive(1), layer("flatten"),
        dense(5)},
       {conv2d(4, 2), layer("layer_norm"), layer("relu"), layer("flatten"), dense(5)},
       {layer("layer_norm"), with_padding(conv2d(20, 3), "same"), layer("layer_norm"), layer("gelu"),
        layer("global_avg_pool2d"), dense(5)},
+      {layer("flatten"), dense(6), group_norm(2), layer("relu"), dense(5)},
+      {with_padding(conv2d(20, 3), "same"), group_norm(4), layer("relu"), pool2d("max_pool2d", 2),
+       group_norm(20), layer("tanh"), layer("global_avg_pool2d"), dense(5)},
       {conv2d(3, 2), with_padding(with_stride(pool2d("max_pool2d", 3), 2), "same"), layer("flatten"),
        dense(5)},
       {conv2d(3, 2), with_padding(with_stride(pool2d("max_pool2d", 2), 1), "same"),
@@ -341,6 +346,22 @@ TEST_CASE("every kind of layer that dtrain ships but those of tokens has a compi
     placed.input_shape = placed.output_shape = {3, 8, 8};
     CHECK((match_layers({placed}, 0).passes == nullptr) == others.contains(kind->name));
   }
+}
+
+TEST_CASE("a convolution, its relu and maximum are one block unless it has too many weights for registers") {
+  const auto at_once = [](int64_t channels, const LayerSpec& conv) {
+    const LayerPlan plan =
+        place_layers({conv, layer("relu"), pool2d("max_pool2d", 2)}, {channels, 14, 14}, 0);
+    REQUIRE(plan.problems.empty());
+    return match_layers(plan.layers, 0).layers;
+  };
+  CHECK(at_once(1, conv2d(32, 5)) == 3);
+  CHECK(at_once(6, conv2d(16, 5)) == 3);
+  CHECK(at_once(20, conv2d(50, 3)) == 3);
+  CHECK(at_once(25, conv2d(64, 5)) == 3);  // 40,000
+  CHECK(at_once(32, conv2d(64, 5)) == 1);
+  CHECK(at_once(32, conv2d(60, 5)) == 3);  // registers would not be full
+  CHECK(at_once(32, with_stride(conv2d(64, 5), 2)) == 3);
 }
 
 TEST_CASE("a model with a layer that has no compiled form is computed in eager steps") {

@@ -59,17 +59,18 @@ std::vector<LayerSpec> transformer_layers() {
       {kind: class_token}, {kind: positional_embedding, name: embedded}, {kind: layer_norm}, {kind: attention, heads: 3,
       dropout: 0.2}, {kind: stochastic_depth}, {kind: add, with: embedded, name: middle}, {kind: layer_norm},
       {kind: dense, units: 12, activation: gelu}, {kind: dense, units: 6, use_bias: false}, {kind: dropout},
-      {kind: add, with: middle}, {kind: layer_norm}, {kind: first_token}, {kind: dense, units: 3}])");
+      {kind: add, with: middle}, {kind: group_norm, groups: 2}, {kind: first_token}, {kind: dense, units: 3}])");
 }
 
 std::vector<std::vector<LayerSpec>> layers_of_each_kind() {
   std::vector<std::vector<LayerSpec>> lists;
   for (const LayerKind* shipped : shipped_layers()) {
     const std::string kind = shipped->name;
-    const LayerSpec one = kind == "dense"    ? dense(3)
-                          : kind == "conv2d" ? conv2d(2)
-                          : kind == "add"    ? add("flatten")
-                                             : layer(kind);
+    const LayerSpec one = kind == "dense"        ? dense(3)
+                          : kind == "conv2d"     ? conv2d(2)
+                          : kind == "add"        ? add("flatten")
+                          : kind == "group_norm" ? group_norm(4)
+                                                 : layer(kind);
     const bool windowed = kind == "conv2d" || kind.find("pool2d") != std::string::npos;
     if (windowed)
       lists.push_back({one, layer("flatten"), dense(3)});

@@ -96,6 +96,16 @@ at::Tensor layer_normalization(const Operands& in, const OnnxAttributes& attribu
   return centred / at::sqrt(variance + epsilon) * in[1] + in[2];
 }
 
+// Each channel of each example by itself.
+at::Tensor instance_normalization(const Operands& in, const OnnxAttributes& attributes) {
+  const double epsilon = attribute_or(attributes, "epsilon", 1e-5F);
+  const at::Tensor rows = in[0].flatten(2);
+  const at::Tensor centred = rows - rows.mean(2, /*keepdim=*/true);
+  const at::Tensor variance = centred.square().mean(2, /*keepdim=*/true);
+  const at::Tensor scaled = centred / at::sqrt(variance + epsilon) * in[1].unsqueeze(1) + in[2].unsqueeze(1);
+  return scaled.reshape(in[0].sizes());
+}
+
 at::Tensor transpose(const Operands& in, const OnnxAttributes& attributes) {
   return in[0].permute(std::get<Integers>(attributes.at("perm")));
 }
@@ -180,6 +190,7 @@ const std::map<std::string, OnnxOperator> kOperators = {
     {"Gemm", {gemm, 2, 3, {"transB"}}},
     {"GlobalAveragePool", {global_average_pool, 1, 1, {}}},
     {"Identity", {same, 1, 1, {}}},
+    {"InstanceNormalization", {instance_normalization, 3, 3, {"epsilon"}}},
     {"LayerNormalization", {layer_normalization, 3, 3, {"epsilon"}}},
     {"MatMul", {product_of, 2, 2, {}}},
     {"MaxPool", {max_pool, 1, 1, {"kernel_shape", "pads", "strides"}}},

@@ -121,6 +121,34 @@ logits: Float [batch, 3]
   check_onnx_logits(listed_layers(kBlock), type);
 }
 
+TEST_CASE("group_norm is an instance normalisation of its groups in ONNX") {
+  const char* const layers =
+      R"([{kind: conv2d, filters: 4, name: stem}, {kind: group_norm, groups: 2, epsilon: 0.01},
+      {kind: flatten}, {kind: dense, units: 6}, {kind: group_norm, groups: 3}, {kind: dense, units: 3}])";
+  CHECK(onnx_text(onnx_of(layers)) == R"(pixels: Float [batch, 2, 7, 8]
+normalise.scale.output = Div (pixels, normalise.largest)
+normalise.centre.output = Sub (normalise.scale.output, normalise.mean)
+normalise.output = Div (normalise.centre.output, normalise.standard_deviation)
+stem.output = Conv kernel_shape=[3, 3] pads=[0, 0, 0, 0] strides=[1, 1] (normalise.output, stem.weight, stem.bias)
+group_norm.groups.output = Reshape (stem.output, group_norm.groups.shape)
+group_norm.normalised.output = InstanceNormalization epsilon=0.01f (group_norm.groups.output, group_norm.ones, group_norm.zeros)
+group_norm.together.output = Reshape (group_norm.normalised.output, group_norm.together.shape)
+group_norm.scaled.output = Mul (group_norm.together.output, group_norm.weight)
+group_norm.output = Add (group_norm.scaled.output, group_norm.bias)
+flatten.output = Flatten axis=1 (group_norm.output)
+dense.output = Gemm transB=1 (flatten.output, dense.weight, dense.bias)
+group_norm_1.groups.output = Reshape (dense.output, group_norm_1.groups.shape)
+group_norm_1.normalised.output = InstanceNormalization epsilon=0.001f (group_norm_1.groups.output, group_norm_1.ones, group_norm_1.zeros)
+group_norm_1.together.output = Reshape (group_norm_1.normalised.output, group_norm_1.together.shape)
+group_norm_1.scaled.output = Mul (group_norm_1.together.output, group_norm_1.weight)
+group_norm_1.output = Add (group_norm_1.scaled.output, group_norm_1.bias)
+dense_1.output = Gemm transB=1 (group_norm_1.output, dense_1.weight, dense_1.bias)
+logits = Identity (dense_1.output)
+logits: Float [batch, 3]
+)");
+  check_onnx_logits(listed_layers(layers), GENERATE(at::kFloat, at::kDouble));
+}
+
 TEST_CASE("silu is a product in ONNX, and the layers around it name it as any other") {
   const char* const layers = R"([{kind: silu, name: first}, {kind: flatten},
       {kind: dense, units: 3, activation: silu}, {kind: silu}])";

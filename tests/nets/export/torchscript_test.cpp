@@ -91,6 +91,13 @@ TEST_CASE("layer_norm, groups and activations are the same in TorchScript") {
                     type);
 }
 
+TEST_CASE("group_norm is the same in TorchScript") {
+  check_torchscript(
+      listed_layers(R"([{kind: conv2d, filters: 4}, {kind: group_norm, groups: 2, epsilon: 0.01},
+      {kind: flatten}, {kind: dense, units: 6}, {kind: group_norm, groups: 3}, {kind: dense, units: 3}])"),
+      GENERATE(at::kFloat, at::kDouble));
+}
+
 TEST_CASE("padding on one side only, or on both, or none") {
   const std::string layer =
       GENERATE("conv2d, filters: 2, kernel_size: 2", "conv2d, filters: 2, kernel_size: 3, stride: 2",

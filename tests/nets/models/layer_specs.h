@@ -46,6 +46,10 @@ inline LayerSpec with_initializer(const LayerSpec& spec, const std::string& init
   return changed<DenseFields>(spec, [&](auto& own) { own.initializer = initializer; });
 }
 
+inline LayerSpec group_norm(int64_t groups) {
+  return {.kind = "group_norm", .own = NormFields{.groups = groups}};
+}
+
 inline LayerSpec add(const std::string& with) { return {.kind = "add", .own = PairFields{with}}; }
 
 inline LayerSpec patches(int64_t patch, int64_t units) {

@@ -1,6 +1,8 @@
 // What each kind of layer computes, against numbers worked out by hand and plain loops.
 #include "models/layer_kinds.h"
 
+#include <torch/nn/modules/normalization.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -144,6 +146,39 @@ TEST_CASE("layer_norm: Keras' over the last axis of [n, features] and of channel
           set(*pixel, "bias", tensor({10, 20, 30}, {3}));
           return pixel->forward(image.select(3, 4).select(2, 1));
         }()) < 1e-14);
+}
+
+// By its formula, and for images and numbers in a row PyTorch's module.
+TEST_CASE("group_norm: each group of an example's channels, over all pixels or tokens, by itself") {
+  const Shape input = GENERATE(Shape{6}, Shape{6, 4, 5}, Shape{7, 6});
+  const int64_t groups = GENERATE(1, 2, 3);
+  const bool of_tokens = input.size() == 2;
+  INFO(to_string(input) << " in " << groups);
+  const auto norm =
+      make_layer({.kind = "group_norm", .own = NormFields{.epsilon = 0.01, .groups = groups}}, input);
+  const at::Tensor weight = noise({6}, 2), bias = noise({6}, 3);
+  set(*norm, "weight", weight);
+  set(*norm, "bias", bias);
+  Shape sizes = input;
+  sizes.insert(sizes.begin(), 5);
+  const at::Tensor x = noise(sizes) * 3 + 1;
+  const at::Tensor by_channels = of_tokens ? x.transpose(1, 2) : x;
+  const at::Tensor rows = by_channels.reshape({5, groups, -1});
+  const at::Tensor centred = rows - rows.mean(2, /*keepdim=*/true);
+  const at::Tensor normalised =
+      (centred / (centred.square().mean(2, /*keepdim=*/true) + 0.01).sqrt()).reshape({5, 6, -1});
+  const at::Tensor scaled =
+      (normalised * weight.view({6, 1}) + bias.view({6, 1})).reshape(by_channels.sizes());
+  const at::Tensor expected = of_tokens ? scaled.transpose(1, 2) : scaled;
+  CHECK(difference(norm->forward(x), expected) < 1e-12);
+  CHECK(difference(norm->forward(x.slice(0, 2, 3)), expected.slice(0, 2, 3)) < 1e-12);  // whatever the batch
+  if (of_tokens) return;
+  torch::nn::GroupNorm theirs(torch::nn::GroupNormOptions(groups, 6).eps(0.01));
+  theirs->to(at::kDouble);
+  const at::NoGradGuard no_grad;
+  theirs->weight.copy_(weight);
+  theirs->bias.copy_(bias);
+  CHECK(difference(norm->forward(x), theirs->forward(x)) < 1e-10);
 }
 
 TEST_CASE("a filter of a convolution in groups sees the channels of its group only") {

@@ -113,6 +113,18 @@ TEST_CASE("the text of layers of tokens") {
   check_golden("tokens_sgd", lower_training_step(plan, train, {.rows = 2}));
 }
 
+TEST_CASE("the text of group_norm of images and of tokens") {
+  TrainSpec train;
+  train.optimizer.kind = "sgd";
+  check_golden(
+      "group_norm_sgd",
+      lower_training_step(planned({conv2d(4, 1), group_norm(2), layer("flatten"), dense(2)}, {1, 3, 2}),
+                          train, {.rows = 2}));
+  check_golden("group_norm_tokens_sgd",
+               lower_training_step(planned({dense(4), group_norm(2), layer("flatten"), dense(2)}, {3, 5}),
+                                   train, {.rows = 2}));
+}
+
 TEST_CASE("the text of silu") {
   TrainSpec train;
   train.optimizer.kind = "sgd";

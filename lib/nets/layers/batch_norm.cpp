@@ -1,87 +1,21 @@
-// batch_norm and layer_norm: (x - mean) / sqrt(variance + epsilon) * weight + bias, with a biased variance.
-//
 // batch_norm, as in Keras 3: in training with the mean and variance of the batch per channel, and
 // running = momentum * running + (1 - momentum) * batch. LibTorch's own layer differs: its momentum is one
 // minus this one, and its running variance is the unbiased one, which a batch of one example turns into NaN.
-//
-// layer_norm: the mean and variance of an example's features, of each token's features, or at each pixel of
-// its channels: Keras' LayerNormalization of channels_last images, and not PyTorch's LayerNorm over a whole
-// image. `weight` (ones) and `bias` (zeros) are [features] or [channels].
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "kernels/norm.h"
-#include "kernels/transpose.h"
-#include "layers/tokens.h"
-#include "spec/layer_kinds.h"
+#include "layers/norms.h"
 
 namespace dtrain {
 namespace {
 
-const NormFields& norm_fields(const PlacedLayer& layer) { return layer.spec.own.get<NormFields>(); }
-
-// How many features or channels are normalised.
-int64_t normalised_numbers(const Shape& input) { return input.size() == 2 ? input[1] : input[0]; }
-
-std::string channels_problem(const Shape& input) {
-  if (input.size() == 1 || input.size() == 3) return "";
-  return fmt::format("expects an input of [features] or [channels, height, width] but gets {}",
-                     to_string(input));
-}
-
-class Norm : public Layer {
- public:
-  Norm(const PlacedLayer& layer, WeightMaker& weights) : epsilon_(norm_fields(layer).epsilon) {
-    const Shape channels = {normalised_numbers(layer.input_shape)};
-    weight_ = register_parameter("weight", weights.constant(channels, 1));
-    bias_ = register_parameter("bias", weights.constant(channels, 0));
-  }
-
- protected:
-  double epsilon_;
-  at::Tensor weight_;
-  at::Tensor bias_;
-};
-
-ChannelSize channel_size(const LayerWork& work) {
-  const int64_t channels = normalised_numbers(work.layer->input_shape);
-  const bool innermost = work.channels_inside || work.layer->input_shape.size() == 2;
-  return channels_of(work.examples, channels, work.inputs / channels, innermost);
-}
-
-// StableHLO. Channels are dimension 1.
-constexpr int64_t kChannels = 1;
-
-// All dimensions but the channels'.
-std::vector<int64_t> but_channels(const Value& input) {
-  return input.rank() == 2 ? std::vector<int64_t>{0} : std::vector<int64_t>{0, 2, 3};
-}
-
-Value along_channels(const Value& of_channels, const Value& input) {
-  return input.builder->broadcast(of_channels, {kChannels}, input.shape);
-}
-
-// With the layer's `weight` and `bias`.
-Value scaled(const LayerUse& use, const Value& normalised) {
-  const Value larger = normalised * along_channels(use.variable("weight"), normalised);
-  return larger + along_channels(use.variable("bias"), normalised);
-}
-
-// Notes the gradients of `weight` and `bias`, which it returns.
-std::array<Value, 2> learn_scale(const LayerUse& use, const Value& gradient, const Value& normalised) {
-  TextBuilder& builder = use.builder();
-  const Value weight = builder.sum(gradient * normalised, but_channels(gradient));
-  const Value bias = builder.sum(gradient, but_channels(gradient));
-  use.learn("weight", weight);
-  use.learn("bias", bias);
-  return {weight, bias};
-}
-
 LayerSizes place_batch_norm(const LayerSpec&, const Shape& input) {
-  if (auto problem = channels_problem(input); !problem.empty()) return fault(problem);
+  if (input.size() != 1 && input.size() != 3)
+    return fault(fmt::format("expects an input of [features] or [channels, height, width] but gets {}",
+                             to_string(input)));
   return {input, 2 * input[0], 2 * input[0], ""};
 }
 
@@ -339,143 +273,6 @@ LoweredLayer lower_batch_norm(const LayerUse& use) {
           }};
 }
 
-LayerSizes place_layer_norm(const LayerSpec&, const Shape& input) {
-  if (input.empty() || input.size() > 3)
-    return fault(fmt::format(
-        "expects an input of [features], [tokens, features] or [channels, height, width] but gets {}",
-        to_string(input)));
-  return {input, 2 * normalised_numbers(input), 0, ""};
-}
-
-class LayerNorm final : public Norm {
- public:
-  using Norm::Norm;
-  at::Tensor forward(const at::Tensor& input) override {
-    if (input.dim() < 4) return normalised(input);
-    return normalised(input.permute({0, 2, 3, 1})).permute({0, 3, 1, 2});
-  }
-
- private:
-  // Over the last dimension.
-  at::Tensor normalised(const at::Tensor& input) const {
-    return at::layer_norm(input, weight_.sizes(), weight_, bias_, epsilon_);
-  }
-};
-
-// The channels of each pixel are normalised by themselves: rows of numbers, once each image is transposed.
-struct PixelRows {
-  ChannelSize size;
-  int64_t rows;
-  float* means;  // [rows], as the next
-  float* inverse_deviations;
-
-  explicit PixelRows(const LayerWork& work)
-      : size(channel_size(work)),
-        rows(size.numbers_of_channel()),
-        means(work.kept),
-        inverse_deviations(means + rows) {}
-
-  // `images` as rows, in `place` unless they are rows already.
-  const float* of(const float* images, float* place) const {
-    if (size.pixels == 1) return images;
-    transpose_each(size.examples, size.channels, size.pixels, images, place);
-    return place;
-  }
-  // Where the rows of `images` are to be made: in `place` unless images are rows.
-  float* for_result(float* images, float* place) const { return size.pixels == 1 ? images : place; }
-  void finish(const float* place, float* images) const {
-    if (size.pixels > 1) transpose_each(size.examples, size.pixels, size.channels, place, images);
-  }
-  static int64_t scratch(const LayerWork& work) {
-    return channel_size(work).pixels == 1 ? 0 : 3 * channel_size(work).numbers();
-  }
-};
-
-void layer_norm(const LayerWork& work) {
-  const PixelRows pixels(work);
-  float* const result = pixels.for_result(work.output, work.scratch + pixels.size.numbers());
-  normalise_rows(pixels.rows, pixels.size.channels, pixels.of(work.input, work.scratch),
-                 work.weight.const_data_ptr<float>(), work.bias.const_data_ptr<float>(),
-                 static_cast<float>(norm_fields(*work.layer).epsilon), pixels.means,
-                 pixels.inverse_deviations, result);
-  pixels.finish(result, work.output);
-}
-
-void layer_norm_backward_weights(const LayerWork& work, bool adds) {
-  const PixelRows pixels(work);
-  if (!adds) {
-    std::fill_n(work.weight_gradient, pixels.size.channels, 0.0F);
-    std::fill_n(work.bias_gradient, pixels.size.channels, 0.0F);
-  }
-  normalise_rows_backward_weights(pixels.rows, pixels.size.channels, pixels.of(work.input, work.scratch),
-                                  pixels.of(work.output_gradient, work.scratch + pixels.size.numbers()),
-                                  pixels.means, pixels.inverse_deviations, work.weight_gradient,
-                                  work.bias_gradient);
-}
-
-void layer_norm_backward_input(const LayerWork& work) {
-  const PixelRows pixels(work);
-  const int64_t numbers = pixels.size.numbers();
-  float* const result = pixels.for_result(work.input_gradient, work.scratch + 2 * numbers);
-  normalise_rows_backward_input(pixels.rows, pixels.size.channels, pixels.of(work.input, work.scratch),
-                                pixels.of(work.output_gradient, work.scratch + numbers),
-                                work.weight.const_data_ptr<float>(), pixels.means, pixels.inverse_deviations,
-                                result);
-  pixels.finish(result, work.input_gradient);
-}
-
-const LayerPasses kLayerNormPasses = {
-    .forward = layer_norm,
-    .backward_input = layer_norm_backward_input,
-    .backward_weights = layer_norm_backward_weights,
-    .layout = ImageLayout::kEither,
-    .scratch = PixelRows::scratch,
-    .kept = [](const LayerWork& work) { return 2 * channel_size(work).numbers_of_channel(); }};
-
-// ONNX normalises the last dimension by default, so the channels of an image go there and back.
-void layer_norm_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
-  const auto transpose = [&](const char* suffix, const std::vector<int64_t>& order) {
-    if (layer.input_shape.size() == 3)
-      graph.add("Transpose", layer.name + suffix, {}, {onnx_attribute("perm", order)});
-  };
-  transpose(".channels_last", {0, 2, 3, 1});
-  graph.add("LayerNormalization", layer.name, graph.weights(layer),
-            {onnx_attribute("epsilon", static_cast<float>(norm_fields(layer).epsilon))});
-  transpose(".channels_first", {0, 3, 1, 2});
-}
-
-std::string layer_norm_torchscript(const PlacedLayer& layer, const ScriptNames& names) {
-  const auto norm_of = [&](const char* input) {
-    return fmt::format("torch.layer_norm({}, [{}], {}, {}, {})", input, normalised_numbers(layer.input_shape),
-                       names(layer, "weight"), names(layer, "bias"), norm_fields(layer).epsilon);
-  };
-  if (layer.input_shape.size() < 3) return norm_of("x");
-  return fmt::format("torch.permute({}, [0, 3, 1, 2])", norm_of("torch.permute(x, [0, 2, 3, 1])"));
-}
-
-// Like batch_norm's, with means over the channels (Ba et al. 2016, arXiv:1607.06450).
-LoweredLayer lower_layer_norm(const LayerUse& use) {
-  TextBuilder& builder = use.builder();
-  const Value input = as_rows(use.input);
-  const std::vector<int64_t> others = but_channels(input);
-  const auto mean = [&builder, others](const Value& value) {
-    const Value means = builder.sum(value, {kChannels}) / static_cast<double>(value.size(kChannels));
-    return builder.broadcast(means, others, value.shape);
-  };
-  const Value centred = input - mean(input);
-  const Value inverse = builder.apply("rsqrt", mean(centred * centred) + norm_fields(use.layer).epsilon);
-  const Value normalised = centred * inverse;
-  return {in_shape(scaled(use, normalised), use.input.shape),
-          [use, inverse, normalised, mean](const Value& of_output, bool wants_input) -> Value {
-            const Value gradient = as_rows(of_output);
-            if (use.trained) learn_scale(use, gradient, normalised);
-            if (!wants_input) return {};
-            const Value arrived = gradient * along_channels(use.variable("weight"), gradient);
-            const Value centred = arrived - mean(arrived);
-            return in_shape((centred - normalised * mean(arrived * normalised)) * inverse, use.input.shape);
-          }};
-}
-
 }  // namespace
 
 const LayerKind kBatchNorm = {.name = "batch_norm",
@@ -486,13 +283,5 @@ const LayerKind kBatchNorm = {.name = "batch_norm",
                               .onnx = batch_norm_onnx,
                               .torchscript = batch_norm_torchscript,
                               .lower = lower_batch_norm};
-
-const LayerKind kLayerNorm = {.name = "layer_norm",
-                              .place = place_layer_norm,
-                              .make = make_module<LayerNorm>,
-                              .passes = &kLayerNormPasses,
-                              .onnx = layer_norm_onnx,
-                              .torchscript = layer_norm_torchscript,
-                              .lower = lower_layer_norm};
 
 }  // namespace dtrain
