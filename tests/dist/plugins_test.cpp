@@ -216,7 +216,8 @@ TEST_CASE("what a plug-in may not add is refused, and said") {
       {"throws", "plug-in failing, adding its kinds: no licence was found"},
       {"known name", "there is a layer 'dense' already; choose another name"},
       {"known field", "model 'other_mlp', field 'hidden': dtrain has a field of this name"},
-      {"other type", "optimizer 'other_sgd', field 'momentum': sgd, rmsprop, lars, muon have a field of this name"},
+      {"other type",
+       "optimizer 'other_sgd', field 'momentum': sgd, rmsprop, lars, muon have a field of this name"},
       {"bad default", "optimizer 'other', field 'much': a spec could not give the value"},
       {"bad memory", "the memory 'weights' is there twice, means something else in dtrain"},
       {"bad metric", "the metric 'epoch' is there twice, means something else in dtrain"}};

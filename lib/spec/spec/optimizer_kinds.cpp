@@ -11,7 +11,9 @@ namespace {
 template <class Own> Field<KindFields> momentum_field() {
   return KIND_FIELD(Own, momentum, .doc = "the share of the last update to keep", .bounds = zero_to_below_one());
 }
-template <class Own> Field<KindFields> nesterov_field() { return KIND_FIELD(Own, nesterov, .doc = "Nesterov's momentum"); }
+template <class Own> Field<KindFields> nesterov_field() {
+  return KIND_FIELD(Own, nesterov, .doc = "Nesterov's momentum");
+}
 template <class Own> Field<KindFields> epsilon_field() {
   return KIND_FIELD(Own, epsilon, .doc = "added to the divisor of an update", .bounds = above_zero_to(1));
 }
@@ -47,8 +49,9 @@ std::vector<OptimizerKind> make_optimizers() {
       {.name = "lamb", .fields = adam_fields<LambFields>(), .decouples_decay = true, .takes_norms = true},
       {.name = "muon", .fields = joined<KindFields>({{
         momentum_field<MuonFields>(), nesterov_field<MuonFields>(),
-        KIND_FIELD(MuonFields, adam_learning_rate, .doc = "the learning rate of what `adamw` updates (biases, scales of "
-                   "norms, embeddings); it changes by the same factor as `learning_rate`", .bounds = above_zero_to(1e6)),
+        KIND_FIELD(MuonFields, adam_learning_rate, .doc = "the learning rate of what `adamw` updates (biases, scales "
+                   "of norms, embeddings); it changes by the same factor as `learning_rate`",
+                   .bounds = above_zero_to(1e6)),
       }, adam_fields<MuonFields>()}), .decouples_decay = true, .takes_whole = true, .own_rate = 0.02},
   };
   for (const AddedKind& kind : added_kinds(AddedKind::kOptimizer)) kinds.push_back({kind.name, kind.fields});

@@ -71,8 +71,8 @@ Fields<JobSpec> train_fields() {
           "not scale: the biases, and the scales of norms, such as `batch_norm`", .choices = &kDecayExclusions),
       JOB(train.optimizers, .doc = "optimizers of some parameters ([optimizers](#trainoptimizers)); all others have "
           "`train.optimizer`", .length = {0, 100}),
-      JOB(train.layer_decay, .doc = "the rate of a layer is that of the one after it times this, and the last layer has "
-          "all of it ([layer-wise decay](transfer.md#layer-wise-decay)); 1: off", .bounds = above_zero_to(1)),
+      JOB(train.layer_decay, .doc = "the rate of a layer is that of the one after it times this, and the last layer "
+          "has all of it ([layer-wise decay](transfer.md#layer-wise-decay)); 1: off", .bounds = above_zero_to(1)),
       JOB(train.loss.kind, .doc = "the loss that training minimises ([losses](training.md#losses)); `loss: huber` is "
           "short for `loss: {kind: huber}`; a plug-in's training step is chosen here, too", .choices = &loss_kinds()),
   }, fields_of_kinds<JobSpec>(losses, "train.loss", [](auto& spec) -> auto& { return spec.train.loss; }), {

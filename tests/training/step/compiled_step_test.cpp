@@ -65,6 +65,17 @@ void require_same_training(const TrainingResult& a, const TrainingResult& b, dou
   CHECK(a.evaluation_loss == Approx(b.evaluation_loss).epsilon(tolerance));
 }
 
+// The loss falls, and the same seed makes the same bits.
+void require_trains_as_eager(const JobSpec& spec, const Dataset& dataset, int replicas, int steps,
+                             double tolerance) {
+  const auto compiled = train_with_threads(spec, dataset, replicas, steps);
+  require_same_training(compiled, eager(spec, dataset, replicas, steps), tolerance);
+  CHECK(compiled.losses.back() < compiled.losses.front());
+  const auto again = train_with_threads(spec, dataset, replicas, steps);
+  CHECK(again.losses == compiled.losses);
+  CHECK(relative_difference(again.variables, compiled.variables) == 0);
+}
+
 TEST_CASE("200 compiled steps are 200 eager ones, with each optimizer and the partial batches between") {
   const AsInReplica as_in_replica;
   JobSpec spec = with_batch(compiled_spec(), 32);  // the last batch of an epoch has 24
@@ -73,12 +84,7 @@ TEST_CASE("200 compiled steps are 200 eager ones, with each optimizer and the pa
   const bool scales = kind == "lars" || kind == "lamb";  // losses near 0 would be mostly rounding
   spec.train.optimizer.learning_rate = kind == "sgd" ? 0.05 : scales ? 0.0002 : 0.001;
   const Dataset dataset = load_dataset(spec.data, 1);
-  const auto compiled = train_with_threads(spec, dataset, 1, 200);
-  require_same_training(compiled, eager(spec, dataset, 1, 200), 1e-4);
-  CHECK(compiled.losses.back() < compiled.losses.front());
-  const auto again = train_with_threads(spec, dataset, 1, 200);
-  CHECK(again.losses == compiled.losses);  // the same seed, the same bits
-  CHECK(relative_difference(again.variables, compiled.variables) == 0);
+  require_trains_as_eager(spec, dataset, 1, 200, 1e-4);
 }
 
 TEST_CASE("compiled steps with muon are eager ones, and the same bits each time") {
@@ -87,12 +93,7 @@ TEST_CASE("compiled steps with muon are eager ones, and the same bits each time"
   set_kind(spec.train.optimizer, "muon");
   spec.train.optimizer.learning_rate = 0.01;
   const Dataset dataset = load_dataset(spec.data, 1);
-  const auto compiled = train_with_threads(spec, dataset, 1, 40);
-  require_same_training(compiled, eager(spec, dataset, 1, 40), 1e-3);
-  CHECK(compiled.losses.back() < compiled.losses.front());
-  const auto again = train_with_threads(spec, dataset, 1, 40);
-  CHECK(again.losses == compiled.losses);
-  CHECK(relative_difference(again.variables, compiled.variables) == 0);
+  require_trains_as_eager(spec, dataset, 1, 40, 1e-3);
 }
 
 TEST_CASE("200 compiled steps of a convolutional model are 200 eager ones") {
@@ -248,12 +249,7 @@ TEST_CASE("200 compiled steps with synchronised batch_norm are 200 eager ones") 
     spec = with_batch(spec, 2, /*accumulate_steps=*/6);
   }
   const Dataset dataset = load_dataset(spec.data, 1);
-  const auto compiled = train_with_threads(spec, dataset, 2, 200);
-  require_same_training(compiled, eager(spec, dataset, 2, 200), 1e-4);
-  CHECK(compiled.losses.back() < compiled.losses.front());
-  const auto again = train_with_threads(spec, dataset, 2, 200);
-  CHECK(again.losses == compiled.losses);
-  CHECK(relative_difference(again.variables, compiled.variables) == 0);
+  require_trains_as_eager(spec, dataset, 2, 200, 1e-4);
 }
 
 TEST_CASE(
