@@ -21,8 +21,7 @@ constexpr const char* kProgramFile = "program.pt";
 // What becomes of the mean of the hosts' changes.
 struct OuterSpec {
   std::string kind = "nesterov";  // nesterov | sgd
-  double learning_rate = 0.7;
-  double momentum = 0.9;
+  double learning_rate = 0.7, momentum = 0.9;
 };
 
 // Steps that each host makes on its own.
@@ -334,11 +333,8 @@ struct ProfileSpec {
 };
 
 struct CallbacksSpec {
-  bool csv = false;
-  bool tensorboard = false;
-  bool tensorboard_histograms = false;
-  bool print_learning_rate = false;
-  bool terminate_on_nan = false;
+  bool csv = false, tensorboard = false, tensorboard_histograms = false;
+  bool print_learning_rate = false, terminate_on_nan = false;
   EarlyStoppingSpec early_stopping;
   ProfileSpec profile;
 };
