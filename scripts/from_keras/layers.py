@@ -95,7 +95,7 @@ class Converter(Convolutions, Inputs):
                 groups = features if fields.raw("groups") == -1 else fields.count("groups", 32)
                 if groups != 32:
                     entry.fields["groups"] = groups
-                if value.maps:
+                if value.maps and groups != 1:
                     self.report.problem(node.place, "groups flattened maps", "dtrain flattens them in another order")
             if kind == "batch_norm":
                 self.synchronized.setdefault(fields.boolean("synchronized", False), node.place)

@@ -130,12 +130,12 @@ rm -f "$work"/waiting-*
 "$ssh_script" --program "$work/dtrain" --directory "$work" --hosts a "$work/job.yaml" wait >/dev/null 2>&1 &
 launcher=$!
 claim "ssh: a runs" until_exists "$work/waiting-a"
-left=$(echo "$TMPDIR"/dtrain-ssh-*)
-mkdir "$TMPDIR/dtrain-ssh-recent" "$TMPDIR/dtrain-ssh-AAAAAA"
-touch -d '3 minutes ago' "$left" "$TMPDIR/dtrain-ssh-AAAAAA"
+left=$(echo "$TMPDIR"/dtrain-launch-*)
+mkdir "$TMPDIR/dtrain-launch-recent" "$TMPDIR/dtrain-launch-AAAAAA"
+touch -d '3 minutes ago' "$left" "$TMPDIR/dtrain-launch-AAAAAA"
 capture "${ssh[@]}" --hosts b "$work/job.yaml"
 claim "ssh: the folder of one that runs stays" test -d "$left"
-claim "ssh: one that nobody has goes" test ! -e "$TMPDIR/dtrain-ssh-AAAAAA"
+claim "ssh: one that nobody has goes" test ! -e "$TMPDIR/dtrain-launch-AAAAAA"
 kill -KILL "$launcher"
 wait "$launcher" 2>/dev/null
 # What it has started ends by itself, since it sees that launch_ssh is gone.
@@ -145,7 +145,7 @@ claim "ssh: a killed one leaves its folder" test -d "$left"
 touch -d '3 minutes ago' "$left"
 capture "${ssh[@]}" --hosts b "$work/job.yaml"
 claim "ssh: the next one removes it" test ! -e "$left"
-claim "ssh: and no new one" test -d "$TMPDIR/dtrain-ssh-recent"
+claim "ssh: and no new one" test -d "$TMPDIR/dtrain-launch-recent"
 unset TMPDIR
 
 rm -f "$work/hosts"

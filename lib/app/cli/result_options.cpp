@@ -61,7 +61,8 @@ void CommandLine::add_eval() {
               "List the files of at most N examples that the model puts into another class, the worst first")
         ->check(whole_numbers(1, 1'000'000));
   }
-  add_value(command, "--data DIR", eval.data, "The folder of the dataset (--set data.path)");
+  add_value(command, "--data PATH", eval.data,
+            "The folder or file of the dataset, or its address (--set data.path)");
   add_value(command, "--replicas N", eval.evaluation.replicas,
             "Processes that share the examples (default: 1)")
       ->check(whole_numbers(1, kMaxEvaluationReplicas));

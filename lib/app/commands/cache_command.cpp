@@ -62,7 +62,7 @@ std::string content_of(const FetchedCopy& copy) {
   return copy.address + (copy.in_use ? ", in use" : "");
 }
 
-// Returns whether its bytes are free now; those that jobs use are not.
+// Returns whether it was removed; what jobs use stays.
 bool remove(const FetchedCopy& copy) { return remove_fetched(copy); }
 bool remove(const CachedImages& cached) { return remove_image_cache(cached); }
 bool remove(const KeptFeatures& kept) { return remove_features(kept), true; }

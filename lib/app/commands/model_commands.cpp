@@ -13,6 +13,7 @@
 #include "checkpoint/checkpoint.h"
 #include "commands/commands.h"
 #include "commands/shared.h"
+#include "core/addresses.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/terminal.h"
@@ -143,10 +144,9 @@ void require_fitting(const ExportOptions& options) {
 
 ExitCode eval_command(const EvalOptions& options) {
   EvaluationJob evaluation = options.evaluation;
-  if (options.data) {
-    const auto folder = std::filesystem::absolute(*options.data).string();
-    // JSON text is valid YAML.
-    evaluation.overrides.set.push_back("data.path=" + nlohmann::json(folder).dump());
+  if (const auto& data = options.data) {
+    const std::string path = is_address(*data) ? *data : std::filesystem::absolute(*data).string();
+    evaluation.overrides.set.push_back("data.path=" + nlohmann::json(path).dump());  // JSON is YAML
   }
   auto* const find = options.data ? find_dataset : find_dataset_of_run;
   auto opened = open_checkpoint(options.checkpoint, evaluation.overrides, find);

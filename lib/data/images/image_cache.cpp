@@ -255,9 +255,10 @@ std::vector<CachedImages> list_image_caches() {
 }
 
 bool remove_image_cache(const CachedImages& cached) {
+  if (cached.in_memory && !cached.root.empty()) return false;
   if (::unlink(cached.file.c_str()) != 0 && errno != ENOENT)
     fail_on_cache(cached.file, "cannot be removed", errno);
-  return !cached.in_memory || cached.root.empty();
+  return true;
 }
 
 }  // namespace dtrain

@@ -52,8 +52,8 @@ struct CachedImages {
 // By name; empty if there is no cache.
 std::vector<CachedImages> list_image_caches();
 
-// Removes a file of the cache. Processes that have mapped it keep it until they end. False: it only told
-// where the memory is of a job that runs.
+// Removes a file of the cache. Processes that have mapped it keep it until they end. False: it tells where
+// the memory of a running job is, and stays.
 bool remove_image_cache(const CachedImages& cached);
 
 }  // namespace dtrain

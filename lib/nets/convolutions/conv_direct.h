@@ -8,7 +8,7 @@
 
 namespace dtrain {
 
-// Whether the functions below can compute this block, and do so faster than by products.
+// Whether the functions below can compute this block, and do so faster than products or LibTorch.
 bool is_direct(const ConvSize& block);
 // Whether only the number of its weights keeps a block from being direct.
 bool is_beyond_direct(const ConvSize& block);

@@ -274,6 +274,14 @@ struct GroupNumbers {
         factors(products + count) {}
 };
 
+// Calls work(i, channel) for the channels of all examples, i of them all.
+template <class Work>
+void each_channel(const GroupSize& size, const Work& work) {
+  for (int64_t first = 0; first < size.examples * size.channels; first += size.channels) {
+    for (int64_t channel = 0; channel < size.channels; ++channel) work(first + channel, channel);
+  }
+}
+
 }  // namespace
 
 void sum_channels(const ChannelSize& size, const float* from, float* sums) {
@@ -343,15 +351,15 @@ void normalise_groups(const GroupSize& size, const float* from, const float* wei
   const int64_t groups = size.examples * size.groups;
   float *const of_groups = all.factors, *const inverses = of_groups + groups;
   channel_statistics({1, groups, all.of_group * size.pixels}, from, epsilon, of_groups, inverses);
-  for (int64_t i = 0; i < all.count; ++i) {
-    all.means[i] = of_groups[i / all.of_group];
-    all.inverse_deviations[i] = inverses[i / all.of_group];
+  for (int64_t group = 0; group < groups; ++group) {
+    std::fill_n(all.means + group * all.of_group, all.of_group, of_groups[group]);
+    std::fill_n(all.inverse_deviations + group * all.of_group, all.of_group, inverses[group]);
   }
   float *const scales = all.factors, *const shifts = scales + all.count;
-  for (int64_t i = 0; i < all.count; ++i) {
-    scales[i] = weight[i % size.channels] * all.inverse_deviations[i];
-    shifts[i] = bias[i % size.channels] - all.means[i] * scales[i];
-  }
+  each_channel(size, [&](int64_t i, int64_t channel) {
+    scales[i] = weight[channel] * all.inverse_deviations[i];
+    shifts[i] = bias[channel] - all.means[i] * scales[i];
+  });
   scale_channels(all.channels, from, scales, shifts, to);
 }
 
@@ -364,10 +372,10 @@ void sum_groups(const GroupSize& size, const float* from, const float* gradient,
 void normalise_groups_backward_weights(const GroupSize& size, float* kept, float* weight_gradient,
                                        float* bias_gradient) {
   const GroupNumbers all(size, kept);
-  for (int64_t i = 0; i < all.count; ++i) {
-    weight_gradient[i % size.channels] += all.products[i];
-    bias_gradient[i % size.channels] += all.gradients[i];
-  }
+  each_channel(size, [&](int64_t i, int64_t channel) {
+    weight_gradient[channel] += all.products[i];
+    bias_gradient[channel] += all.gradients[i];
+  });
 }
 
 void normalise_groups_backward_input(const GroupSize& size, const float* from, const float* gradient,
@@ -377,18 +385,17 @@ void normalise_groups_backward_input(const GroupSize& size, const float* from, c
   float *const of_gradient = all.factors, *const of_input = of_gradient + all.count,
                *const shifts = of_input + all.count;
   for (int64_t first = 0; first < all.count; first += all.of_group) {
-    const int64_t last = first + all.of_group;
+    const float* const weights = weight + first % size.channels;
+    const float inverse = all.inverse_deviations[first], mean = all.means[first];
     float gradients = 0, products = 0;
-    for (int64_t i = first; i < last; ++i) {
-      gradients += weight[i % size.channels] * all.gradients[i];
-      products += weight[i % size.channels] * all.products[i];
+    for (int64_t i = 0; i < all.of_group; ++i) {
+      gradients += weights[i] * all.gradients[first + i];
+      products += weights[i] * all.products[first + i];
     }
-    for (int64_t i = first; i < last; ++i) {
-      const float inverse = all.inverse_deviations[i];
-      of_gradient[i] = weight[i % size.channels] * inverse;
-      of_input[i] = -inverse * inverse * products / numbers;
-      shifts[i] = -inverse * gradients / numbers - all.means[i] * of_input[i];
-    }
+    const float slope = -inverse * inverse * products / numbers;
+    for (int64_t i = 0; i < all.of_group; ++i) of_gradient[first + i] = weights[i] * inverse;
+    std::fill_n(of_input + first, all.of_group, slope);
+    std::fill_n(shifts + first, all.of_group, -inverse * gradients / numbers - mean * slope);
   }
   combine_channels(all.channels, gradient, of_gradient, from, of_input, shifts, to);
 }

@@ -190,7 +190,8 @@ std::string groups_of_norm_problem(int64_t groups, const Shape& input) {
   while (more < std::min(channels, kMostGroups) && !fits(more)) ++more;
   return fmt::format("its {} groups {}; did you mean {}{}?", groups,
                      channels % groups == 0 ? "would have one number each"
-                                            : fmt::format("cannot share {} channels evenly", channels),
+                                            : fmt::format("cannot share {} {} evenly", channels,
+                                                          std::ssize(input) == 3 ? "channels" : "features"),
                      fewer, more > fewer && fits(more) ? fmt::format(" or {}", more) : "");
 }
 
@@ -246,7 +247,7 @@ const LayerPasses kGroupNormPasses = {.forward = group_norm,
                                       .backward_weights = group_norm_backward_weights,
                                       .kept = [](const LayerWork& work) { return group_size(work).kept(); }};
 
-// Not of tokens, which the layers before them make in eager steps.
+// Not of tokens: the layers that make them have no compiled form.
 LayerMatch match_group_norm(const std::vector<PlacedLayer>& layers, size_t first) {
   return {layers[first].input_shape.size() == 2 ? nullptr : &kGroupNormPasses};
 }

@@ -342,8 +342,10 @@ std::set<std::string> paths_of(const std::vector<Problem>& problems) {
   return paths;
 }
 
+constexpr double kAnotherSize = 4;  // a rate that is so many times another one
+
 // A note for each optimizer whose kind an override has changed while its learning rate stays the file's, if
-// one of the two kinds has no usual rate.
+// one of the two kinds has no usual rate, and this rate is far from one that the new kind could have.
 void add_notes_on_rates(const JobSpec& of_file, const LoadedSpec& now, std::vector<std::string>& notes) {
   const auto compare = [&](const std::string& section, const OptimizerSpec& before,
                            const OptimizerSpec& after) {
@@ -352,13 +354,15 @@ void add_notes_on_rates(const JobSpec& of_file, const LoadedSpec& now, std::vect
     if (old.name == kind.name || !(old.own_rate || kind.own_rate) || rate == now.positions.end() ||
         rate->second.line == 0)
       return;
+    const double usual = kind.own_rate.value_or(OptimizerSpec().learning_rate);
+    if (after.learning_rate < kAnotherSize * usual && usual < kAnotherSize * after.learning_rate) return;
     notes.push_back(
         fmt::format("{0}.learning_rate of {1} is still {2:g}, which was for {3}; rates for {4} are of "
                     "another size: set it too, such as --set {0}.learning_rate={5:g}",
-                    section, rate->second.file, after.learning_rate, old.name, kind.name,
-                    kind.own_rate.value_or(OptimizerSpec().learning_rate)));
+                    section, rate->second.file, after.learning_rate, old.name, kind.name, usual));
   };
-  compare("train.optimizer", of_file.train.optimizer, now.spec.train.optimizer);
+  if (!schedules_have_rates(now.spec))
+    compare("train.optimizer", of_file.train.optimizer, now.spec.train.optimizer);
   const auto &before = of_file.train.optimizers, &after = now.spec.train.optimizers;
   for (size_t i = 0; i < std::min(before.size(), after.size()); ++i)
     compare(fmt::format("train.optimizers[{}]", i), before[i].optimizer, after[i].optimizer);

@@ -58,6 +58,9 @@ class RuleBase {
 // The rules between the fields of `data` about columns of tables and about parts.
 void check_columns_and_parts(const RuleBase& base);
 
+// Whether the schedules have all learning rates, so that the optimizer's is not used.
+bool schedules_have_rates(const JobSpec& spec);
+
 // The rules between the fields of `train` and `phases`.
 void check_training(const RuleBase& base);
 

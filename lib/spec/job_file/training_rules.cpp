@@ -23,7 +23,7 @@ class TrainingRules : private RuleBase {
     const OptimizerSpec& optimizer = spec_.train.optimizer;
     check_own("train.optimizer", optimizer_kind(optimizer.kind).contradictions, optimizer.own);
     check_whole_parameters();
-    if (optimizer_kind(optimizer.kind).takes_whole ? !rates_are_given() : !has_rates())
+    if (optimizer_kind(optimizer.kind).takes_whole ? !rates_are_given() : !schedules_have_rates(spec_))
       check_rate("train.optimizer", optimizer);
     check_optimizers();
   }
@@ -76,17 +76,6 @@ class TrainingRules : private RuleBase {
     return schedule_uses(spec_.train.schedule.kind, "values") ||
            std::any_of(spec_.phases.begin(), spec_.phases.end(),
                        [](const PhaseSpec& phase) { return schedule_uses(phase.schedule.kind, "values"); });
-  }
-
-  // Whether the optimizer's is not needed.
-  bool has_rates() const {
-    if (schedule_uses(spec_.train.schedule.kind, "values")) return true;
-    for (size_t i = 0; i < spec_.phases.size(); ++i) {
-      if (!schedule_uses(spec_.phases[i].schedule.kind, "values") &&
-          !is_written(fmt::format("phases[{}].learning_rate", i)))
-        return false;
-    }
-    return !spec_.phases.empty();
   }
 
   void check_optimizers() {
@@ -187,6 +176,14 @@ class TrainingRules : private RuleBase {
 };
 
 }  // namespace
+
+bool schedules_have_rates(const JobSpec& spec) {
+  const auto has_rate = [](const PhaseSpec& phase) {
+    return phase.learning_rate || schedule_uses(phase.schedule.kind, "values");
+  };
+  return schedule_uses(spec.train.schedule.kind, "values") ||
+         (!spec.phases.empty() && std::ranges::all_of(spec.phases, has_rate));
+}
 
 void check_training(const RuleBase& base) { TrainingRules(base).check(); }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "callbacks/kept_examples.h"
+#include "core/addresses.h"
 #include "core/error.h"
 #include "loader/batches.h"
 #include "loader/pixel_statistics.h"
@@ -125,10 +126,12 @@ DatasetInfo find_dataset_of_run(const DataSpec& spec) {
   try {
     return find_dataset(spec);
   } catch (const Error& error) {
-    if (error.code() != ExitCode::kData || (spec.path && std::filesystem::exists(*spec.path))) throw;
-    const std::string what = error.what();  // one line, or sentences
-    throw Error(ExitCode::kData, "{}{} the run's data were moved, say where they are now: --data PATH", what,
-                what.ends_with('.') ? " If" : "; if");
+    std::error_code code;
+    if (error.code() != ExitCode::kData || !spec.path || is_address(*spec.path) ||
+        std::filesystem::status(*spec.path, code).type() != std::filesystem::file_type::not_found)
+      throw;
+    throw Error(ExitCode::kData, "{}; if the run's data were moved, say where they are now: --data PATH",
+                error.what());
   }
 }
 

@@ -206,7 +206,7 @@ TEST_CASE("a problem names the layer, both shapes and the fix") {
       {{group_norm(5)},
        {12, 8},
        0,
-       "group_norm: its 5 groups cannot share 8 channels evenly; did you mean 4 or 8?"},
+       "group_norm: its 5 groups cannot share 8 features evenly; did you mean 4 or 8?"},
       {{layer("group_norm")},
        {7, 4, 4},
        0,

@@ -63,6 +63,11 @@ TEST_CASE(
   CHECK(notes({"train.optimizer.kind=lars", "train.optimizer.learning_rate=3"}).empty());
   CHECK(notes({"train.optimizer.kind=adamw"}).empty());
   CHECK(notes({"train.optimizer.kind=adam"}).empty());
+  CHECK(notes({"train.optimizer.kind=lars",
+               "train.schedule={kind: piecewise, boundaries: [5], values: [4, 2]}"})
+            .empty());  // the rate is not used
+  const std::string sgd = kSmallest + "train: {optimizer: {kind: sgd, learning_rate: 0.03}}\n";
+  CHECK(parse_spec(sgd, "job", {"train.optimizer.kind=muon"}).notes.empty());  // a rate for it, too
   const std::string lars = kSmallest +
                            "train: {optimizer: {kind: lars, learning_rate: 4, trust_coefficient: 0.002}, "
                            "optimizers: [{parameters: a.*, kind: sgd, learning_rate: 0.1}]}\n";

@@ -141,7 +141,7 @@ TEST_CASE("the number of threads changes no bit of a compiled training") {
   const OnlyUse only(GENERATE(from_range(available_instructions())));
   JobSpec spec = with_batch(compiled_spec(), 128);
   spec.model.kind = "layers";  // most of it wide enough to be shared out
-  const int model = GENERATE(0, 1, 2, 3, 4);
+  const int model = GENERATE(0, 1, 2, 3, 4, 5);
   spec.train.sync_batch_norm = model == 4;
   if (model == 0 || model == 4) {
     spec.model.layers = {layer("flatten"), dense(512),          layer("batch_norm"), layer("relu"),
@@ -152,6 +152,16 @@ TEST_CASE("the number of threads changes no bit of a compiled training") {
   } else if (model == 2) {
     spec.model.layers = {layer("flatten"), dense(500), layer("gelu"), dense(500),
                          layer("sigmoid"), dense(500), layer("tanh"), dense(5)};
+  } else if (model == 5) {
+    spec.model.layers = {conv2d(32, 1),
+                         group_norm(8),
+                         layer("tanh"),
+                         conv2d(32, 1),
+                         layer("batch_norm"),
+                         layer("tanh"),
+                         group_norm(4),
+                         layer("global_avg_pool2d"),
+                         dense(5)};
   } else {
     spec.model.layers = {named(layer("layer_norm"), "a"),
                          layer("flatten"),
