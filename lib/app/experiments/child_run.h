@@ -39,8 +39,8 @@ class ChildRun {
 };
 
 // Waits for the run that `start` starts. `is_over` is asked often, and once more when the run has ended:
-// whether what comes later matters to nobody; then the run is stopped. Returns how it ended: kDone also if it
-// was over before, kStopped after a stop signal to this process.
+// whether nobody needs what comes later. Then the run is stopped. Returns how it ended: kDone also if
+// `is_over` said so before, kStopped after a stop signal to this process.
 ChildRunEnd run_until(const std::function<std::unique_ptr<ChildRun>()>& start,
                       const std::function<bool()>& is_over);
 

@@ -1,5 +1,5 @@
-// Proposes what to try next from what earlier trials came to: a tree-structured Parzen estimator (Bergstra et
-// al. 2011, "Algorithms for Hyper-Parameter Optimization"; Watanabe 2023, arXiv:2304.11127).
+// Proposes what to try next from the results of earlier trials: a tree-structured Parzen estimator (Bergstra
+// et al. 2011, "Algorithms for Hyper-Parameter Optimization"; Watanabe 2023, arXiv:2304.11127).
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,9 @@ struct TpeTrial {
   double loss = 0;
 };
 
-// The values to try next. The best of the trials, three in twenty but at most 25, and the others each
-// make a density of kernels. Of some draws from that of the best it is the one that is most likely there
-// compared with the other density. `ended` trials, not those that run, count for the part.
+// The values to try next. The best of the trials, three in twenty but at most 25, and the others each make a
+// density of kernels. Of some draws from the density of the best, takes the one that this density favours
+// most over the other. `ended` trials, not those that run, count for the part.
 std::vector<double> propose_by_tpe(const std::vector<TpeDimension>& space, std::vector<TpeTrial> trials,
                                    int64_t ended, RandomGenerator& random);
 

@@ -67,7 +67,7 @@ struct WatchedRun {
   std::string status = {};
   std::string hint = {};  // what to do about an end that is none
   double read = 1;        // the part of the events that was read
-  bool reads = false;     // and the last look has read some of it: the next will, too
+  bool reads = false;     // the last look has read some events: the next will, too
   std::vector<ReplicaStatus> replicas =
       {};          // by rank; empty: they are not on this host, or there are none now
   double now = 0;  // steady_seconds(), for these

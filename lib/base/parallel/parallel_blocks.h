@@ -10,15 +10,15 @@ namespace dtrain {
 // A grain for loops that do next to nothing with each number: fewer are not worth a second thread.
 constexpr int64_t kNumbersATask = 1 << 14;
 
-// From now on what is below computes with `threads` threads, and LibTorch's own functions with `of_libtorch`,
-// on whose number their last bits depend: each on the calling thread's cores, without denormal numbers.
+// From now on the functions below compute with `threads` threads, and LibTorch's own with `of_libtorch`, on
+// whose number their last bits depend: each on the calling thread's cores, without denormal numbers.
 void compute_with(int threads, int of_libtorch);
 inline void compute_with(int threads) { compute_with(threads, threads); }
 
 // How many threads run_ranges() has: at::get_thread_num() is less than that in them.
 int computing_threads();
 
-// While it lives, LibTorch with MKL and what is below compute for this thread in this thread alone.
+// While it lives, LibTorch with MKL and the functions below compute for this thread in this thread alone.
 class ComputesAlone {
  public:
   ComputesAlone();

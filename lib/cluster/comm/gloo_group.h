@@ -34,9 +34,9 @@ class GlooGroup : public ProcessGroup {
                 const std::vector<int64_t>& received_bytes) override;
   void gather(const at::Tensor& own, const at::Tensor& all) override;
 
-  // Begins to send `sent[i]` to rank i, and to receive `received[i]` from it: CPU tensors, contiguous, as
-  // large there as here, which stay as they are until each transfer has been waited for. What a rank sends
-  // itself is copied at once. For with_peer_errors().
+  // Begins to send `sent[i]` to rank i, and to receive `received[i]` from it: contiguous CPU tensors of the
+  // same size at both ends, which must stay as they are until each transfer has been waited for. What a rank
+  // sends to itself is copied at once. For with_peer_errors().
   using Transfers = std::vector<c10::intrusive_ptr<c10d::Work>>;
   Transfers start_exchange(const std::vector<at::Tensor>& sent, const std::vector<at::Tensor>& received);
 

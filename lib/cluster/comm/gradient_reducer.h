@@ -50,15 +50,15 @@ class GradientReducer {
 
   // The parts that this rank updates. Does not change.
   const std::vector<ParameterPart>& parts() const { return parts_; }
-  // Among how many ranks the elements are divided: each is in a part of exactly one of the first so many
-  // ranks, and of the next so many. 1: each is in a part of every rank. The same on all ranks.
+  // How many ranks share out the elements: each is in a part of exactly one of the first shards() ranks, of
+  // one of the next shards(), and so on. 1: each is in a part of every rank. The same on all ranks.
   virtual int shards() const { return 1; }
   // Into how many blocks the elements are cut, whoever has them, so that sums over them can have the same
   // bits: each part is then one block. 0: parts are no blocks.
   virtual int64_t blocks() const { return 0; }
   // What an optimizer keeps for each of this rank's parts: vectors of tensors of their sizes. With virtual
-  // replicas, they get memory that the ranks of the host share, so that gather_parts() finds that of a rank
-  // that has died, too. Collective. The reducer must outlive the tensors.
+  // replicas, the ranks of the host share this memory, so that gather_parts() also finds the memory of a rank
+  // that has died. Collective. The reducer must outlive the tensors.
   virtual void share_memories(const std::vector<std::vector<at::Tensor>>& /*of_parts*/) {}
   // Call between two steps: copies a tensor for each of the ranks' parts, of its size and type, into whole
   // tensors on rank 0. `memory`: its number in share_memories(). `whole`: one for each parameter, in its
@@ -77,16 +77,16 @@ class GradientReducer {
   // micro-batches. Call it once for each parameter, the last ones first, between prepare(true) and
   // end_replica(). The reducer may read and change the gradient until the next zero_gradients().
   virtual void put_gradient(size_t parameter, const at::Tensor& gradient);
-  // Memory for the gradient of each parameter from where put_gradient() need not copy it; empty: anywhere is
-  // as good. The reducer must outlive the tensors.
+  // Memory for each parameter's gradient from which put_gradient() need not copy; empty: it makes no
+  // difference. The reducer must outlive the tensors.
   virtual std::vector<at::Tensor> places_for_gradients() const { return {}; }
   // Call after the last backward pass of a virtual replica.
   virtual void end_replica() {}
   // Numbers that go along with the gradients: a row for each virtual replica, float64 [virtual replicas,
-  // ReducerOptions::row_numbers]. Write those of this rank's before finish(), which brings those of the
-  // others. They hold until share_update().
+  // ReducerOptions::row_numbers]. Write this rank's rows before finish(), which brings the rows of the other
+  // ranks. They hold until share_update().
   virtual at::Tensor rows() { return {}; }
-  // Call after that of the last one. Returns when the gradient of each of this rank's parts is the sum over
+  // Call after the last end_replica(). Returns when the gradient of each of this rank's parts is the sum over
   // all ranks and micro-batches. If `summed` is not empty, it is called for every part once, possibly while
   // the sums of other parts are still in transit. Throws Error(kPeerLost) if a peer is gone; with virtual
   // replicas StepLost, unless the host's other ranks have decided to make the step.

@@ -21,11 +21,11 @@ enum class Encoding {
 // "none", "bf16", "fp16" or "int8".
 Encoding encoding_from_name(const std::string& name);
 
-// Each host sums a slice: it gets that of every other host, and sends all of them the mean. So a host sends
-// and receives 2 (hosts - 1) / hosts times all numbers, as in a ring, and the bits of the mean do not depend
-// on who sums. What an encoding loses, of what a host sends and of the means that it makes, is added to what
-// it encodes the next time (error feedback: Seide et al. 2014, 1-Bit Stochastic Gradient Descent; Karimireddy
-// et al. 2019, arXiv:1901.09847).
+// Each host sums a slice: it gets this slice from every other host, and sends its mean to all of them. So a
+// host sends and receives 2 (hosts - 1) / hosts times all numbers, as in a ring, and the bits of the mean do
+// not depend on who sums. What an encoding loses, of what a host sends and of the means that it makes, is
+// added to what it encodes the next time (error feedback: Seide et al. 2014, 1-Bit Stochastic Gradient
+// Descent; Karimireddy et al. 2019, arXiv:1901.09847).
 class HostMean {
  public:
   // `hosts`: ProcessGroup::between(); it must outlive this. `count` numbers of type float or double.
@@ -35,7 +35,7 @@ class HostMean {
   // hosts get the same bits. A single host keeps its numbers. Collective.
   void replace(const at::Tensor& numbers, double weight);
 
-  // What the encoding has lost and is still to be added, one tensor; empty: it loses nothing. Of this host.
+  // What this host's encoding has lost and will still add, one tensor; empty: it loses nothing.
   at::Tensor lost() const { return lost_; }
 
  private:

@@ -34,7 +34,7 @@ struct ReducerOptions {
   // The type to which gradients are converted for sending between hosts (or through gloo); nullopt: none.
   std::optional<at::ScalarType> wire_type = {};
   // How many virtual replicas the ranks of the job compute, in order, as evenly as possible
-  // (comm/replica_tree.h); 0: each rank is one, and what is said there of sums does not hold.
+  // (comm/replica_tree.h); 0: each rank is one, and sums do not follow that tree.
   int64_t virtual_replicas = 0;
   int64_t row_numbers = 0;        // of each virtual replica (GradientReducer::rows())
   bool whole_parameters = false;  // where ranks divide the update, no parameter is; not with shard_hosts

@@ -29,7 +29,7 @@ class ReplicaAreas {
   const std::vector<Range>& inputs() const { return inputs_; }
   // The area of the first of a rank's nodes.
   size_t first_of(int rank) const { return first_[static_cast<size_t>(rank)]; }
-  // What host `host` makes of them.
+  // The nodes into which host `host` adds them up.
   std::vector<Range> roots_of(int host) const { return largest_nodes(replicas_on(host), count_); }
   const ReducerHosts& hosts() const { return hosts_; }
   // The virtual replicas of host `host`.

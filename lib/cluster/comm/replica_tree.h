@@ -1,5 +1,5 @@
-// The fixed binary tree along which what virtual replicas give is added up, so that a sum has the same bits
-// whichever ranks compute which of them.
+// The fixed binary tree along which the numbers of virtual replicas are added up, so that a sum has the same
+// bits whichever ranks compute which of them.
 //
 // A node is a range of virtual replicas. Its sum is that of its first 2^k, the largest power of two below
 // their number, plus that of the rest; each of the two is a node again.
@@ -30,7 +30,7 @@ struct NodeSum {
   const std::byte* numbers;
 };
 
-// The sum of node `root` from those of nodes that make it up, in order; each element by itself. The output
+// The sum of node `root` from the sums of nodes that make it up, in order; each element by itself. The output
 // may be one of the inputs. `type`: float32 or float64; throws Error(kBug) for others.
 void sum_nodes(at::ScalarType type, Range root, const std::vector<NodeSum>& inputs, std::byte* output,
                size_t count);

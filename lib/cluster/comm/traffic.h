@@ -1,4 +1,4 @@
-// What the kernel knows of connections: the bytes sent and received, and how the way to the other end does.
+// What the kernel knows of connections: the bytes sent and received, and how the way between the ends is.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Traffic {
 // sockets on kernels that do not count (before Linux 4.19).
 Traffic traffic_of(const std::vector<int>& sockets);
 
-// The connections to one host. Together, several have the sums of their bytes and the largest of the others.
+// The connections to one host. Several are taken together: bytes are summed, the largest of the rest counts.
 struct HostLink {
   Traffic bytes;
   int64_t retransmitted = 0;       // bytes

@@ -48,7 +48,7 @@ using ExpectedAt = std::function<std::string(int64_t rank)>;
 // Makes the welcome that is sent to all members once they are all present. The argument is the members, the
 // leader first. If it throws an Error, all members get that as a refusal instead.
 using Welcome = std::function<nlohmann::json(const std::vector<Member>&)>;
-// The same for one that comes later.
+// The same for a member that comes later.
 using MemberWelcome = std::function<nlohmann::json(const Member&)>;
 
 struct MemberLink {

@@ -17,7 +17,7 @@ struct FilePart {
   uint64_t checksum = 0;  // checksum_number()
 };
 
-// A file of which all that will be read is known before.
+// A file whose parts to read are all known in advance.
 struct StreamedFile {
   std::string address;
   int64_t bytes = 0;
@@ -25,10 +25,10 @@ struct StreamedFile {
   std::vector<FilePart> parts;  // ascending
 };
 
-// The parts of these files, which nobody asks for before they are read or expected. What is expected is
-// fetched in the order of the calls, by 32 threads of this process for all files together, until 128 MiB of
-// it wait to be read; read() itself fetches the rest. It throws as RemoteFiles does, and Error(kData) for a
-// part that has other bytes, or is none of the parts.
+// The parts of these files. Each is fetched only when it is read or expected. Expected parts are fetched in
+// the order of the calls, by 32 threads of this process for all files together, until 128 MiB of them wait to
+// be read; read() itself fetches the rest. It throws as RemoteFiles does, and Error(kData) for a part that
+// has other bytes, or is none of the parts.
 std::vector<std::shared_ptr<const ArchiveBytes>> stream_files(std::vector<StreamedFile> files,
                                                               const HttpTimes& times = {});
 

@@ -29,7 +29,7 @@ class Augmenter {
 
   // Whether pictures are mixed after that.
   bool mixes() const { return !mixtures_.empty(); }
-  // With which other example of the global batch of `batch` examples that one is mixed, and how; or nullopt.
+  // How the example is mixed with another one of its global batch of `batch` examples; nullopt: it is not.
   std::optional<Mixture> mixture(const Showing& showing, int64_t batch) const;
 
  private:

@@ -43,8 +43,8 @@ void require_size(int64_t width, int64_t height);
 // Memory for an image of this size. Throws as require_size().
 at::Tensor rows_of_pixels(int64_t width, int64_t height, int64_t channels);
 
-// Colours and their opacity, uint8 [height, width, 2 (grey) or 4 (red, green, blue)], on white and without
-// it, to the bits of Pillow's alpha_composite(): uint8 [height, width, 1 or 3].
+// Blends colours with white by their opacity, uint8 [height, width, 2 (grey) or 4 (red, green, blue)], to the
+// bits of Pillow's alpha_composite(): uint8 [height, width, 1 or 3].
 at::Tensor on_white(const at::Tensor& pixels);
 
 // The metadata of a picture as its file has it; empty: it has none.
@@ -59,17 +59,17 @@ struct JpegSegments {
   bool cut = false;  // the file ends before its pixels begin
 };
 
-// Of a JPEG file. Reads nothing outside of `jpeg`, which the result refers to.
+// The segments of a JPEG file. Reads nothing outside of `jpeg`, which the result refers to.
 JpegSegments jpeg_segments(std::string_view jpeg);
 
 // Which side of the stored picture is up, 1 (upright) to 8: as Pillow reads it, EXIF's tag 0x0112, or where
 // EXIF has no such tag XMP's tiff:Orientation. 1 without either, or if they are damaged.
 int orientation_of(const Metadata& metadata);
 
-// Whether a colour profile is of other colours than sRGB's, by its description. No profile is not.
+// Whether a colour profile, by its description, is of other colours than sRGB's. Without a profile: false.
 bool has_other_colours(std::string_view icc);
 
-// Rotates a picture [height, width, channels] that is stored with this orientation upright.
+// Turns a picture [height, width, channels] upright that is stored with this orientation.
 at::Tensor upright(const at::Tensor& stored, int orientation);
 
 }  // namespace dtrain

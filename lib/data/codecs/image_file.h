@@ -39,7 +39,7 @@ struct SmallestSize {
   int64_t width = 0;
 };
 
-// Of the bytes of a whole image file; decodes no pixels. Throws Error(kData) with the fault, without a name.
+// The facts of an image file, from its bytes; decodes no pixels. Throws Error(kData) without a file name.
 ImageFacts image_facts(const std::string& bytes);
 
 // The image in the bytes of a whole file, as read_image_file() returns it; errors have no file name.

@@ -21,7 +21,7 @@ class CheckedFileWriter {
 
   // These throw as fail_on_cache().
   void write(const void* bytes, size_t count);
-  void close();  // without it the file is none that can be opened
+  void close();  // a file that was not closed cannot be opened
 
  private:
   void put(const void* bytes, size_t count) const;

@@ -46,7 +46,7 @@ struct BadImage {
 };
 using BadImages = std::vector<BadImage>;  // in the order of the set
 
-// The places of the others, of `images` in all.
+// The places of all other images, of `images` in all.
 std::vector<int64_t> places_without(int64_t images, const BadImages& bad);
 ImageSet without(const ImageSet& set, const BadImages& bad);
 

@@ -23,8 +23,8 @@ struct ListedPicture {
 using EndingCounts = std::map<std::string, int64_t>;
 
 // The parts are indices of `pictures`, after divided() in an order that mixes the classes. data.split.seed
-// and the pictures' names alone decide the order, and which picture belongs to which part, where data.split
-// asks for one: a new picture moves no other one, but with data.split.stratify or group.
+// and the pictures' names alone decide the order and, where data.split asks for a part, which picture belongs
+// to it. So a new picture moves no other one, except with data.split.stratify or group.
 struct PictureList {
   std::filesystem::path root;
   std::vector<std::string> classes;  // ascending

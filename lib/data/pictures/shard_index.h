@@ -52,8 +52,8 @@ struct StreamedShards {
   std::string content;                                     // as FetchedFiles has it for copies
 };
 
-// Reads the index in the folder that the address names, or in which all the archives are that it names. In
-// one process later calls return the same. Throws as RemoteFiles does; Error(kData) if an archive is missing.
+// Reads the index in the folder that the address names, or that holds all archives it names. Later calls in
+// one process return the same. Throws as RemoteFiles does; Error(kData) if an archive is missing.
 std::shared_ptr<const StreamedShards> streamed_shards(const std::string& address);
 
 }  // namespace dtrain

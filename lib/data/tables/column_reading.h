@@ -42,10 +42,10 @@ class ColumnCounts {
   CellSort& sort_of(CellForm form, NumberStyles styles);
 
   std::vector<CellSort> sorts_;  // some: there are few combinations
-  size_t last_ = 0;              // the one of the last cell, which the next one mostly has, too
+  size_t last_ = 0;              // the sort of the last cell; the next cell mostly has the same
 };
 
-// At least that part of the cells decides what a column holds; the others are mistakes.
+// Whether `some` of the cells decide what a column holds; the others are then mistakes.
 inline bool are_most(int64_t some, int64_t cells) { return some * 10 >= cells * 9; }
 
 struct CountedColumn {

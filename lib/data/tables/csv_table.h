@@ -76,7 +76,7 @@ struct TableTensors {
 // Makes a tensor whose numbers may be anything.
 using MakeTensor = std::function<at::Tensor(at::IntArrayRef shape, at::ScalarType type)>;
 
-// In tensors that `make_tensor` makes, first of the inputs; without it, in memory of their own. Throws
+// The table in tensors that `make_tensor` makes, the inputs first; without it, in memory of their own. Throws
 // Error(kData) for a missing value, if the format does not fill them in; for a missing target and a class
 // that the format does not have.
 TableTensors encode_table(const RawTable& table, const TableFormat& format, bool with_targets,

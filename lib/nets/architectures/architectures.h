@@ -12,9 +12,9 @@ namespace dtrain {
 
 struct Architecture {
   std::vector<LayerSpec> layers;
-  // layers[head] is the first layer that belongs to the job's data and not to the network: of a model without
-  // its own top all that follows it, of any other its last dense or conv2d layer. layers.size() if there is
-  // none.
+  // layers[head] is the first layer that belongs to the job's data and not to the network: in a model without
+  // its own top the layer after the network, in any other its last dense or conv2d layer. layers.size() if
+  // there is none.
   size_t head = 0;
   // torchvision's name of each layer, such as "layer1.0.conv1"; empty for a layer without variables, and for
   // all layers of a model that torchvision does not have.

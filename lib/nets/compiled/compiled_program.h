@@ -19,11 +19,11 @@ namespace dtrain {
 // memory.
 std::vector<at::Tensor> allocate_gradients(const Model& model);
 
-// As profiles name the passes that turn around the images that this layer makes, or, null, the model's input.
+// The profiles' name of the pass that turns around this layer's images; null: those of the model's input.
 std::string name_of_turning(const PlacedLayer* layer);
 
 // How many numbers a program for training lays out for each example of a batch of `examples` (at least 1).
-// The layers from `first` on can be compiled.
+// The layers from `first` on must be such that can be compiled.
 int64_t numbers_of_example(const std::vector<PlacedLayer>& layers, size_t first, int64_t examples);
 
 // Why a step of this model on a processor is not compiled; empty: it is. `dtype` is the spec's model.dtype;
@@ -34,8 +34,8 @@ std::string reason_not_to_compile(const std::vector<PlacedLayer>& layers, const 
 // Called with a trained parameter's number, in the order of allocate_gradients().
 using GradientReady = std::function<void(size_t)>;
 
-// The passes over a batch of `examples`, without autograd. Values have their places from the beginning; some
-// kinds of layers call LibTorch's functions, which allocate what they need. The model is one for which
+// The passes over a batch of `examples`, without autograd. Memory for values is laid out once; some kinds of
+// layers call LibTorch's functions, which allocate what they need. The model is one for which
 // reason_not_to_compile() is empty. If it is synchronised (Model::synchronise), both passes are collective.
 class Program {
  public:

@@ -31,9 +31,9 @@ struct Node {
   bool shares_gradient = false;
 };
 
-// Of the layers from `first` on, in their order; each has a compiled form. In evaluation those that only
-// training has are left out, as are everywhere those whose output is their input. Where neighbours want their
-// images differently, there are nodes between them that turn them around (layouts.h).
+// The nodes of the layers from `first` on, in order; each layer must have a compiled form. Left out are
+// layers whose output is their input, and in evaluation those that only training has. Between neighbours that
+// want images in different layouts are nodes that turn the images around (layouts.h).
 std::vector<Node> nodes_of(const std::vector<PlacedLayer>& layers, size_t first, bool training);
 
 // The sizes of a node's work; its pointers are unset.

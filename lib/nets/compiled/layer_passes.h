@@ -25,7 +25,7 @@ struct LayerWork {
   at::Tensor bias;
   at::Tensor moving_mean;  // of batch_norm
   at::Tensor moving_variance;
-  GatherRows gather;                 // of layers that mix examples: those of all replicas; empty: of this one
+  GatherRows gather;                 // for layers that mix examples: over all replicas; empty: this one alone
   float* weight_gradient = nullptr;  // null: it is not trained
   float* bias_gradient = nullptr;
   const float* input = nullptr;
@@ -51,7 +51,7 @@ struct LayerWork {
   at::Tensor output_gradient_tensor() const { return view(layer->output_shape, output_gradient); }
 };
 
-// How the images lie for which a layer has passes.
+// The layout of the images for which a layer has passes.
 enum class ImageLayout {
   kPlanes,         // by channels
   kEither,         // as those of its neighbours
@@ -62,8 +62,8 @@ struct LayerPasses {
   void (*forward)(const LayerWork& work) = nullptr;  // null: the output is the input
   void (*backward_input)(const LayerWork& work) = nullptr;
   void (*backward_weights)(const LayerWork& work, bool adds) = nullptr;  // null: there are none
-  // Output may be input, and input_gradient output_gradient. Not if backward reads the input, or the layer
-  // before reads what is its output.
+  // The output may have the input's memory, and input_gradient that of output_gradient. The output may not if
+  // backward reads the input, or if the layer before reads its own output there.
   bool in_place = false;
   bool only_in_training = false;  // in evaluation the output is the input
   bool reads_input = false;       // in backward; of a layer in place
@@ -79,8 +79,8 @@ struct LayerMatch {
   size_t layers = 1;
 };
 
-// Those of layer number `first`, or of several from there on: what LayerKind::match of the first one finds,
-// or LayerKind::passes. So layers that are computed at once are found by the kind that begins.
+// The passes of layer `first`, or of several layers from there on: what its LayerKind::match finds, else its
+// LayerKind::passes. So the kind of the first layer finds layers that are computed at once.
 LayerMatch match_layers(const std::vector<PlacedLayer>& layers, size_t first);
 
 }  // namespace dtrain

@@ -25,12 +25,12 @@ int64_t conv_block_argmaxes(const ConvSize& block);
 void conv_block_forward(const ConvSize& block, const float* input, const float* weight, const float* bias,
                         float* output, int32_t* argmaxes, float* scratch);
 
-// From the gradient of the result that of the input.
+// The gradient of the input, from that of the result.
 void conv_block_backward_input(const ConvSize& block, const float* output_gradient, const int32_t* argmaxes,
                                const float* weight, float* input_gradient, float* scratch);
 
-// From the gradient of the result those of the weight and the bias, which may be null. `adds`: to what is
-// there.
+// The gradients of the weight and the bias, which may be null, from that of the result. `adds`: adds them to
+// what is there.
 void conv_block_backward_weights(const ConvSize& block, const float* input, const float* output_gradient,
                                  const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
                                  bool adds, float* scratch);

@@ -16,7 +16,7 @@ bool is_beyond_direct(const ConvSize& block);
 // How many numbers each of them needs as `scratch`.
 int64_t direct_scratch(const ConvSize& block);
 
-// Of an image with its padding.
+// The sizes of an image with its padding.
 inline int64_t padded_height(const ConvSize& block) { return block.rows - 1 + block.kernel; }
 inline int64_t padded_width(const ConvSize& block) { return block.columns - 1 + block.kernel; }
 inline int64_t padded_plane(const ConvSize& block) { return padded_height(block) * padded_width(block); }
@@ -24,14 +24,14 @@ inline bool is_padded(const ConvSize& block) {
   return padded_height(block) != block.height || padded_width(block) != block.width;
 }
 
-// In the next two, weights are in groups of so many filters, [filters / lanes, window, lanes].
+// The next two functions take weights in groups of this many filters, [filters / lanes, window, lanes].
 int64_t direct_lanes(const ConvSize& block);
 
 // Whether all are so far from infinity that sums of their products are numbers.
 bool are_moderate(const float* numbers, int64_t count);
 
-// One image, [channels, height, width]. `maxima` and `argmaxes` are [maxima, filters]. `moderate`: the
-// weights and biases are.
+// One image, [channels, height, width]. `maxima` and `argmaxes` are [maxima, filters]. `moderate`: whether
+// are_moderate() holds for the weights and biases.
 void direct_forward(const ConvSize& block, const float* image, const float* weight, const float* bias,
                     bool moderate, float* maxima, int32_t* argmaxes, float* scratch);
 
@@ -50,7 +50,7 @@ bool permuted_backward_weights(const ConvSize& block, const float* image, const 
 bool has_direct_input(const ConvSize& block);
 
 // The gradient of one image from that of the maxima. Here the weight is [filters, kernel, kernel, channels].
-// Passes over those filters only whose maximum was not rectified, and their pixel only.
+// Looks only at filters whose maximum was not rectified, and there only at the pixel of the maximum.
 void direct_backward_input(const ConvSize& block, const float* maxima_gradient, const int32_t* argmaxes,
                            const float* weight, float* image_gradient, float* scratch);
 

@@ -27,11 +27,11 @@ int64_t winograd_scratch(const ConvSize& conv);
 void winograd_forward(const ConvSize& conv, const float* input, const float* weight, const float* bias,
                       float* output, float* scratch);
 
-// From the gradient of the result that of the input.
+// The gradient of the input, from that of the result.
 void winograd_backward_input(const ConvSize& conv, const float* output_gradient, const float* weight,
                              float* input_gradient, float* scratch);
 
-// From the gradient of the result that of the weight.
+// The gradient of the weight, from that of the result.
 void winograd_backward_weights(const ConvSize& conv, const float* input, const float* output_gradient,
                                float* weight_gradient, float* scratch);
 

@@ -29,15 +29,15 @@ struct ExportForm {
   }
 };
 
-// Of a layer whose kind has no form in this language. Throws Error(kUsage).
+// Throws Error(kUsage): the kind of this layer has no form in this language.
 [[noreturn]] inline void refuse_to_export(const PlacedLayer& layer, const char* language) {
   throw Error(ExitCode::kUsage, "layer {} ({}) has no form in {}; use another --format, or other layers",
               layer.name, layer.spec.kind, language);
 }
 
 // The bytes of an ONNX model. Its input "pixels", [batch, channels, height, width] of uint8 or of the model's
-// float type, takes the images' original values 0 to 255: the model includes the normalisation. Of a model of
-// numbers it is "inputs", [batch, ...] of the model's type. Its output is "logits" or "probabilities",
+// float type, takes the images' original values 0 to 255: the model includes the normalisation. For a model
+// of numbers it is "inputs", [batch, ...] of the model's type. The output is "logits" or "probabilities",
 // [batch, classes], or "values". The form's metadata are its metadata_props. Dropout is left out, because it
 // does nothing after training. Throws Error(kCheckpoint) if `variables` lacks a variable of a layer.
 std::string onnx_model(const LayerPlan& layers, const DataSpec& data, const Shape& image,
@@ -45,7 +45,7 @@ std::string onnx_model(const LayerPlan& layers, const DataSpec& data, const Shap
 
 // The source of `forward` in TorchScript, with one line for each layer except dropout, which does nothing
 // after training. Its argument "pixels", [batch, channels, height, width] of any type, takes the images'
-// original values 0 to 255: the model includes the normalisation. Of a model of numbers it is "inputs". It
+// original values 0 to 255: the model includes the normalisation. In a model of numbers it is "inputs". It
 // returns the logits or probabilities, [batch, classes].
 std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, const NamedTensors& variables,
                                const ExportForm& form = {});

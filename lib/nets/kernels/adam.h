@@ -19,8 +19,8 @@ struct AdamStep {
   double step = 1;  // of this parameter, from 1
 };
 
-// Updates `count` numbers p with the gradient g, m being `average` and v `square_average`. The numbers do not
-// depend on each other: in parts they come to the same bits if each part begins at a multiple of 64.
+// Updates `count` numbers p with the gradient g, m being `average` and v `square_average`. Each number is
+// updated by itself: updates of parts give the same bits if each part begins at a multiple of 64.
 void adam_update(const AdamStep& step, int64_t count, float* parameter, const float* gradient, float* average,
                  float* square_average);
 

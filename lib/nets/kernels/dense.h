@@ -20,12 +20,12 @@ int64_t dense_scratch(const DenseSize& size);
 void dense_forward(const DenseSize& size, const float* input, const float* weight, const float* bias,
                    float* output, float* scratch);
 
-// From the gradient of the output that of the input.
+// The gradient of the input, from that of the output.
 void dense_backward_input(const DenseSize& size, const float* output_gradient, const float* weight,
                           float* input_gradient);
 
-// From the gradient of the output those of the weight and the bias, which may be null. `adds`: to what is
-// there.
+// The gradients of the weight and the bias, which may be null, from that of the output. `adds`: adds them to
+// what is there.
 void dense_backward_weights(const DenseSize& size, const float* input, const float* output_gradient,
                             float* weight_gradient, float* bias_gradient, bool adds, float* scratch);
 

@@ -10,8 +10,8 @@ namespace dtrain {
 enum class Instructions { kPortable, kAvx2, kAvx512 };
 
 // The widest vectors that this processor has, or those that the environment variable DTRAIN_INSTRUCTIONS
-// names (portable, avx2, avx512), or what only_use() has set. Throws an Error(kUsage) for a name that is
-// none, and for vectors that the processor lacks.
+// names (portable, avx2, avx512), or what only_use() has set. Throws an Error(kUsage) for an unknown name,
+// and for vectors that the processor lacks.
 Instructions instructions();
 // For tests: every kernel runs with `chosen`, which the processor must have; nullopt: as without a call.
 void only_use(std::optional<Instructions> chosen);
@@ -26,7 +26,7 @@ std::string to_string(Instructions instructions);
 #endif
 
 // Kernel::run() is inlined into each of these, and so compiled for their instructions. It must be a static
-// function that is always inlined, and may call only such.
+// function that is always inlined, and may call only functions that are always inlined.
 template <class Kernel, class... Arguments>
 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma" DTRAIN_PREFERRED_WIDTH)]] void run_with_avx512(
     Arguments... arguments) {
@@ -39,7 +39,7 @@ template <class Kernel, class... Arguments>
 }
 #endif
 
-// One kernel for each kind of instructions, where they differ in more than what the compiler makes of them.
+// One kernel for each kind of instructions, if their sources have to differ too.
 template <class Avx512, class Avx2, class Portable, class... Arguments>
 void run_kernel_of(Arguments... arguments) {
 #if defined(__x86_64__)

@@ -15,7 +15,7 @@ struct ChannelSize {
   int64_t numbers_of_channel() const { return examples * pixels; }
 };
 
-// Of images by channels, or with the channels `innermost`: there every pixel is an example.
+// The size of images by channels, or with the channels `innermost`, where every pixel counts as an example.
 inline ChannelSize channels_of(int64_t examples, int64_t channels, int64_t pixels, bool innermost) {
   return innermost ? ChannelSize{examples * pixels, channels, 1} : ChannelSize{examples, channels, pixels};
 }
@@ -36,11 +36,11 @@ void channel_statistics(const ChannelSize& size, const float* from, float epsilo
 void sum_normalised(const ChannelSize& size, const float* gradient, const float* from, const float* means,
                     const float* inverse_deviations, float* sums);
 
-// to = from * scales + shifts, each of the channel.
+// to = from * scales + shifts, with the scale and shift of the channel.
 void scale_channels(const ChannelSize& size, const float* from, const float* scales, const float* shifts,
                     float* to);
 
-// to = first * of_first + second * of_second + shifts, each of the channel.
+// to = first * of_first + second * of_second + shifts, with the numbers of the channel.
 void combine_channels(const ChannelSize& size, const float* first, const float* of_first, const float* second,
                       const float* of_second, const float* shifts, float* to);
 
@@ -49,7 +49,7 @@ void combine_channels(const ChannelSize& size, const float* first, const float* 
 void normalise_rows(int64_t rows, int64_t features, const float* from, const float* weight, const float* bias,
                     float epsilon, float* means, float* inverse_deviations, float* to);
 
-// From the gradient of the result that of `from`.
+// The gradient of `from`, from that of the result.
 void normalise_rows_backward_input(int64_t rows, int64_t features, const float* from, const float* gradient,
                                    const float* weight, const float* means, const float* inverse_deviations,
                                    float* to);
@@ -59,8 +59,8 @@ void normalise_rows_backward_weights(int64_t rows, int64_t features, const float
                                      const float* means, const float* inverse_deviations,
                                      float* weight_gradient, float* bias_gradient);
 
-// Numbers [examples, channels, pixels] whose channels are in groups, as many in each: an example's group is
-// normalised by itself.
+// Numbers [examples, channels, pixels] whose channels are in groups of equal size. Each group of an example
+// is normalised by itself.
 struct GroupSize {
   int64_t examples = 0;
   int64_t channels = 0;
@@ -70,8 +70,8 @@ struct GroupSize {
   int64_t kept() const { return 7 * examples * channels; }
 };
 
-// to = (from - mean) / sqrt(variance + epsilon) * weight + bias, the last two of the channel. `kept` has room
-// for GroupSize::kept() numbers, which the functions below take and change.
+// to = (from - mean) / sqrt(variance + epsilon) * weight + bias, the last two by channel. `kept` has room for
+// GroupSize::kept() numbers, which the functions below take and change.
 void normalise_groups(const GroupSize& size, const float* from, const float* weight, const float* bias,
                       float epsilon, float* kept, float* to);
 
@@ -82,7 +82,7 @@ void sum_groups(const GroupSize& size, const float* from, const float* gradient,
 void normalise_groups_backward_weights(const GroupSize& size, float* kept, float* weight_gradient,
                                        float* bias_gradient);
 
-// From the gradient of the result that of `from`.
+// The gradient of `from`, from that of the result.
 void normalise_groups_backward_input(const GroupSize& size, const float* from, const float* gradient,
                                      const float* weight, float* kept, float* to);
 

@@ -9,15 +9,15 @@ namespace dtrain {
 
 constexpr int64_t kOperationsATask = 1 << 20;  // of a product: fewer are not worth a second thread
 
-// A matrix of float32 as it lies in memory: how far it is from a number to the one in the next row, and in
-// the next column. One of the two is 1.
+// A matrix of float32 as it lies in memory: the distances from a number to the one in the next row, and to
+// the one in the next column. One of the two is 1.
 struct Factor {
   const float* numbers;
   int64_t next_row;
   int64_t next_column;
 
   static Factor plain(const float* numbers, int64_t columns) { return {numbers, columns, 1}; }
-  // What lies there is the transpose, which has so many columns.
+  // The matrix whose transpose lies there; the transpose has `columns` columns.
   static Factor transposed(const float* numbers, int64_t columns) { return {numbers, 1, columns}; }
 };
 

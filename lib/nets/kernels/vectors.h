@@ -23,8 +23,8 @@ template <class Numbers>
   std::memcpy(to, &numbers, sizeof numbers);
 }
 
-// Of two rows that are kStep apart, exchanges the lanes of the first that have the bit kStep with those of
-// the second that do not.
+// For two rows that are kStep apart: exchanges those lanes of the first whose number has the bit kStep with
+// those lanes of the second whose number has it not.
 template <int kStep, class Row, int... kLane>
 [[gnu::always_inline]] inline void exchange(Row& first, Row& second, std::integer_sequence<int, kLane...>) {
   const Row upper = first, lower = second;

@@ -26,10 +26,10 @@ struct FunctionLayer final : Layer {
 
 inline int64_t numbers_of(const LayerWork& work) { return work.examples * work.outputs; }
 
-// Computes as many numbers by an operation of LibTorch that writes into its first tensor. The operations'
-// functions of a number take the time, not the calls. They compute the last numbers of what they are given
-// with other instructions, which may round differently. So they get pieces of a size that has nothing to do
-// with the number of threads.
+// Computes `numbers` numbers by an operation of LibTorch that writes into its first tensor. Such operations
+// compute the last numbers of a tensor with other instructions, which may round differently. So they get
+// pieces whose size does not depend on the number of threads. (More calls cost little: the time goes into the
+// function of each number.)
 template <class Operation, class... From>
 void in_pieces(int64_t numbers, const Operation& operation, float* result, const From*... from) {
   run_blocks((numbers + kNumbersATask - 1) / kNumbersATask, [&](int64_t number) {
@@ -58,7 +58,7 @@ constexpr LayerPasses kElementwisePasses = {
     .reads_output = kFromOutput,
     .layout = ImageLayout::kEither};
 
-// 0 where `condition` holds (of not-a-number none does): the gradient where an activation is flat.
+// 0 where `condition` holds (never for not-a-number): the gradient where an activation is flat.
 inline Value zero_where(const Value& condition, const Value& gradient) {
   TextBuilder& builder = *gradient.builder;
   return builder.select(condition, builder.like(gradient, 0), gradient);

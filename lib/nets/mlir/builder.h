@@ -99,11 +99,11 @@ class TextBuilder {
   Value slice(const Value& value, const std::array<int64_t, 2>& begin, const Shape& shape,
               int64_t stride = 1);
   Value concatenate(const std::vector<Value>& values, int64_t dimension);
-  // Of the first dimension, those whose numbers are in `rows` (i32 [n]).
+  // The elements of the first dimension whose numbers are in `rows` (i32 [n]).
   Value gather(const Value& value, const Value& rows);
-  // Of the first dimension, the one whose number is `index` (i32), without that dimension.
+  // The element of the first dimension whose number is `index` (i32), without that dimension.
   Value row(const Value& value, const Value& index);
-  // `value` with another row there.
+  // `value` with `row` in the place of row(value, index).
   Value with_row(const Value& value, const Value& index, const Value& row);
 
   Value sum(const Value& value, const std::vector<int64_t>& dimensions);
@@ -113,7 +113,7 @@ class TextBuilder {
   // From here on products and convolutions of f32 numbers may round their operands as the device is fastest
   // with (TensorFloat-32 on GPUs); before, they are computed in full precision.
   void round_products() { precision_ = "DEFAULT"; }
-  // The sum over dimension `of_left` of the one and `of_right` of the other. bf16 gives f32.
+  // The product, summed over `left`'s dimension `of_left` and `right`'s `of_right`. bf16 gives f32.
   Value product(const Value& left, int64_t of_left, const Value& right, int64_t of_right);
   Value convolution(const Value& left, const Value& right, const Convolving& how, const Shape& shape);
   Value window_sum(const Value& value, const Sliding& window, const Shape& shape);
@@ -128,9 +128,9 @@ class TextBuilder {
   // Random ui32 numbers, and only a function of `state`: ui64 [2], a key and the first number of a counter.
   Value random_bits(const Value& state, const Shape& shape);
 
-  // What `state` is after `count` times (i32): `body` writes how one time changes it, and gets its number,
-  // from 0, and what the state is then. It may use what was defined before. A `count` that is a constant lets
-  // a compiler run the loop without asking the device after each time.
+  // A loop of `count` (i32) passes that changes `state`; returns the last one. `body` writes a pass: it gets
+  // its number, from 0, and the state before it, and may use what was defined before. If `count` is a
+  // constant, a compiler can run the loop without asking the device after each pass.
   using LoopBody = std::function<std::vector<Value>(const Value& index, const std::vector<Value>& state)>;
   std::vector<Value> loop(const Value& count, const std::vector<Value>& state, const LoopBody& body);
 

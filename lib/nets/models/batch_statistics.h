@@ -31,9 +31,9 @@ at::Tensor synchronised_norm(const at::Tensor& input, const at::Tensor& weight, 
 
 // The two exchanges of synchronised_norm() for numbers in plain memory. Both are collective.
 //
-// `means` and `squares` [channels] are those of `count` numbers of each channel on this replica, the second
-// the sums of squared distances to the first. They become the mean and the variance over all replicas.
-// Returns how many numbers of a channel these have together.
+// `means` and `squares` [channels] are those of `count` numbers of each channel on this replica: their mean,
+// and the sum of their squared distances to it. They become the mean and the variance over all replicas.
+// Returns how many numbers of a channel all replicas have together.
 double join_statistics(const GatherRows& gather, int64_t channels, int64_t count, float* means,
                        float* squares);
 // `sums` become the sums over all replicas.

@@ -37,7 +37,7 @@ class WeightMaker {
   at::Tensor normal(const Shape& sizes, double deviation);
 
   uint64_t seed() const { return seed_; }
-  // For variables that draw by themselves; another one at each call.
+  // A seed for variables that draw by themselves; another one at each call.
   uint64_t next_seed() { return derive_seed(seed_, SeedPurpose::kWeights, kernels_++); }
   bool is_outline() const { return device_ == at::kMeta; }
   at::ScalarType dtype() const { return dtype_; }

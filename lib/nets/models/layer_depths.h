@@ -9,7 +9,7 @@
 
 namespace dtrain {
 
-// Of each placed layer, its number from 0 if what belongs together counts as one, as in the vision
+// The depth of each placed layer, from 0. Layers that belong together count as one, as in the vision
 // transformers and ResNets of timm (group_matcher, with coarse=False):
 // - what lies between two points that all data passes: a residual block with its shortcuts;
 // - attention with the sum around it, and the next such sum: a block of a transformer;
@@ -17,8 +17,8 @@ namespace dtrain {
 //   before the first product belong to it.
 std::vector<int64_t> layer_depths(const std::vector<PlacedLayer>& layers);
 
-// Of each of these parameters, `decay` to the power of how many layers come after its own, as counted above.
-// Empty if `decay` is 1.
+// For each parameter, `decay` to the power of the number of layers after its own, counted as above. Empty if
+// `decay` is 1.
 std::vector<double> layer_factors(const Model& model, const Variables& parameters, double decay);
 
 }  // namespace dtrain

@@ -40,8 +40,8 @@ class ScriptNames;    // the same
 struct LayerUse;      // stablehlo/model_lowering.h
 struct LoweredLayer;  // the same
 
-// Every kind has a name, `place`, and `make` or `combine`. What else is null or false the kind has not: a
-// model with such a layer trains eagerly, and what would need the missing part refuses it and names the
+// Every kind has a name, `place`, and `make` or `combine`. Whatever else it lacks is null or false: a model
+// with such a layer trains eagerly, and whatever needs the missing part refuses the model and names the
 // layer.
 struct LayerKind {
   const char* name = "";
@@ -51,8 +51,8 @@ struct LayerKind {
   std::shared_ptr<Layer> (*make)(const PlacedLayer& layer, WeightMaker& weights) = nullptr;
   // One module for this layer and the next, which alone reads its output; null where there is none for both.
   std::shared_ptr<Layer> (*make_with_next)(const PlacedLayer& next) = nullptr;
-  // Of a kind with two inputs, the second of which its PairFields name: what it computes, instead of a
-  // module, and what is wrong with its inputs (`with` is null if the spec names none) or an empty string.
+  // For a kind whose PairFields name a second input: what it computes instead of a module, and what is wrong
+  // with its inputs, or "" (`with` is null if the spec names none).
   at::Tensor (*combine)(const at::Tensor& input, const at::Tensor& with) = nullptr;
   std::string (*pair_problem)(const LayerSpec& spec, const Shape& input, const Shape* with) = nullptr;
 
@@ -79,7 +79,7 @@ struct LayerKind {
   bool slow_in_loops = false;  // of XLA's programs for processors: far slower in a loop of steps
 };
 
-// Of placed layers that stand for modules of a ModelProgram. A spec has no layer of this kind.
+// The kind of placed layers that stand for modules of a ModelProgram. A spec has no layer of this kind.
 extern const LayerKind kProgramPart;
 
 // Adds kinds that models may have. A program does so once, before it reads a spec.
@@ -88,7 +88,7 @@ void add_layer_kinds(const std::vector<const LayerKind*>& kinds);
 // The kind of this name, or nullptr.
 const LayerKind* find_layer_kind(const std::string& name);
 
-// That of a layer that was placed.
+// The kind of a placed layer.
 const LayerKind& kind_of(const PlacedLayer& layer);
 
 // How much a layer computes: floating-point operations, products and sums, of matrix products and

@@ -33,7 +33,7 @@ class Model : public torch::nn::Module {
   virtual const GatherRows& gathering() const = 0;
   // From now on, trains these layers. The parameters of the others need no gradient, and a batch_norm among
   // them uses its moving statistics in training too, and keeps them. All layers before `layers.first` must be
-  // among those, and what comes after may use their output only.
+  // frozen, and later layers may use only the output of these as a whole.
   virtual void train_layers(const TrainedLayers& layers) = 0;
   // The output of the first `layers` layers for `input`, in evaluation mode and without gradients.
   virtual at::Tensor features(at::Tensor input, int64_t layers) = 0;

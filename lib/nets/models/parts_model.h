@@ -24,10 +24,10 @@ struct ModelPart {
   std::vector<PartVariable> variables;  // its own, without those that an earlier part has too
 };
 
-// As a plan lists it: a layer of kProgramPart, without shapes.
+// The part as a plan lists it: a layer of kProgramPart, without shapes.
 PlacedLayer placed_part(const ModelPart& part);
 
-// Of all modules within a whole, those with variables, and the whole.
+// Of all modules within a whole, those that have variables, and the whole itself.
 template <class Part>
 std::vector<Part> placed_parts(const std::vector<Part>& all) {
   std::vector<Part> placed;
@@ -46,7 +46,7 @@ class PartsModel : public Model {
   void train_layers(const TrainedLayers& layers) override;
   std::vector<std::pair<std::string, at::Tensor>> moving_buffers() const override;
   // A batch without examples is not computed: many modules would fail. In training, the output depends on
-  // every trained parameter, if by gradients of zero: replicas that exchange them wait for each.
+  // every trained parameter, perhaps with gradients of zero: replicas wait for the gradient of each.
   at::Tensor forward(at::Tensor input) override;
   const std::vector<PlacedLayer>& layers() const override { return placed_; }
   int64_t first_layer() const override { return 0; }
@@ -64,7 +64,7 @@ class PartsModel : public Model {
 
   // The output [n, ...] for `input`, n > 0.
   virtual at::Tensor compute(const at::Tensor& input) = 0;
-  // Sets a module of `all` to training or evaluation, after those that it is within.
+  // Sets a module of `all` to training or evaluation, after the modules that contain it.
   virtual void set_training(const std::string& part, bool on) = 0;
 
  private:
@@ -72,7 +72,7 @@ class PartsModel : public Model {
 
   std::vector<ModelPart> parts_;  // as placed
   std::vector<PlacedLayer> placed_;
-  std::vector<std::string> all_;  // the names of all modules, each after that which it is in
+  std::vector<std::string> all_;  // the names of all modules, each after the one that contains it
   std::set<std::string> moving_;
   std::vector<bool> is_trained_;  // of each part
   GatherRows no_gathering_;
@@ -96,11 +96,11 @@ class KeptGenerator {
 // Registers the variables of these parts in a module without any.
 void register_parts(torch::nn::Module& whole, const std::vector<ModelPart>& parts);
 
-// The output, which now depends on each of these tensors that requires a gradient, if by gradients of zero.
+// The output, made to depend on each of these tensors that requires a gradient, with gradients of zero.
 at::Tensor depending_on(const at::Tensor& output, const std::vector<at::Tensor>& needed);
 
-// Inputs of [examples, shape]: numbers from 0 to 1 that differ, so that their means move what a pass in
-// training moves, and any embedding of two takes them as whole numbers.
+// Inputs of [examples, shape]: numbers from 0 to 1. They differ, so that a pass in training moves moving
+// averages. As whole numbers, even an embedding of two accepts them.
 at::Tensor example_batch(int64_t examples, Shape shape, at::ScalarType dtype);
 
 // What passes of `compute` change and give, on one thread; afterwards the default generator is as before.

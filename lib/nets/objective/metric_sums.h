@@ -46,15 +46,15 @@ class MetricSums {
                      bool keeps_rows = false);
   // Adds sums of the same objective. Afterwards these sums are on the device of `other`.
   void add(const MetricSums& other);
-  // A row for each of these sums, which are those of virtual replicas. Until values() are summed, they can
-  // only be added to rows of as many, and only examples() and loss() are known.
+  // The sums of virtual replicas as rows, one for each. Until values() are summed, they can only be added to
+  // as many rows, and only examples() and loss() are known.
   static MetricSums rows_of(std::vector<MetricSums> rows);
 
   int64_t examples() const;
   double loss() const;  // mean over the examples; NaN if there are none
   // The metrics of the objective, NaN if there are no examples; with those of evaluations that have a value.
   MetricValues metrics() const;
-  // Those of each output that has sums of its own, without the loss.
+  // The metrics of each output that has sums of its own, without the loss.
   std::vector<MetricValues> metrics_of_outputs() const;
   // The sums by name; empty if no objective is known.
   std::map<std::string, double> named() const;
@@ -65,8 +65,8 @@ class MetricSums {
   // without counts.
   at::Tensor& counts() { return counts_; }
   Counts counted() const;
-  // Of each batch since the last call that was to keep its rows, while its objective lives: of each example
-  // the evaluation loss, targets and outputs, float32 [n, all of these], where the batch is.
+  // A function for each batch with `keeps_rows` since the last call. It gives each example's evaluation loss,
+  // targets and outputs, float32 [n, all of these], where the batch is, while the objective lives.
   using Rows = std::vector<std::function<at::Tensor()>>;
   Rows take_rows() { return std::exchange(rows_, {}); }
 

@@ -64,7 +64,7 @@ class Objective {
   // `sums`: float64 [number of names], on the device of `outputs`. Uses few operations: for a small batch, a
   // device takes longer to start an operation than to compute it.
   virtual void sum_up(const at::Tensor& outputs, const at::Tensor& targets, const at::Tensor& sums) const = 0;
-  // Writes the last of them, those of info().target_sums: float64 [info().target_sum_count(outputs)].
+  // Writes the last of these sums, those of info().target_sums: float64 [info().target_sum_count(outputs)].
   virtual void sum_up_targets(const at::Tensor& /*targets*/, const at::Tensor& /*sums*/) const {}
   // The outputs that stand for the mean of what two outputs of the same examples predict: of probabilities,
   // the logits of their mean; of numbers, their mean.
@@ -95,7 +95,7 @@ struct LossKind {
 extern const LossKind kCrossEntropy, kBinaryCrossEntropy, kMeanSquaredError, kMeanAbsoluteError, kHuber,
     kLogCosh;
 
-// Adds one of a plug-in to the table.
+// Adds a plug-in's loss to the table.
 void add_loss_kind(const LossKind* kind);
 
 // Null if the table has no such name.
@@ -108,9 +108,9 @@ std::unique_ptr<Objective> make_objective(const TrainSpec& train);
 // size.
 at::Tensor middle_of(const at::Tensor& pictures, double part);
 
-// The outputs [n, ...] of `forward` for `inputs` [n, ...]. With evaluate.flip or zoom, those that stand for
-// the mean of what it predicts of pictures, their mirror images, their middle and its mirror image. `forward`
-// must not change what it returned before.
+// The outputs [n, ...] of `forward` for `inputs` [n, ...]. With evaluate.flip or zoom, the outputs that stand
+// for the mean of its predictions for each picture, its mirror image, its middle and the mirror image of
+// that. `forward` must not change what it returned before.
 template <class Forward>
 at::Tensor evaluated_outputs(const Objective& objective, const EvaluateSpec& evaluate,
                              const at::Tensor& inputs, const Forward& forward) {

@@ -21,7 +21,7 @@ class GrowthBound {
   explicit GrowthBound(const OptimizerSpec& spec, double clip_norm = 0)
       : GrowthBound(std::vector<OptimizerGroup>{{spec}}, clip_norm) {}
   // Of parameters in several groups: the largest of their bounds.
-  // `tallest`: as tallest_of() them.
+  // `tallest`: tallest_of() the parameters.
   explicit GrowthBound(const std::vector<OptimizerGroup>& groups, double clip_norm = 0, double tallest = 1);
 
   // Starts again from `largest`, the largest magnitude now.
@@ -36,7 +36,7 @@ class GrowthBound {
   double bound_ = 0;
 };
 
-// The root of rows / columns of the parameter, as a matrix, with the most; at least 1.
+// The largest sqrt(rows / columns) of the parameters, taken as matrices; at least 1.
 double tallest_of(const std::vector<at::Tensor>& parameters);
 
 }  // namespace dtrain

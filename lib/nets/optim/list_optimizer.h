@@ -24,9 +24,9 @@ inline std::vector<at::Tensor> chosen(const std::vector<at::Tensor>& tensors,
 // processors busy.
 class Pieces {
  public:
-  // Nothing is cut on a processor, nor where that would make no more blocks, nor what is not contiguous.
+  // Cuts nothing on a processor, nothing if that makes no more blocks, and nothing that is not contiguous.
   Pieces(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& gradients);
-  // Of this size; 0: they stay whole.
+  // Pieces of this size; 0: tensors stay whole.
   Pieces(const std::vector<at::Tensor>& parameters, int64_t size) : parameters_(parameters), size_(size) {}
   // The size for so many tensors with so many numbers in all.
   static int64_t size_for(int64_t numbers, int64_t tensors);
@@ -54,7 +54,7 @@ class ListOptimizer : public Optimizer {
   void set_steps(int64_t steps) override { steps_ = steps; }
 
  protected:
-  // Of the parameters with these numbers: what is remembered by the name of this place in the list.
+  // What is remembered, under the name at `place` in the list of names, of the parameters with these numbers.
   std::vector<at::Tensor> remembered(size_t place, const std::vector<size_t>& numbers) const {
     return chosen(memory_[place].tensors, numbers);
   }
@@ -64,9 +64,9 @@ class ListOptimizer : public Optimizer {
   using FusedKernel = std::function<void(const std::vector<at::Tensor>&, const std::vector<at::Tensor>&,
                                          const at::Tensor&, double, const Pieces&)>;
   // Updates the parameters with these numbers by `kernel`, whose decay is `decoupled` from the gradient or
-  // not. On a GPU such kernels read the rate as a float32. So the change of float64 is computed at a rate of
-  // 1, starting from zeros, and multiplied by the rate afterwards. The CPU does the same, to come to the same
-  // weights.
+  // not. On a GPU such kernels read the rate as a float32. So the change of float64 parameters is computed at
+  // a rate of 1, starting from zeros, and multiplied by the rate afterwards. The CPU does the same, for the
+  // same weights.
   void update_by(const FusedKernel& kernel, const std::vector<size_t>& numbers, bool decoupled = false);
 
   const double weight_decay_;

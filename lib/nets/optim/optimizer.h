@@ -40,10 +40,10 @@ class Optimizer {
   // The second half for the parameters with these numbers, at least one. Each parameter is updated once in a
   // step.
   virtual void update(const std::vector<size_t>& numbers) = 0;
-  // Of kinds that take norms (OptimizerKind), where the parameters are parts of larger ones, the first half
-  // of update() of all of them: the sums of the squares of each part, and of what moves it, float64 [2].
-  // These are the optimizer's own tensors: write those of the larger parameters to them, and call update().
-  // Zeros of other kinds.
+  // The first half of update() of all parameters, needed for kinds that take norms (OptimizerKind) if the
+  // parameters are parts of larger ones. Returns of each part, float64 [2], the sum of its squares and the
+  // sum of the squares of what moves it. These are the optimizer's own tensors: write the sums of the larger
+  // parameters to them, and call update(). Other kinds return zeros.
   virtual std::vector<at::Tensor> measure();
   // All state except the number of steps. These are the optimizer's own tensors: to restore saved state,
   // write to them and call set_steps().
@@ -60,7 +60,7 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
 // Whether the spec's weight decay applies to `parameter` of a model. Parameters of one dimension are biases
 // and the scales of norms.
 bool decays(const OptimizerSpec& spec, const at::Tensor& parameter);
-// That of the others: they neither decay, nor are they scaled.
+// The spec for the other parameters: they neither decay nor are scaled.
 OptimizerSpec of_excluded(OptimizerSpec spec);
 // Whether an optimizer of the training takes norms of whole parameters.
 bool takes_norms(const TrainSpec& train);
@@ -73,16 +73,16 @@ struct OptimizerGroup {
   double rate = 1;  // times the learning rate of a step
 };
 
-// train.optimizer, then those of train.optimizers. The rates are those at a rate of 1 of the first.
+// train.optimizer, then those of train.optimizers. Each rate is relative to that of train.optimizer.
 std::vector<OptimizerGroup> optimizer_groups(const TrainSpec& train);
-// The group of the parameter with this name, by its number among them.
+// The number of the group of the parameter with this name.
 size_t optimizer_group_of(const TrainSpec& train, const std::string& parameter);
 
-// The optimizer of each parameter's group, by its number.
+// Updates each parameter by the optimizer of its group; `group_of`: the group's number for each parameter.
 std::unique_ptr<Optimizer> make_optimizer(const std::vector<OptimizerGroup>& groups,
                                           const std::vector<at::Tensor>& parameters,
                                           const std::vector<size_t>& group_of);
-// Of optimizers that were made of each group's parameters, in order, and each one's factor of the rate.
+// Joins the groups' optimizers, each made of its parameters in order; `rates`: the factor of each one's rate.
 std::unique_ptr<Optimizer> join_optimizers(std::vector<std::unique_ptr<Optimizer>> optimizers,
                                            const std::vector<double>& rates,
                                            const std::vector<at::Tensor>& parameters,

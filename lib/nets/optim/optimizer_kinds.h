@@ -57,7 +57,7 @@ OptimizerMethod lars_method();
 OptimizerMethod lamb_method();
 OptimizerMethod muon_method();
 
-// Adds one of a plug-in.
+// Adds a plug-in's optimizer.
 void add_optimizer_method(const OptimizerMethod& method);
 
 // Throws Error(kBug) for an unknown name: specs are checked earlier.

@@ -11,7 +11,7 @@
 namespace dtrain {
 
 // Whether a value of a metric is better than the best one before it, if there is one, by more than
-// `min_delta`. One that is not finite is not.
+// `min_delta`. A value that is not finite is not better.
 bool improves(const std::string& metric, double value, std::optional<double> best, double min_delta);
 
 // Watches one metric of the evaluations. It counts evaluations that do not improve on the best by more than

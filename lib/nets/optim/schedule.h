@@ -37,7 +37,7 @@ class ScheduleCurve {
   const Own& own() const {
     return spec_.own.get<Own>();
   }
-  // So many epochs, or steps, as the spec counts.
+  // How many steps these `units` are, epochs or steps as the spec counts.
   int64_t steps(int64_t units) const;
   int64_t over() const { return over_; }
   int64_t total() const { return run_.total; }

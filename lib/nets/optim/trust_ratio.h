@@ -30,10 +30,10 @@ class ScaledOptimizer : public ListOptimizer {
   void update(const std::vector<size_t>& numbers) override;
 
  protected:
-  // Of the parameters with these numbers, from their gradients. Counts them in what is remembered. The
-  // gradients themselves, unless it `makes_directions`, which update() then overwrites.
+  // The directions of the parameters with these numbers, from their gradients. Updates what is remembered. If
+  // not `makes_directions`, they are the gradients themselves; else update() overwrites them.
   virtual std::vector<at::Tensor> directions(const std::vector<size_t>& numbers) = 0;
-  // By what they move, if these are the changes: by the changes times the learning rate, written over them.
+  // What update() subtracts for these `changes`: the changes times the learning rate, written over them.
   virtual std::vector<at::Tensor> moves(const std::vector<size_t>& numbers, std::vector<at::Tensor> changes);
 
  private:

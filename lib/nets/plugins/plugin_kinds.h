@@ -12,7 +12,7 @@
 
 namespace dtrain {
 
-// A kind of a plug-in: what the program calls, and the fields as they are without a spec.
+// A kind of a plug-in: what the program calls, and the default values of the fields.
 template <class Call>
 struct PluginKind {
   std::string plugin;  // its name
@@ -45,10 +45,10 @@ struct PluginKinds {
   std::map<std::string, PluginKind<MakeStep>> steps;
 };
 
-// Those of this process, by name. A kind stays where it is.
+// The kinds of this process, by name. A kind stays where it is in memory.
 PluginKinds& plugin_kinds();
 
-// A plug-in is loaded: the last words of a process that crashes outside of calls have all names.
+// Notes a loaded plug-in: the last words of a process that crashes outside of calls name all of them.
 void note_plugin(const std::string& name);
 
 // What a thread is calling. If the process crashes meanwhile, its last words name it.

@@ -8,9 +8,9 @@
 
 namespace dtrain {
 
-// The modules of a plug-in's model, which is made and tried on a batch of [n, input_shape]: it must give
-// [n, outputs], which `needed_for` needs (as in place_layers()), or with `any_outputs` what it likes. What is
-// wrong with it is a problem.
+// The modules of a plug-in's model, which is made and tried on a batch of [n, input_shape]: it must give [n,
+// outputs], which `needed_for` needs (as in place_layers()), or with `any_outputs` any shape. Whatever is
+// wrong with it becomes a problem.
 LayerPlan place_plugin_model(const ModelSpec& spec, const Shape& input_shape, int64_t outputs,
                              const std::string& needed_for, bool any_outputs = false);
 

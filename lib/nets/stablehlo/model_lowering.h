@@ -82,7 +82,7 @@ struct LoweredLayer {
 // The outputs of a model for inputs [rows, ...], and what its backward pass needs.
 class LoweredModel {
  public:
-  // Writes the forward pass. What the products' element is too coarse for is computed in the inputs'.
+  // Writes the forward pass. Where the products' element is too coarse, computes in that of the inputs.
   LoweredModel(ModelScope& scope, const LayerPlan& plan, const Value& inputs);
   ~LoweredModel();
   LoweredModel(const LoweredModel&) = delete;

@@ -10,19 +10,19 @@ namespace dtrain {
 // size] and the output [rows, filters, ...], whose gradient is `gradient`. Both gradients are convolutions,
 // too (Dumoulin and Visin 2016, arXiv:1603.07285).
 
-// Of the input, of the shape `input`: the gradient of the output, spread by the stride, under the kernel
-// turned around.
+// The gradient of the input, whose shape is `input`: the gradient of the output, spread by the stride,
+// convolved with the kernel turned around.
 Value convolution_input_gradient(const Value& gradient, const Value& weight, const Window2d& window,
                                  int64_t groups, const Shape& input);
 
-// Of the kernel, of the shape `kernel`: the input, its channels taken for examples, under the gradient of the
-// output.
+// The gradient of the kernel, whose shape is `kernel`: the input, its channels taken for examples, convolved
+// with the gradient of the output.
 Value convolution_kernel_gradient(const Value& gradient, const Value& input, const Window2d& window,
                                   int64_t groups, const Shape& kernel);
 
 // The same as TextBuilder::to_window_maximum() from operations that compilers for GPUs join into one kernel:
 // for each position in the window, the elements there that are the first to equal the maximum get its
-// gradient. (XLA makes a scatter of the other, whose sums of windows that overlap differ from run to run.)
+// gradient. (XLA makes the other a scatter, whose sums over overlapping windows differ from run to run.)
 Value to_maximum_by_positions(const Value& cells, const Value& maximum, const Value& gradient,
                               const Sliding& window);
 

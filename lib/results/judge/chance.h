@@ -23,12 +23,12 @@ struct RunDifference {
   int64_t only_first = 0, only_this = 0;
   double chance = 1;
 
-  // Of one of the differences: of the accuracy by the test, of others by whether the interval is beyond 0.
+  // For the accuracy, the test decides; for other differences, whether 0 is outside of the interval.
   bool is_more_than_chance(const MetricInterval& difference) const;
 };
 
-// Of each run but the first, by what their folders keep of examples. Losses are compared if their specs have
-// the same one.
+// The difference of each run but the first, from the examples that the runs' folders keep. Losses are
+// compared if their specs have the same one.
 std::vector<RunDifference> differences_of(const std::vector<FinishedRun>& runs);
 
 // For people: a row for each metric, with headings, empty if there is none; a line for each run; and both as

@@ -19,11 +19,11 @@ struct ThresholdCurve {
   double best_f1 = 0, best_threshold = 0;
 };
 
-// Of numbers and of yes or no, [n].
+// From scores, and whether yes is right, [n].
 ThresholdCurve threshold_curve(const at::Tensor& scores, const at::Tensor& is_yes);
 
-// Of the examples with a probability in a part of 0 to 1, of kCalibrationBins equal ones (those in (a, b]):
-// the mean of the probability, and the share of those that are what it was of. Without empty parts.
+// 0 to 1 is divided into this many equal parts, (a, b]. For the examples with a probability in each part: the
+// mean of the probabilities, and the share that came true. Without empty parts.
 constexpr int64_t kCalibrationBins = 15;
 struct Calibration {
   at::Tensor probability, share;
@@ -32,7 +32,7 @@ struct Calibration {
   double error = 0;
 };
 
-// Of float64 and of yes or no, [n].
+// From probabilities, float64, and whether they came true, [n].
 Calibration calibration(const at::Tensor& probabilities, const at::Tensor& came);
 
 }  // namespace dtrain

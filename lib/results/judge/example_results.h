@@ -32,15 +32,15 @@ struct ExampleResults {
   int64_t size() const { return losses.size(0); }
   const ObjectiveInfo& info() const { return objective_info(loss); }
   bool has_answers() const { return info().outputs == Outputs::kYesNoLogits; }
-  // Whether they are classes, or answers of yes or no: those have what follows.
+  // Whether outputs are classes, or answers of yes or no: only these have what follows.
   bool has_probabilities() const { return info().outputs != Outputs::kValues; }
-  // Why they cannot be computed with. Empty: they can.
+  // Why nothing can be computed from these results. Empty: it can.
   std::string problem() const;
-  // Of each class, or of each yes: [n, outputs], float64; whether it is right, and whether it is predicted.
+  // For each class or yes, [n, outputs]: its probability (float64), whether it is right, and is predicted.
   at::Tensor probabilities() const;
   at::Tensor wanted() const;
   at::Tensor predicted() const;
-  // By example, whether the prediction is right. Undefined where it is no class and no single answer.
+  // Whether the prediction for each example is right. Undefined unless it is a class or a single answer.
   at::Tensor right() const;
 };
 

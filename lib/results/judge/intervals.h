@@ -11,13 +11,13 @@
 namespace dtrain {
 
 constexpr double kIntervalLevel = 0.95;
-// As many draws as fit into about two seconds, but not more than these. Of fewer than kFewestResamples the
-// ends would say little: then there are none.
+// As many draws as fit into about two seconds, but not more than these. From fewer than kFewestResamples the
+// ends would say little: then there are no intervals.
 constexpr int64_t kMostResamples = 1000;
 constexpr int64_t kFewestResamples = 100;
 
-// The metrics of all examples, as an evaluation has them but for an exact area under the ROC curve, and then
-// of each of the draws: the same draws for as many examples. `sharing`: how many such share the time.
+// The metrics of all examples, as an evaluation has them but with an exact area under the ROC curve; then
+// those of each draw. As many examples have the same draws. `sharing`: how many such calls share the time.
 using Draws = std::vector<MetricValues>;
 Draws draws_of(const ExampleResults& results, int64_t sharing = 1);
 
@@ -28,8 +28,8 @@ NamedIntervals intervals_of(const Draws& draws, const Draws* other = nullptr);
 // Empty if the results have a problem().
 NamedIntervals intervals_of(const ExampleResults& results);
 
-// The p-value of McNemar's exact test of two models on the same examples: of those that only one of them gets
-// right, each has so many.
+// The p-value of McNemar's exact test of two models on the same examples: how many of these only the first
+// gets right, and how many only the second.
 double mcnemar(int64_t only_first, int64_t only_second);
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// The trials of a tune, what they came to, and which of them is the best.
+// The trials of a tune, their results, and which of them is the best.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct TuneTrial {
   std::vector<std::pair<int64_t, double>> course = {};  // epoch and metric of each evaluation
   ExitCode exit_code = ExitCode::kDone;
   std::string error = {};  // one line; empty unless its run failed
-  // Of a combination: what its trials came to, of which `scores` has the mean.
+  // For a combination: the results of its trials, of which `scores` has the mean.
   std::vector<double> singles = {};
 
   bool has_result() const { return error.empty() && !scores.empty(); }
@@ -49,9 +49,9 @@ struct Tune : TuneSearch {
   std::string metric;
   bool of_validation = false;   // whether the validation part judges; else the test examples do
   std::string search = "grid";  // or random, or tpe
-  // With tpe: how many combinations there will be, of which those that are not yet among the trials depend on
-  // what the others come to; and, to plan them, how the job's file is read: its overrides and where relative
-  // paths in it and in them start.
+  // With tpe: how many combinations there will be. Those not yet among the trials depend on the results of
+  // the others. To plan them, also how the job's file is read: its overrides, and where relative paths in the
+  // file and in the overrides start.
   int64_t combinations = 0;
   std::vector<std::string> set, unset;
   std::string spec_folder, working_folder;
@@ -72,10 +72,10 @@ std::string trial_folder(size_t trial);
 // where no combination is trained more than once.
 Tune combined(const Tune& tune);
 
-// The standard deviation, with n - 1, of two or more.
+// The standard deviation of two or more values, with n - 1.
 double sample_deviation(const std::vector<double>& values);
 
-// "trial-007", or those of a combination: "trial-007-012".
+// "trial-007", or for the trials of a combination "trial-007-012".
 std::string trial_title(const Tune& tune, size_t trial);
 
 // The trials that rung `rung` trains: all of the first one, and of each later one the best of the rung

@@ -66,7 +66,7 @@ LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrid
 // The same for text in memory. Messages use `name` as the file name, and relative paths stay relative.
 LoadedSpec parse_spec(const std::string& text, const std::string& name, const Overrides& overrides = {});
 
-// Adds what is against replicas on several hosts. `known`: how they are known, "TF_CONFIG lists 3".
+// Adds why the job cannot have replicas on several hosts. `known`: where they are named, "TF_CONFIG lists 3".
 void check_spans_hosts(LoadedSpec& loaded, const std::string& known);
 
 // Adds a problem if so many hosts cannot share the replicas evenly.

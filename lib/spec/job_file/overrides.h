@@ -34,8 +34,7 @@ void write_words_out(YamlNode& value, const std::string& path);
 // with overrides that name no field or are not YAML.
 std::vector<Problem> apply_overrides(YamlNode& root, const Overrides& overrides);
 
-// Of overrides, or of the paths of --unset, those of fields on whose value it depends which other fields
-// apply, such as strategy.kind.
+// The overrides, or paths of --unset, of fields that decide which other fields apply, such as strategy.kind.
 std::vector<std::string> overrides_of_kinds(const std::vector<std::string>& overrides);
 
 // Removes the field or section at `path`, such as "train.epochs" or "model.layers[0].units", if it is there,

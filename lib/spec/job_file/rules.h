@@ -45,7 +45,7 @@ class RuleBase {
                                               fmt::format_string<Values...> format, Values&&... values) {
     refuse(path, wrong, fmt::vformat(format, fmt::make_format_args(values...)));
   }
-  // Reports the contradictions within what a kind, if it has any, has of its own in `section`.
+  // Reports the contradictions between the fields that only this kind has in `section`.
   void check_own(const std::string& section, Contradictions contradictions, const KindFields& own);
 
   LoadedSpec& loaded_;

@@ -79,8 +79,8 @@ class ValueReader {
 bool has_length(const YamlNode& list, const ListLength& length, const std::string& path,
                 const ReportProblem& report);
 
-// What is wrong with a number that a decimal comma has made two entries of a map of: `{rate: 0,5}` is the
-// number 0 and a field `5` without a value. Empty if these two entries are no such number.
+// What is wrong if a decimal comma has made two entries of a map from one number: `{rate: 0,5}` is the number
+// 0 and a field `5` without a value. Empty if these two entries are no such number.
 std::string split_at_comma(const YamlEntry& entry, const YamlEntry& next);
 
 }  // namespace dtrain

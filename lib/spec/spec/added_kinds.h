@@ -29,7 +29,7 @@ struct AddedKind {
 // In the order in which they were added.
 const std::vector<AddedKind>& added_kinds(AddedKind::What what);
 
-// Adds one, whose name and fields no other kind of this sort contradicts.
+// Adds a kind, whose name and fields no other kind of this sort contradicts.
 void add_kind(AddedKind::What what, const AddedKind& kind);
 
 // A field with values of the type of `otherwise`, which stands where none is given.

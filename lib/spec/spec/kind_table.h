@@ -21,7 +21,7 @@ using FieldOfKinds = std::vector<std::pair<std::string, const Field<KindFields>*
 // its default, it is said of each. Throws Error(kBug) if they differ in its bounds.
 FieldInfo info_of_kinds(const FieldOfKinds& kinds, const std::string& section);
 
-// The names of the kinds' fields, each once. Every kind's keep their order, and so do `names`, some of them.
+// The names of the kinds' fields, each once. The fields of a kind keep their order, and so do `names`.
 template <class Kind>
 std::vector<std::string> field_names(const std::vector<Kind>& kinds, std::vector<std::string> names = {}) {
   for (const Kind& kind : kinds) {

@@ -8,8 +8,8 @@
 
 namespace dtrain {
 
-// The columns of Counts. Of a class its examples, those predicted to be of it, and those of them that are; of
-// an output that says yes or no the examples where yes is right, where it was said, and both.
+// The columns of Counts. For a class: its examples, the examples predicted as it, and those of these that are
+// right. For an output that says yes or no: the examples where yes is right, where yes was said, and both.
 enum CountColumn : int64_t { kActual, kPredicted, kCorrect, kFirstOther };
 // Then of a class: its examples whose own output is among the kTop largest, fewer than kTop being larger.
 constexpr int64_t kInTop = kFirstOther;
@@ -48,7 +48,7 @@ struct ClassCounts {
   double f1() const;
 };
 
-// By class, or by output if several say yes or no. One output tells two classes apart: of both.
+// By class, or by output if several say yes or no. One output tells two classes apart: both are counted.
 std::vector<ClassCounts> by_class(const Counts& counts);
 
 // The mean of `value` over the classes that have examples or predictions, or over all outputs that say yes or

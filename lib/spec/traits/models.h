@@ -23,7 +23,7 @@ struct ModelTraits {
 };
 
 const std::vector<ModelTraits>& model_traits();
-// Adds one of a plug-in.
+// Adds a plug-in's model.
 void add_model(const std::string& name);
 
 // Throws Error(kBug) if the name is not in the table, because specs are checked before.

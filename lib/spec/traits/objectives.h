@@ -24,9 +24,9 @@ struct ObjectiveInfo;
 class ExampleSums {
  public:
   ExampleSums(const ObjectiveInfo& objective, std::vector<double> values);
-  // A sum of ObjectiveInfo::sums, the loss or the examples; or of each output's the sum over all outputs.
+  // A sum of ObjectiveInfo::sums, the loss or the examples; or the total of a sum that each output has.
   double operator()(const std::string& name) const;
-  // That of one output.
+  // The sum of one output.
   double operator()(const std::string& name, int64_t output) const;
   int64_t outputs() const { return outputs_; }  // that have sums of their own
   // The sums of a model that has this output alone. Its loss is not known: NaN.
@@ -87,12 +87,12 @@ struct ObjectiveInfo {
   // {"loss", "examples", then the names in `sums`, those of output_sums and of target_sums}: the order in
   // which sums are kept and sent. Of several outputs, "targets.0" for the first one's "targets" and so on.
   std::vector<std::string> sum_names(int64_t outputs) const;
-  // How many they are, and how many of them, the last ones, are of the targets alone.
+  // How many names these are, and how many of the last ones are sums of the targets alone.
   int64_t sum_count(int64_t outputs) const;
   int64_t target_sum_count(int64_t outputs) const { return std::ssize(target_sums) * outputs; }
 };
 
-// Adds one of a plug-in to the table.
+// Adds a plug-in's loss to the table.
 void add_objective(const ObjectiveInfo& objective);
 
 // Throws Error(kBug) if the name is not in the table, because specs are checked before.
@@ -100,7 +100,7 @@ const ObjectiveInfo& objective_info(const std::string& name);
 std::vector<std::string> objective_names();
 std::vector<std::string> objectives_for(Targets targets);
 std::vector<std::string> objectives_with(Outputs outputs);
-// Those of the program itself whose outputs are logits, and no values.
+// The program's own losses whose outputs are logits, and no values.
 std::vector<std::string> objectives_of_classes();
 
 // The metrics of all objectives, each name once.

@@ -23,8 +23,8 @@ class Callback {
   virtual ~Callback() = default;
 
   // Called for each event of the run: run_start, step, epoch, eval, checkpoint, run_end.
-  // decode<EvalEvent>(event) returns the event as a struct if it is of that kind. With data.split, what goes
-  // by evaluations leaves out the one at the end, whose `part` is kTestPart.
+  // decode<EvalEvent>(event) returns the event as a struct if it is of that kind. With data.split, a callback
+  // that acts on evaluations must ignore the last one, whose `part` is kTestPart.
   virtual void on_event(const Event& event) = 0;
 
   // Called with tensorboard_histograms at the last update of every epoch: the weights before the update and
@@ -38,7 +38,7 @@ class Callback {
   // few times a second in between.
   virtual std::optional<std::string> reason_to_end() const { return std::nullopt; }
 
-  // The state, saved with every checkpoint. restore() continues exactly from it, and throws for another's.
+  // The state, saved with every checkpoint. restore() continues exactly from it; throws if it is not its own.
   virtual nlohmann::ordered_json state() const { return nlohmann::ordered_json::object(); }
   virtual void restore(const nlohmann::ordered_json& /*state*/) {}
 };
@@ -93,8 +93,8 @@ class CallbackList : public EventSink {
   void settle() override { context_.events.settle(); }
   void on_histograms(int64_t step, const std::vector<NamedHistogram>& histograms);
   void on_receipt(const Event& receipt);
-  // Writes what the last evaluation found of each example into the run's folder; forget_examples() removes
-  // it, which is not of the weights that training goes on with.
+  // Writes the last evaluation's result for each example into the run's folder. forget_examples() removes the
+  // file when training goes on: it is not about the new weights.
   void keep(const ExampleResults& results) { write_examples(context_.folder / kExamplesFile, results); }
   void forget_examples() {
     std::error_code none;

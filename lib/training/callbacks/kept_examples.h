@@ -17,20 +17,20 @@ namespace dtrain {
 constexpr const char* kTooManyExamples =
     "the evaluation is too large to keep the results of its examples, so there are no intervals";
 
-// Why an evaluation of so many does not keep the results of single examples: kTooManyExamples, or that there
-// are none. Empty: it does.
+// Why an evaluation of `examples` examples does not keep the result of each: kTooManyExamples, or because a
+// plug-in's step has no such results. Empty: it keeps them.
 std::string why_not_kept(const JobPlan& job, int64_t examples);
 
-// `rows`, MetricSums::take_rows() of the examples `indices` of `count`, in their places: a row for each
-// example, zeros where other replicas have it, so that the sum over the replicas has them all. Undefined if
-// there are no rows.
+// A table with a row for each of `count` examples: `rows` (MetricSums::take_rows() of the examples `indices`)
+// in their places, and zeros for the examples of other replicas. So the sum of these tables over the replicas
+// has all rows. Undefined if `rows` is empty.
 at::Tensor placed_rows(const MetricSums::Rows& rows, const std::vector<int64_t>& indices, int64_t count);
 
-// Such a sum as the results of `part`, "test", "validation" or "train", without `examples`.
+// The sum of all placed_rows() as the results of `part` ("test", "validation", "train"), without `examples`.
 ExampleResults results_of(const JobPlan& job, const std::string& part, const at::Tensor& sum);
 
-// ExampleResults::examples: of a dataset of this name, with the same names and targets in the same order, and
-// divided alike if the part comes from data.split. Not their place, which may differ between hosts.
+// ExampleResults::examples. The same text means: data of the same name, the same names and targets in the
+// same order and, for a part from data.split, the same split. The data may lie elsewhere on other hosts.
 std::string identity_of(const JobPlan& job, const ExampleResults& results, const ExampleSource& source);
 
 }  // namespace dtrain

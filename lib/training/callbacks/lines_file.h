@@ -12,14 +12,14 @@ namespace dtrain {
 
 class LinesFile {
  public:
-  // What is there stays until empty(). `what` is its name in errors. All throw Error(kUsage, kDisk).
+  // Text already in the file stays until empty(). `what` names it in errors. All throw Error(kUsage, kDisk).
   LinesFile(const std::filesystem::path& path, std::string what);
 
   void empty() { cut_to(0); }
   void write(const std::string& text);
   // For checkpoints: the size; 0: nothing was written yet.
   off_t bytes() const { return bytes_; }
-  // Removes what was added later than that. If the file is shorter, it is a new one, in another folder.
+  // Goes back to that size. A shorter file is a new one, in another folder, and stays as it is.
   void go_back_to(off_t bytes);
 
  private:

@@ -34,10 +34,10 @@ struct SentSteps {
 // Whether steps have become slow because other programs use the same cores.
 class SlowSteps {
  public:
-  // Steps took `step_ms` lately; until now, `seconds` after some moment, the threads of this process were
-  // ready to compute without a core for `without_core` seconds, all together. Returns what to tell the user:
-  // once, if they take at least twice as long as before while a fifth of the time is spent waiting so, or if
-  // as much is spent waiting from the beginning.
+  // `step_ms`: how long steps took lately. Between some fixed moment and now are `seconds`, in which this
+  // process's threads together waited `without_core` seconds for a core. Returns what to tell the user, once:
+  // if steps take at least twice as long as before while a fifth of the time is such waiting, or if that much
+  // is waiting from the beginning.
   std::optional<std::string> look(double step_ms, double seconds, double without_core);
   // Steps are different ones from now on.
   void begin() { least_ms_.reset(); }
@@ -63,20 +63,20 @@ class RunReporter {
       std::function<Traffic()> traffic = [] { return Traffic(); }, const Accelerator* accelerator = nullptr,
       std::shared_ptr<const LossScale> loss_scale = nullptr, Links links = {});
 
-  // Of the file with the initial weights; before on_run_start().
+  // The file of the initial weights and its SHA-256. Call before on_run_start().
   void starts_from(const std::string& weights, const std::string& sha256);
   // `step`: optimizer steps done before, if the run resumes.
   void on_run_start(int64_t step = 0);
   // A phase begins after `step` steps of the run; `seconds`: what preparing its examples took.
   void on_phase(int64_t step, const PhasePlan& phase, double seconds);
-  // Bytes sent and received since the last step are counted for no step.
+  // Bytes sent and received since the last step belong to no step.
   void leave_out_traffic() { traffic_so_far_ = traffic_(); }
   // One optimizer step (1-based over the run) is done. `seconds`: the time since the previous step;
-  // `examples`: those of the step's global batch. If it is not `made` but deferred, on_steps_made() times it.
+  // `examples`: of the global batch. If it is not `made` but deferred, on_steps_made() times it.
   void on_step(int64_t epoch, int64_t step, const StepTimes& seconds, int64_t examples, bool made = true);
   // `own`: this replica's sums of the run's first step, whose loss is that of the initial weights.
   void on_first_step(const MetricSums& own);
-  // The steps since the last call are finished, in equal parts of their time; `waiting`: since on_step().
+  // Deferred steps are finished; each gets an equal part of their time. `waiting`: the time since on_step().
   void on_steps_made(const StepTimes& waiting);
   // Whether the steps not timed yet end the warm-up (metrics.skip_steps): the caller must finish them now.
   bool ends_warm_up() const;
@@ -91,14 +91,14 @@ class RunReporter {
   void on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
   // The run ends with the weights of an earlier evaluation, which had these metrics.
   void on_best(const std::map<std::string, double>& metrics);
-  // The evaluation of the test examples at the end, where those before were of the validation part.
+  // The evaluation of the test examples at the end, if earlier evaluations were of the validation part.
   void on_final_test(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
-  // Nothing is left to exchange, but all replicas are still connected. Collective.
+  // Call when nothing is left to exchange but all replicas are still connected. Collective.
   void look_at_links() {
     if (links_) run_links_ = links_();
   }
-  // `workers`: what each worker did, if replicas train asynchronously. `intervals` computes those of the
-  // metrics, in a time that is no longer the run's.
+  // `workers`: what each worker did, if replicas train asynchronously. `intervals` computes the intervals of
+  // the metrics; this time no longer counts for the run.
   void on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers = std::nullopt,
                   const std::function<NamedIntervals()>& intervals = {});
 
@@ -109,10 +109,10 @@ class RunReporter {
   const Accelerator* accelerator_;
   void time_step(const StepTimes& seconds, int64_t examples);
   void begin_figures(int64_t step, const PhasePlan& phase);
-  // As it was at most `oldest` seconds ago.
+  // The device's use, measured at most `oldest` seconds ago.
   DeviceUse device_use(double oldest);
   void report_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
-  // The rates of `timed`; where replicas work on their own, by what all of them did: `examples` in `seconds`.
+  // The rates of `timed`; if replicas train asynchronously, those of all together: `examples` in `seconds`.
   StepSpeed speed(const StepRate& timed, int64_t examples, double seconds) const;
 
   std::function<Traffic()> traffic_;
@@ -128,11 +128,11 @@ class RunReporter {
   std::optional<std::string> weights_, weights_sha256_;
   std::optional<double> gradient_norm_, noise_scale_;
   std::optional<double> first_loss_;       // of the first window; nullopt if the run resumed
-  std::optional<double> first_step_loss_;  // nullopt also where it is of too few examples to tell
+  std::optional<double> first_step_loss_;  // nullopt also if it has too few examples to tell
   std::optional<double> last_loss_;        // of the last epoch
   bool resumed_ = false;
   StepTimer run_timer_;
-  int64_t timed_steps_ = 0;  // that it was given
+  int64_t timed_steps_ = 0;  // steps that run_timer_ was given
   // Of steps that devices may still be making:
   StepTimes untimed_;
   std::vector<int64_t> untimed_examples_;
@@ -145,7 +145,7 @@ class RunReporter {
   double window_started_ = 0;
   double progress_sent_ = 0;
   DeviceUse device_use_;
-  double device_asked_ = -1;  // when device_use_ was; in the past of any clock
+  double device_asked_ = -1;  // when device_use_ was measured; -1: not yet
   std::vector<double> epoch_seconds_;
   MetricValues evaluated_;           // of the last evaluation, or of the best; empty before the first
   std::optional<std::string> part_;  // of that evaluation

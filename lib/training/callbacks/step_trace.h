@@ -85,7 +85,7 @@ struct KernelTimes {
 
 KernelTimes kernel_times_of(const std::vector<DeviceActivity>& activities);
 
-// Of so many steps: "0.213 ms a step; kernels: 12 in 0.180 ms; copies: 2 in 0.003 ms; no kernel in 15.5 % of
+// Of `steps` steps: "0.213 ms a step; kernels: 12 in 0.180 ms; copies: 2 in 0.003 ms; no kernel in 15.5 % of
 // the time".
 std::string summary_of(const KernelTimes& times, int64_t steps);
 

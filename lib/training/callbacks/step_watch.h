@@ -17,7 +17,7 @@ class StepWatch {
   virtual void finish() {}
 };
 
-// Later ones look from nearer: the first is the first before a step, and the last after it.
+// A later watch is nearer to the step: the first one is called first before the step, and last after it.
 using StepWatches = std::vector<std::shared_ptr<StepWatch>>;
 
 }  // namespace dtrain

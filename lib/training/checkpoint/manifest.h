@@ -33,7 +33,7 @@ struct TrainingState {
   nlohmann::ordered_json callbacks = nlohmann::ordered_json::object();  // the state of each callback, by kind
   int64_t replicas = 1;
   std::string spec;     // the complete resolved spec, as print_spec() prints it
-  std::string dataset;  // DatasetInfo::name, a fallback's where that was trained on; empty: not known
+  std::string dataset;  // DatasetInfo::name, that of the fallback if it was used; empty: not known
   std::string content;  // DatasetInfo::content; empty: the data was not at an address
   std::string table;    // DatasetInfo::table; empty: the model was not trained on a user's arrays or csv
   std::string dtrain;   // the versions that saved the checkpoint

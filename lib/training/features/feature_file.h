@@ -15,14 +15,14 @@ struct FeatureBlock {
   std::string key;             // feature_key()
   int64_t bytes = 0;           // without the file's header
   int64_t examples = 0;        // of all parts of the data
-  std::vector<int64_t> shape;  // of one example's
+  std::vector<int64_t> shape;  // of one example's features
   std::string source;          // where the examples are from, for people
 };
 
-// Where the features of that key are or will be. Throws Error(kUsage) if there is no place for a cache.
+// Where the features with this key are or will be. Throws Error(kUsage) if there is no place for a cache.
 std::filesystem::path feature_path(const std::string& key);
 
-// Reading and writing go part by part; after each, `after_part` is called, not more often than this.
+// Reading and writing take at most this many parts; `after_part` is called after each.
 int64_t feature_file_parts(int64_t bytes);
 using AfterPart = std::function<void()>;
 
@@ -32,10 +32,10 @@ using AfterPart = std::function<void()>;
 // matters. Throws what OpenFile and `after_part` throw.
 bool read_features(const FeatureBlock& block, std::byte* memory, const AfterPart& after_part);
 
-// Writes the file, whole or not at all; a damaged one is replaced. Before, removes those files of features
-// that were not used for longest until all together take no more than `most_gigabytes`. Returns false if
-// another process is writing it. Throws Error(kUsage) if it is larger than that, Error(kDisk) if the disk is
-// full or fails, and what `after_part` throws.
+// Writes the file, whole or not at all; a damaged one is replaced. Before, removes the least recently used
+// files of features until all together take no more than `most_gigabytes`. Returns false if another process
+// is writing the file. Throws Error(kUsage) if it is larger than that, Error(kDisk) if the disk is full or
+// fails, and what `after_part` throws.
 bool write_features(const FeatureBlock& block, const std::byte* memory, double most_gigabytes,
                     const AfterPart& after_part);
 

@@ -12,9 +12,9 @@
 
 namespace dtrain {
 
-// How features are made of examples. Sums are rounded as the work is divided, so that counts too.
+// How features are made of examples. Sums are rounded differently if the work is divided differently.
 struct FeatureMaking {
-  int64_t layers = 0;           // so many of the model's layers make them
+  int64_t layers = 0;           // how many of the model's layers make them
   Normalisation normalisation;  // of pixels
   bool channels_last = false;
   int64_t batch = 0;    // examples of one forward pass
@@ -22,7 +22,7 @@ struct FeatureMaking {
   int64_t threads = 1;  // of each
 };
 
-// A part of the data, of `parts`.
+// One of `parts` parts of the data.
 struct ExamplePart {
   int64_t part = 0;
   int64_t parts = 1;

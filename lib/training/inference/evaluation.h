@@ -37,8 +37,8 @@ struct WrongExample {
   double of_label = 0;     // the probability of its class
 };
 
-// Those whose class had the least probability, the worst first: the same ones whatever the order in which
-// they are added.
+// The wrong predictions whose own class had the least probability, worst first. The order in which they are
+// added does not matter.
 class WorstMistakes {
  public:
   explicit WorstMistakes(size_t most) : most_(most) {}
@@ -60,14 +60,14 @@ class WorstMistakes {
 struct Evaluation {
   int64_t examples = 0;
   MetricValues metrics;  // of the job's loss
-  // Where the targets are numbers, those of each of them: rmse, mae and r2. Otherwise empty.
+  // If the targets are numbers: rmse, mae and r2 of each. Otherwise empty.
   std::vector<MetricValues> outputs;
-  // By class; or where the targets are numbers that say yes or no, by output. Otherwise empty.
+  // By class; or by output if the targets are numbers that say yes or no. Otherwise empty.
   std::vector<ClassCounts> classes;
-  // Of the outputs that say yes or no; nullopt: its targets are all the same.
+  // For each output that says yes or no; nullopt: all its targets are the same.
   std::vector<std::optional<AreaUnderCurve>> areas;
   std::optional<AreaUnderCurve> mean_area;
-  // Where the targets are classes, at most kMostConfusedClasses.
+  // If the targets are classes, at most kMostConfusedClasses.
   std::vector<std::vector<int64_t>> confusion;  // [class][predicted class]
   std::vector<WrongExample> mistakes;           // as many as were asked for, the worst first
   NamedIntervals intervals;                     // if the results of its examples are known
@@ -89,9 +89,9 @@ Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job);
 // The resolved spec of a checkpoint's job, with `overrides` as for --set.
 LoadedSpec spec_of_checkpoint(const std::filesystem::path& checkpoint, const Overrides& overrides = {});
 
-// The plan of that job, for the data that `look` (find_dataset or describe_dataset) describes. Throws
-// Error(kCheckpoint) if its model does not match the saved variables. The spec is untrusted; after this
-// check, its model takes no more memory than the checkpoint's files.
+// The plan of the checkpoint's job, for the data that `look` (find_dataset or describe_dataset) describes.
+// Throws Error(kCheckpoint) if its model does not match the saved variables. The spec is untrusted; after
+// this check, its model takes no more memory than the checkpoint's files.
 PlannedJob job_of_checkpoint(const std::filesystem::path& checkpoint, const LoadedSpec& spec,
                              DatasetInfo (*look)(const DataSpec&));
 
@@ -109,9 +109,9 @@ at::Tensor finite_outputs(const JobSpec& job, Model& model, const at::Tensor& in
 ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part = "test");
 
 // Evaluates every example once. The examples are divided among the ranks of `group` without padding.
-// Collective; all ranks get the sums, and of the mistakes, of a model of classes, each the `most_mistakes`
-// worst of its own examples. `keeps_rows`: also of each example, unless they are too many. Afterwards `model`
-// has rank 0's variables on every rank. Throws Error(kBug) if an example was missed.
+// Collective. All ranks get the sums. If the model has classes, each rank also gets the `most_mistakes` worst
+// mistakes among its own examples. `keeps_rows`: also a row for each example, unless they are too many.
+// Afterwards `model` has rank 0's variables on every rank. Throws Error(kBug) if an example was missed.
 EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSourcePtr& examples,
                               ProcessGroup& group, size_t most_mistakes = 0, bool keeps_rows = false);
 
@@ -123,13 +123,13 @@ struct EvaluationJob {
   Overrides overrides;               // overrides of its spec, without problems
   int64_t replicas = 1;
   std::string split = "test";  // the part of the data: as load_examples() takes it
-  int64_t mistakes = 0;        // how many of the worst to tell; of models of classes alone
+  int64_t mistakes = 0;        // how many of the worst to report; only for models of classes
   std::string by = {};         // metrics by group: as groups_of() takes it; empty: none
   std::string best_by = {};    // the metric by which the checkpoint is the best of its run; empty: it was
                                // not chosen so
 };
 
-// What the evaluation, by one process or several, comes to, with intervals: in `result` if all succeed; the
+// Evaluates by one process or several. If all succeed, `result` has the evaluation, with intervals; the
 // return value reports what failed. Throws before it evaluates if there cannot be metrics by group.
 SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Evaluation& result);
 
@@ -141,7 +141,7 @@ SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std:
 // Runs one replica process of supervise_evaluation().
 ExitCode run_evaluation_replica(const EvaluationJob& evaluation);
 
-// The same evaluation in this process alone. `job`: that of the checkpoint; `examples`: of the part.
+// The same evaluation in this process alone. `job`: the checkpoint's; `examples`: of the part to evaluate.
 EvaluationSums evaluate_alone(const EvaluationJob& evaluation, const JobPlan& job,
                               const ExampleSourcePtr& examples);
 

@@ -19,9 +19,9 @@ struct CheckpointChoice {
   std::string usage = "dtrain eval RUN";  // of the command that wants it, for require_run()
 };
 
-// The checkpoint in the folder `choice.path` (or that the file `choice.path` is a part of), or of the folder
-// of a run the chosen one, otherwise the newest good one, with a warning for each newer one that is not good.
-// Throws Error(kCheckpoint) if there is none, and then says which there are.
+// If `choice.path` is a checkpoint's folder or a file in it: that checkpoint. If it is a run's folder: the
+// chosen checkpoint, otherwise the newest good one, with a warning for each newer one that is not good.
+// Throws Error(kCheckpoint), which lists the checkpoints that exist, if there is none.
 ResumePoint find_checkpoint(const CheckpointChoice& choice);
 
 struct BestCheckpoint {
@@ -29,8 +29,8 @@ struct BestCheckpoint {
   std::string metric;  // by which it is the best
 };
 
-// The checkpoint of a run, by the folder of its checkpoints, with the best evaluation, by its
-// deciding_metric(). nullopt if none was evaluated.
+// The checkpoint with the best evaluation, by the run's deciding_metric(), in the run's folder `checkpoints`.
+// nullopt if none was evaluated.
 std::optional<BestCheckpoint> best_of_run(const std::filesystem::path& checkpoints);
 
 }  // namespace dtrain

@@ -20,15 +20,15 @@ struct GroupMetrics {
   NamedIntervals intervals;
 };
 
-// Of each group, by its name, its examples.
+// The examples of each group, by the group's name.
 using ExampleGroups = std::map<std::string, std::vector<int64_t>>;
 
-// `by`: of a table a column; of pictures "folder", or a pattern of their files' names, as data.split.group
-// has it. Throws Error(kUsage) if the data have none or more than kMostGroups, Error(kData) as reading the
-// column does and for a name that the pattern does not find.
+// `by`: for a table, a column; for pictures, "folder" or a pattern of file names as in data.split.group.
+// Throws Error(kUsage) if the examples have no names or more than kMostGroups groups, Error(kData) if the
+// column cannot be read or a name does not match the pattern.
 ExampleGroups groups_of(const JobPlan& job, const ExampleSource& examples, const std::string& by);
 
-// In the order of their names.
+// The metrics of each group, in the order of the groups' names.
 std::vector<GroupMetrics> metrics_by_group(const ExampleResults& results, const ExampleGroups& groups);
 
 }  // namespace dtrain

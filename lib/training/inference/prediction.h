@@ -35,20 +35,20 @@ struct RowPrediction {
 struct Predictor {
   const JobPlan& job;
   std::shared_ptr<Model> model;
-  // For outputs that say yes or no: from this probability on it is yes, which is the second class; numbers to
-  // predict are 1 or 0.
+  // For outputs that say yes or no: yes from this probability on. Then the second class is predicted; or if
+  // numbers are predicted, they are 1 for yes and 0 for no.
   std::optional<double> threshold;
 };
 
 // Predicts each picture in a file, in order, with only some of them in memory at a time: its `top` most
-// probable classes. They are fitted to the model's input as for training (data.image), or else with `resize`
+// probable classes. Pictures are fitted to the model's input as in training (data.image), or with `resize`
 // stretched. Throws Error(kData) that names the file, Error(kCheckpoint) as finite_outputs() does.
 void predict_picture_file(const Predictor& predictor, const std::filesystem::path& path, bool resize,
                           int64_t top, const std::function<void(const Prediction&)>& on_prediction);
 
-// The names of what there is of a row, in the order of a RowPrediction: the column data.id; of classes the
-// most probable one ("class", or the column's name) and the probability of each ("p_NAME"); otherwise the
-// numbers, which if they say yes or no are probabilities, or with a threshold 1 and 0.
+// The names of what is predicted for a row, in the order of a RowPrediction: the column data.id; for classes
+// the most probable one ("class", or the column's name) and the probability of each ("p_NAME"); otherwise the
+// numbers: if they say yes or no, probabilities, or with a threshold 1 and 0.
 std::vector<std::string> predicted_columns(const JobPlan& job);
 
 // For a model of numbers, which was trained on a table or on arrays: predicts each row of a file. That is

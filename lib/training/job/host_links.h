@@ -25,7 +25,7 @@ class LeadingHost {
   const std::string& own_name() const { return hosts_.own_name(); }
   // The job on the hosts that are here.
   const JobPlan& job() const { return here_.job(); }
-  // Whether hosts have come back, for which interrupted() stops the replicas in order to restart with them.
+  // Whether hosts have come back. interrupted() then stops the replicas, to restart with these hosts.
   bool grows() const { return !newcomers_.empty(); }
 
   // Serves the store of the distributed run, tells the others to start, and returns the identities of the
@@ -53,8 +53,8 @@ class LeadingHost {
 
  private:
   struct OtherHost {
-    MemberLink member;  // as it came: one of all hosts
-    int number = 0;     // among these
+    MemberLink member;  // as it came, with its number among all hosts
+    int number = 0;     // that number
     std::optional<SuperviseResult> end = {};
     bool gone = false;
   };
@@ -97,12 +97,12 @@ class LeadingHost {
 
 // The leader's message that starts the replicas of the distributed run.
 struct HostStart {
-  std::vector<Identity> identities;  // of those here
+  std::vector<Identity> identities;  // of the replicas on this host
   int64_t restart = 0;               // how often they were started before
   bool resume = false;               // from a checkpoint, which the leader knows
 };
 
-// The other end.
+// The end of another host.
 class FollowingHost {
  public:
   // Throws as join_rendezvous does. `job` and `hosts` outlive this.
@@ -118,7 +118,7 @@ class FollowingHost {
   std::optional<HostStart> wait_for_start(int stop_signals_before);
   // What ended the job elsewhere, if something did; for LocalReplicas::interrupted.
   std::optional<SuperviseResult> interrupted();
-  // Tells the leader of a worker here.
+  // Tells the leader that a worker on this host is lost.
   void tell_loss(const LostReplica& lost);
   // Tells the leader how this host's replicas ended; returns how the job ended; nullopt: the run restarts.
   std::optional<SuperviseResult> report(const SuperviseResult& own);
@@ -135,7 +135,7 @@ class FollowingHost {
   std::string leader_address_;
   bool comes_back_ = false;
   std::optional<HostStart> start_;
-  std::optional<int64_t> restart_;  // of what was started last
+  std::optional<int64_t> restart_;  // number of the last attempt that was started
   bool stopped_ = false;            // the leader wants this host's replicas to end
   bool again_ = false;              // the run begins again
   std::optional<SuperviseResult> over_;

@@ -56,8 +56,8 @@ class RunLauncher {
   virtual void dismiss(const SuperviseResult& result) = 0;
 };
 
-// Trains every run of the job, without those that a resumed job does not repeat, until one does not complete.
-// Then `output` gets the job's end, before the others are told; nullptr in processes without an output.
+// Trains the job's runs in order, except those that a resumed job does not repeat, until one does not
+// complete. Then tells `output` (nullptr: this process has none) how the job ended, then the others.
 JobResult run_job(const JobPlan& job, bool resumes, RunLauncher& launcher, RunOutput* output);
 
 }  // namespace dtrain

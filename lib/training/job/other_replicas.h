@@ -11,7 +11,7 @@
 
 namespace dtrain {
 
-// Plans the job for `hosts`, a part of its own or all, with as many replicas on each as before. The global
+// Plans the job for `hosts`, some or all of its own, with as many replicas on each as before. The global
 // batch stays the same: without virtual replicas, each accumulates over more micro-batches, so that none is
 // larger than before. Throws Error(kUsage) if that is impossible, or if fewer replicas than
 // restarts.min_replicas would be left.
@@ -36,7 +36,7 @@ class ResizeDesk {
 
   // From now on so many replicas train, and the number can be changed.
   void open(int64_t replicas);
-  // The number that is asked for, once. Refuses what is no number.
+  // The requested number, once for each request. Refuses a request that is no number.
   std::optional<int64_t> take();
   void refuse(const std::string& why);
 

@@ -27,7 +27,7 @@ bool may_end_otherwise(ExitCode code);
 struct FailedAttempt {
   ExitCode code = ExitCode::kPeerLost;
   std::string error;        // what failed first, in one line
-  std::string cause;        // the same without who it was
+  std::string cause;        // the same without the name of the process
   int64_t step = 0;         // where the process that failed first was; 0: before the first, or not known
   int64_t checkpoint = -1;  // the step of the newest checkpoint; -1: there is none
 };

@@ -79,7 +79,7 @@ class RunOutput : public EventSink {
 
  private:
   void record(const Event& event);
-  // Takes the metrics back to what stays of a run that goes on `from` here, or begins again (nullptr).
+  // Takes the metrics back to the checkpoint `from`, or if the run begins again (nullptr) to its beginning.
   void rewind(const ResumePoint* from);
   // Writes again what somebody has removed from the run's folder, as far as it can be, and says so.
   void keep_files();
@@ -107,10 +107,10 @@ class RunOutput : public EventSink {
   MachineWatch machine_;
   double started_ = steady_seconds();
   double looked_ = started_;
-  std::string run_;  // the one that goes on
+  std::string run_;  // name of the run under way
 };
 
-// Finds what options.resume resumes from; nullopt if the options do not ask for it, and then requires the
+// Finds what options.resume resumes from. If the options ask for no resume, returns nullopt, and requires the
 // weights that the spec names. Throws Error(kCheckpoint) if there is no good checkpoint, or it or the weights
 // are of another model, Error(kUsage) if the job cannot resume from it.
 std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions& options);

@@ -19,10 +19,10 @@ constexpr double kSaveSeconds = 600;  // after a stop signal; a second one does 
 
 struct LocalReplicas {
   std::vector<Identity> identities;  // of consecutive ranks
-  // An event of rank 0, if it is here.
+  // Gets the events of rank 0, if rank 0 is on this host.
   std::function<void(const Event&)> on_event = [](const Event&) {};
   std::function<void(const Event&)> on_failed = [](const Event&) {};  // its last one, when it fails
-  SuperviseOptions watching = {};         // but for on_report and first_rank, which follow from the others
+  SuperviseOptions watching = {};         // without on_report and first_rank, which the others decide
   bool resumes = false;                   // from a checkpoint
   std::filesystem::path checkpoint = {};  // which one; empty where rank 0, which reads it, is on another host
   int64_t restart = 0;                    // how often the run was restarted: each time has logs of its own

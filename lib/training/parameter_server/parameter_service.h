@@ -32,7 +32,7 @@ struct ServerPhase {
 struct ServiceOptions {
   int workers = 1;
   std::vector<ServerPhase> phases = {};  // at least one
-  int64_t sums = 0;                      // of a step, that workers send (MetricSums)
+  int64_t sums = 0;                      // how many sums a worker sends for a step (MetricSums)
   std::optional<int64_t> max_staleness;
   // An update with staleness s is made with its learning rate / (1 + s), after Zhang et al. 2016,
   // Staleness-aware Async-SGD for Distributed Deep Learning (arXiv:1511.05950), equation 4.
@@ -100,7 +100,7 @@ class ParameterService {
   void report(Session& session, const RequestHeader& request);
   void leave(Session& session, const RequestHeader& request);
   bool phase_has_begun(int64_t phase);
-  // Adds those of the request, and puts the answer in their place.
+  // Adds the request's sums to those of all workers, and puts the sums to answer with in their place.
   void add_sums(Session& session, bool has_sums);
   // Waits until `condition` holds; the workers for which `awaited` is true have to make it hold. Meanwhile
   // tells this session's worker to wait, and gives up awaited workers that are silent for too long.
@@ -118,7 +118,7 @@ class ParameterService {
   std::mutex mutex_;  // guards the members below
   ServedValues values_;
   int64_t phase_ = 0;                // under way
-  std::condition_variable changed_;  // the ledger
+  std::condition_variable changed_;  // when the ledger has changed
   UpdateLedger ledger_;
   std::vector<Session*> sessions_;  // by worker; nullptr: not connected
   std::vector<bool> served_;        // by worker: whether its thread runs

@@ -43,7 +43,7 @@ class ServedValues {
 
   // Makes update number `version` with a gradient [trained_elements()]. Error(kDisagree): values are corrupt.
   void update(const at::Tensor& gradient, double learning_rate, int64_t version);
-  // Since the last check; empty if growth is not checked. Throws Error(kDisagree) if the values are corrupt.
+  // The growth since the last check; empty if it is not checked. Throws Error(kDisagree) for corrupt values.
   Growth check_growth();
 
   // Copies of the optimizer's memories, each [trained_elements()], and its steps.

@@ -52,9 +52,9 @@ struct AnswerHeader {
   int32_t stopping = 0;  // 1: a worker left early because the job is to stop
 };
 
-// A message buffer: a header of 40 bytes, space for the sums of the metrics, and for all elements that the
-// phase trains of those that the server holds, whether used or not, so that both sides know its size. It is
-// one tensor, because each tensor costs gloo a handshake and several thread switches.
+// A message buffer: a header of 40 bytes, the sums of the metrics, and all those elements of the server that
+// the phase trains. The space is always there, used or not, so that both sides know the size. It is one
+// tensor, because each tensor costs gloo a handshake and several thread switches.
 class Message {
  public:
   // Before a server has begun the phase that a worker asks for, their messages have no elements: the two may

@@ -19,7 +19,7 @@ ClassWeights resolve_class_weights(LoadedSpec& loaded, const DatasetInfo& data);
 // examples together weigh as much as without weights. 0 for a class without examples. `labels`: int64 [n].
 std::vector<double> balanced_weights(const at::Tensor& labels, int64_t classes);
 
-// "balanced class weights: 0 cat 0.75, 1 dog 1.5", of many classes the first ones.
+// "balanced class weights: 0 cat 0.75, 1 dog 1.5"; if there are many classes, only the first ones.
 std::string balanced_line(const DatasetInfo& data, const std::vector<double>& weights);
 
 }  // namespace dtrain

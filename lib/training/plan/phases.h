@@ -26,12 +26,12 @@ std::string name_of(FeatureFile file);
 
 // The features of a phase: the outputs of the frozen first layers for every example, computed once and kept.
 struct FeaturePlan {
-  int64_t layers = 0;   // so many of the model's layers compute it; 0: nothing is kept
+  int64_t layers = 0;   // how many of the model's layers compute them; 0: nothing is kept
   int64_t numbers = 0;  // of an example
   int64_t bytes = 0;    // of all examples that are trained on or evaluated
   std::string reason;   // why nothing is kept although layers at the beginning are frozen; empty: other cases
   FeatureFile file = FeatureFile::kNone;
-  std::string no_file;  // why there is none although the phase asks for it; empty: other cases
+  std::string no_file;  // why there is no file although the phase asks for one; empty: other cases
 };
 
 struct PhasePlan {
@@ -57,7 +57,7 @@ int64_t steps_of(const JobSpec& spec, int64_t steps_per_epoch);
 
 // Adds to the problems what is wrong with the spec's phases: names that no layer has, or nothing to train.
 void check_phases(LoadedSpec& loaded, const LayerPlan& model);
-// The same of entries of train.optimizers that name no parameter.
+// The same for entries of train.optimizers that name no parameter.
 void check_optimizers(LoadedSpec& loaded, const LayerPlan& plan);
 
 // The phases of a run of a job whose phases have no problems. They cover the run, and are at least one.

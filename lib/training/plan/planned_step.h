@@ -18,7 +18,7 @@ struct PlannedStep {
   std::string text() const { return reason.empty() ? execution : execution + ": " + reason; }
 };
 
-// Of a phase of a run of a job whose devices are known; without one, of the first.
+// How the steps of a phase (by default the first) are computed. The job's devices must be known.
 PlannedStep planned_step(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
 PlannedStep planned_step(const JobPlan& job, const RunPlan& run);
 
@@ -38,8 +38,8 @@ int64_t resident_examples(const JobPlan& job);
 int64_t steps_per_execution(const JobPlan& job);
 
 // The files, by name, that `dtrain plan --stablehlo` writes for the distributed run: "training_step.mlir", or
-// one for each phase, "training_step_1.mlir"; "forward.mlir"; and "signatures.json", which has the names,
-// types and shapes of what each takes and gives. Throws Error(kUsage) if the job cannot be lowered.
+// one for each phase, "training_step_1.mlir"; "forward.mlir"; and "signatures.json", with the names, types
+// and shapes of each program's arguments and results. Throws Error(kUsage) if the job cannot be lowered.
 std::vector<std::pair<std::string, std::string>> device_program_files(const JobPlan& job);
 
 }  // namespace dtrain

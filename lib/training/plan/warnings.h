@@ -17,8 +17,8 @@ namespace dtrain {
 // job's, divided among the hosts of its spec.
 std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t> here = {});
 
-// Of these lines those about the data: columns of a table that are doubtful, and pictures that cannot be
-// read, if there are any: they are left out, or more than allowed.
+// Only the lines about the data: doubtful columns of a table, and pictures that cannot be read, whether they
+// are left out or are more than allowed.
 std::vector<std::string> data_warnings(const JobPlan& job);
 
 }  // namespace dtrain

@@ -30,8 +30,8 @@ struct CollectedVariables {
 // Uninitialised memory of the host with the shape, type and layout of `tensor`, which may be on a device.
 at::Tensor host_memory_like(const at::Tensor& tensor);
 
-// Keeps the memory of copies, by name. The kernel takes much longer to hand out memory that is touched for
-// the first time than a copy to it takes (of 840 MB, up to 2 s and not 0.1 s).
+// Keeps the memory of copies, by name. The kernel hands out memory only when it is first touched, which takes
+// much longer than a copy into memory that is there (for 840 MB up to 2 s instead of 0.1 s).
 class CopyMemory {
  public:
   // As host_memory_like(): the memory that `name` had before, if it fits and nobody else holds it any more.
@@ -66,7 +66,7 @@ inline const std::string kReplicaBuffer = "replicas.buffer.";
 // `training` contains "optimizer.MEMORY.PARAMETER" for each memory of the optimizer (for example "average")
 // and each trained parameter; "optimizer.steps"; "loss_scale" if there is one; and with one row per replica
 // "replicas.generator" (the state of LibTorch's CPU generator), on GPUs also "replicas.cuda_generator", and
-// "replicas.buffer.BUFFER". Of virtual replicas there are no rows, and nothing is asked of other hosts.
+// "replicas.buffer.BUFFER". Virtual replicas have no such rows, and nothing is asked of other hosts.
 // `wait_for_device` bounds the wait for what replicas on GPUs add up.
 CollectedVariables collect(
     const Replica& replica, const std::function<void()>& wait_for_device = [] {});

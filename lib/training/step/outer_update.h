@@ -18,21 +18,20 @@
 
 namespace dtrain {
 
-// A round is spec.every steps that each host makes on its own, from outer weights w that all hosts have. It
-// ends with an update of these by d, the mean of what the hosts have changed, in which each weighs as many
-// examples as it has seen:
+// In a round, each host makes spec.every steps on its own, from outer weights w that all hosts have. It ends
+// with an update of w by d, the mean of the hosts' changes, weighted by how many examples each host has seen:
 //   m <- momentum m + d
 //   w <- w + learning_rate (d + momentum m)   nesterov
 //   w <- w + learning_rate m                  sgd
 // (Douillard et al. 2023, DiLoCo, arXiv:2311.08105; with a learning rate of 1 and no momentum, local SGD:
-// Stich 2018, arXiv:1805.09767). Moving statistics of batch_norm become their mean. What the hosts'
-// optimizers remember stays with them. All hosts compute the same bits, on whatever processor.
+// Stich 2018, arXiv:1805.09767). Moving statistics of batch_norm become their mean. Each host keeps the state
+// of its optimizer. All hosts compute the same bits, on whatever processor.
 //
 // Collective calls are those of all replicas, unless they say otherwise.
 class OuterUpdate {
  public:
-  // Of the parameters that are trained now. `all`: all replicas; those of this host are all.inside(). The
-  // arguments must outlive this.
+  // For the parameters that are trained now. `all`: all replicas; this host's are all.inside(). The arguments
+  // must outlive this.
   OuterUpdate(const LocalStepsSpec& spec, Encoding encoding, Model& model, ProcessGroup& all);
 
   // Call when the model got the variables that all hosts have: these are the outer weights of a first round.
@@ -41,8 +40,8 @@ class OuterUpdate {
   bool add_step(int64_t examples);
   // Whether steps were made since the last update. The same on all replicas.
   bool is_under_way() const { return steps_ > 0; }
-  // The first number of steps from now, at least `steps`, after which a round is complete; but not many times
-  // `steps`.
+  // The smallest number of steps from now, at least `steps`, after which a round is complete, but not many
+  // times `steps`.
   int64_t round_up(int64_t steps) const;
   // Ends the round: the model gets the new outer weights. Collective.
   void update();
@@ -51,11 +50,11 @@ class OuterUpdate {
   // Whether the model has the outer weights, for an evaluation, or those of this host. Collective.
   void show_outer(bool outer);
 
-  // Of what collect() gave each host: replaces the variables by the outer weights. What differs between hosts
-  // becomes rows, one for each, named "hosts.NAME", on rank 0. Collective.
+  // Changes what collect() gave each host: variables become the outer weights. What differs between hosts
+  // becomes rows, one for each host, named "hosts.NAME", on rank 0. Collective.
   void collect(CollectedVariables& all) const;
-  // What restore() gives this host, of what collect() saved; `saved` is that of rank 0, and the result is
-  // that of a host's first rank. With another number of hosts, the round begins again. Collective.
+  // Selects from what collect() saved what this host passes to restore(). `saved` counts on rank 0, the
+  // result on a host's first rank. With another number of hosts, the round begins again. Collective.
   CollectedVariables restore(const CollectedVariables& saved);
 
  private:
@@ -90,8 +89,8 @@ class OuterUpdate {
   at::Tensor own_;       // while the model has the outer weights
 };
 
-// Of what OuterUpdate::collect() saved, for a training without local steps: with what the first host's
-// optimizer remembers.
+// What OuterUpdate::collect() saved, as a training without local steps takes it: with the state of the first
+// host's optimizer.
 CollectedVariables of_first_host(const CollectedVariables& saved);
 
 }  // namespace dtrain

@@ -22,33 +22,32 @@ struct ReceiptParts {
   VirtualReplicas replicas;
 };
 
-// A hash does not depend on which rank has what: it is the sum of those of pieces. With
+// A hash does not depend on which rank has what, because it is the sum of the hashes of pieces. With
 // strategy.virtual_replicas the pieces do not depend on the number of ranks either.
 class Receipts {
  public:
-  // Of each step that is a multiple of `every`, and of step `last`. `take` gets them, on rank 0.
+  // For each step that is a multiple of `every`, and for step `last`. `take` gets the receipts, on rank 0.
   Receipts(int64_t every, int64_t last, std::function<void(const Event&)> take)
       : every_(every), last_(last), take_(std::move(take)) {}
 
   bool are_due(int64_t step) const { return step % every_ == 0 || step == last_; }
 
-  // Call before a step that is due, with what lives until end(); call what it returns when the reducer's
-  // parts have the combined gradient (GradientLook).
+  // Call before a step that is due; `parts` must live until end(). Call the returned function when the
+  // reducer's parts have the combined gradient (GradientLook).
   std::function<void(const GradientReducer&, ProcessGroup&)> begin(int64_t step, const Share& share,
                                                                    ReceiptParts parts);
-  // Call when the parameters have the gradient of the replica with this number among the own ones. Does
-  // nothing in other steps.
+  // Call when the parameters have the gradient of this rank's replica `number`. Does nothing in other steps.
   void add_replica(size_t number);
   // Call after that step. Collective.
   void end();
 
  private:
-  // Where the sums are of the first replica, of the gradient of the first parameter, and of its weights; that
-  // of the examples is before them.
+  // The places in sums_ of the first replica, of the first parameter's gradient, and of its weights. The sum
+  // of the examples is at place 0.
   size_t replica() const { return 1; }
   size_t gradient() const { return replica() + static_cast<size_t>(parts_->replicas.count); }
   size_t weights() const { return gradient() + parts_->parameters.size(); }
-  // Adds the hash of this rank's part of something, unless others have it too and count it.
+  // Adds the hash of this rank's part of something, unless another rank has the same part and counts it.
   void add(size_t first, const ParameterPart& part, const at::Tensor& values);
   Event receipt() const;
 

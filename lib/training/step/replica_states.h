@@ -22,20 +22,20 @@ class ReplicaStatistics {
  public:
   ReplicaStatistics(Model& model, ProcessGroup& group) : model_(model), group_(group) {}
 
-  // Call when the model's buffers were set, or others of them move: all replicas have these.
+  // Call when the model's buffers were set, or other ones move from now on: all replicas have these values.
   void begin();
-  // The model gets buffers that all agree on: the mean of theirs, as in tf.distribute. Of counts there is
-  // none: each replica keeps its own. Evaluations use them; training continues with those of each, so that an
-  // evaluation changes nothing. Collective.
+  // The model gets the mean of all replicas' buffers, as in tf.distribute; of counts, each replica keeps its
+  // own. Evaluations use the mean. Training continues with each replica's own buffers, so an evaluation
+  // changes nothing. Collective.
   void agree();
   // The model gets this replica's own again.
   void take_back();
-  // Whether the buffers of all are the same.
+  // Whether all replicas have the same buffers.
   bool are_alike() const { return alike_; }
   void set_alike(bool alike) { alike_ = alike; }
-  // The mean of one of them. Collective.
+  // The mean of one buffer over the replicas. Collective.
   at::Tensor mean_of(const at::Tensor& buffer) const;
-  // Of this replica, in the order of Model::moving_buffers(). The model has them (take_back()).
+  // Sets this replica's buffers, in the order of Model::moving_buffers(), in the model (take_back()).
   void set_own(const std::vector<at::Tensor>& buffers);
 
  private:
@@ -45,9 +45,9 @@ class ReplicaStatistics {
   bool alike_ = true;
 };
 
-// What the virtual replicas of this rank have in a step (strategy.virtual_replicas). What one draws is a
-// function of the step. Its moving statistics are those of all before the step; what it changes is averaged
-// with what the others change. So nothing that only one rank has lasts longer than a step.
+// What the virtual replicas of this rank have in a step (strategy.virtual_replicas). Each draws numbers by a
+// function of the step. All begin it with the same moving statistics, and the changes of all are averaged. So
+// nothing that only one rank has lasts longer than a step.
 class VirtualReplicaStates {
  public:
   // `sums`: how many numbers the sums of metrics are. `seed`: the job's.
@@ -55,8 +55,8 @@ class VirtualReplicaStates {
       : replicas_(replicas), sums_(sums), seed_(seed) {}
 
   const VirtualReplicas& replicas() const { return replicas_; }
-  // Call when the model's buffers are others, or others of them move. Returns how many numbers there are in a
-  // row (GradientReducer::rows()): the sums of metrics, then the changes of moving statistics.
+  // Call when the model has other buffers, or other ones move. Returns how many numbers there are in a row
+  // (GradientReducer::rows()): the sums of metrics, then the changes of moving statistics.
   int64_t begin(const Model& model);
 
   void begin_step(int64_t step);

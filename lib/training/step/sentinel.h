@@ -29,14 +29,14 @@ std::string suspicion_of(const Growth& growth, const std::string& whose);
 class Sentinel {
  public:
   // All arguments must outlive the sentinel. The parameters of `optimizer` are the values of the reducer's
-  // parts. `every`: the number of steps between checks, so that the update of that step can seal its results
-  // at once. `alone`: the copies of the hosts differ (strategy.local_steps).
+  // parts. `every`: the number of steps between checks, so that the update in the step of a check seals its
+  // results at once. `alone`: the copies of the hosts differ (strategy.local_steps).
   Sentinel(const Model& model, ProcessGroup& group, const GradientReducer& reducer,
            WatchedOptimizer& optimizer, std::optional<int64_t> every = std::nullopt, bool alone = false);
 
-  // Call between two steps. Collective. `others`: a checksum of what else all replicas have the same bits of.
-  // If memory is corrupt, throws Error(kDisagree) on every replica, with the same message. Returns a warning
-  // for the user, the same on every replica; empty: nothing (new).
+  // Call between two steps. Collective. `others`: a checksum of whatever else is bit-identical on all
+  // replicas. If memory is corrupt, throws Error(kDisagree) on every replica, with the same message. Returns
+  // a warning for the user, the same on every replica; empty: nothing (new).
   std::string check(std::optional<uint64_t> others = std::nullopt);
   // The part of check() that needs no other replica. Returns why this one's variables may be corrupt.
   std::string check_own();

@@ -63,8 +63,8 @@ class StepExecution {
   StepParts parts_;
 };
 
-// Computes steps on `parts`: by the plug-in's step that train.loss names, or else compiled if the variables
-// are on the processor and reason_not_to_compile() has none, else with autograd, operation by operation.
+// Computes steps on `parts`: by the plug-in's step, if train.loss names one; else compiled, if the variables
+// are on the processor and reason_not_to_compile() is empty; else with autograd, operation by operation.
 std::unique_ptr<StepExecution> make_step_execution(const StepParts& parts);
 // With LibTorch's autograd, operation by operation.
 std::unique_ptr<StepExecution> make_eager_execution(const StepParts& parts);
@@ -88,8 +88,8 @@ struct ForwardPass {
 ForwardPass training_pass(Model& model, const TrainSpec& train, const Objective& objective,
                           const Batch& batch);
 
-// The training loss of outputs [n, ...], a scalar: the sum of the losses; of a mixed example, of those of its
-// two targets, each as much as its share.
+// The training loss of outputs [n, ...], a scalar: the sum of the examples' losses. The loss of a mixed
+// example is the sum of the losses for its two targets, each times its share.
 at::Tensor loss_of_batch(const Objective& objective, const at::Tensor& outputs, const Batch& batch);
 
 }  // namespace dtrain

@@ -23,8 +23,8 @@ struct GradientObserver {
   std::function<bool(int64_t step)> wants;
   // Called with the gradients of that step. May use the group.
   std::function<void(int64_t step, const GradientReducer&, ProcessGroup&)> look;
-  // Whether it looks at gradients alone. No optimizer changes them, so a recorded step calls it after the
-  // update.
+  // Whether it looks at gradients alone. No optimizer changes gradients, so a recorded step can call it after
+  // the update.
   bool can_follow_update = false;
 };
 
@@ -49,7 +49,7 @@ void clip_gradient(const StepParts& parts);
 MetricSums train_step(const StepParts& parts, StepExecution& execution, Optimizer& optimizer,
                       const std::vector<GradientLook>& looks, const Share& share);
 
-// Of the reducer's parts, in their order.
+// The gradients of the reducer's parts, in the parts' order.
 std::vector<at::Tensor> gradients_of(const GradientReducer& reducer);
 
 // The Euclidean norm, over all parameters, of the gradient that finish() made: float64 [1], bit-identical on

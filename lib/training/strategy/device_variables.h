@@ -35,7 +35,7 @@ class DeviceVariables {
 
   // Every device gets these, and has no others.
   void send_to_all(const Variables& variables);
-  // Waits until device `device` has computed it.
+  // Copies a variable of device `device` into `to`, once the device has computed it.
   void read(const std::string& name, size_t device, const at::Tensor& to) const;
   std::vector<at::Tensor> of_each_device(const std::string& name, const at::Tensor& like) const;
   at::Tensor mean(const std::string& name, const at::Tensor& like) const;  // over the devices

@@ -6,7 +6,7 @@
 // that of all. Unbiased estimates are
 //   tr(C): (sum_i b_i |g_i|^2 - B |g|^2) / (N - 1)    |G|^2: |g|^2 - (that of tr(C)) / B
 // With parts of one size these are the paper's. Both are added up over steps before their ratio is taken,
-// each step with the weight B: those of a small last step scatter most.
+// each step with the weight B: the estimates of a small last step scatter most.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -23,13 +23,13 @@ namespace dtrain {
 
 class NoiseScale {
  public:
-  // Call before a step of `examples` with the parameters that it trains; call what it returns when the
+  // Call before a step of `examples` with the parameters that it trains. Call the returned function when the
   // reducer's parts have the combined gradient, before it is clipped (GradientLook).
   std::function<void(const GradientReducer&, ProcessGroup&)> begin(int64_t examples,
                                                                    const VirtualReplicas& replicas,
                                                                    std::vector<at::Tensor> parameters);
-  // Call when the parameters have the gradient of the replica with this number among the own ones: of the sum
-  // of its examples' losses by those of the step.
+  // Call when the parameters have the gradient of this rank's replica `number`: that of the sum of its
+  // examples' losses, divided by the number of examples in the step.
   void add_replica(size_t number);
   // As Strategy::take_noise_scale(), over all of `group`.
   std::optional<double> take(ProcessGroup& group);

@@ -47,7 +47,7 @@ class StepQueue {
   bool empty() const { return steps_.empty(); }
   int64_t size() const { return std::ssize(steps_); }
   bool full() const { return size() >= limit_; }
-  // From now on a call has as many steps as take `seconds` at most, if one takes `of_a_step`.
+  // From now on, a call has as many steps as fit into `seconds`, if one step takes `of_a_step` seconds.
   void limit(double seconds, double of_a_step);
   // Adds a step. Returns the sums of its metrics; reading them makes the call, if it was not made yet, and
   // waits for the devices.

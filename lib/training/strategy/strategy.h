@@ -116,7 +116,7 @@ struct ServerConnections {
   int workers = 1;
   std::vector<std::unique_ptr<PairChannel>> channels;  // by server
   int64_t min_shard_bytes = 1;
-  int32_t phase = 0;                      // number of that which StrategyParts::model begins with
+  int32_t phase = 0;                      // of the phase that StrategyParts::model begins with
   std::function<void()> on_wait = [] {};  // called before waiting for a server
 };
 

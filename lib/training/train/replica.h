@@ -22,13 +22,13 @@
 
 namespace dtrain {
 
-// What it works with. All of it outlives the process's part in the run.
+// What a process of a run works with. All of it outlives the process's part in the run.
 struct ReplicaContext {
   const JobPlan& job;
   const RunPlan& run;
   const Identity& identity;  // its rank is one of run.processes()
   const StorePtr& store;     // where the processes of the run meet
-  const RunContext& files;   // what rank 0 has counts, but all must know whether to resume
+  const RunContext& files;   // rank 0's count, but all must know whether to resume
   StatusBoard& board;        // has a slot for each process of this host
   EventSink& sink;           // takes the events of rank 0, and of servers
 
@@ -52,10 +52,10 @@ void serve_parameters(const ReplicaContext& context, int64_t server);
 Dataset with_features(const ReplicaContext& context, const PhasePlan& phase, Model& model,
                       const Dataset& dataset, int64_t call);
 
-// What the hosts of the run sent to each other until now, and how: rank 0 gets the links between all of them,
-// at most the 120 that carried the most. Of parameter_server, it gets only those of its own host. The others
-// get nullopt, and so does rank 0 on one host. `sockets`: of this process. All processes but servers call it
-// once, while all are connected; who does not come within seconds is left out.
+// What the hosts of the run have sent to each other, and how. Rank 0 gets the links between all hosts, at
+// most the 120 that carried the most; with parameter_server, only those of its own host. The others get
+// nullopt, and so does rank 0 on one host. `sockets`: of this process. All processes but servers call it
+// once, while all are connected; a process that does not come within seconds is left out.
 std::optional<std::vector<LinkSummary>> links_between_hosts(const ReplicaContext& context,
                                                             const std::vector<int>& sockets);
 

@@ -33,8 +33,8 @@ Resumption resume_from(const std::filesystem::path& path, const StorePtr& store,
 class RunCheckpoints {
  public:
   // Makes the folder on rank 0, so that a folder that cannot be written is an error now and not later. `sink`
-  // gets an event for every checkpoint that is saved; `store` is where the replicas meet, or nullptr if
-  // there is one. Throws Error(kUsage, kDisk).
+  // gets an event for every checkpoint that is saved; `store` is where the replicas meet, or nullptr if there
+  // is only one. Throws Error(kUsage, kDisk).
   RunCheckpoints(const JobPlan& job, const RunPlan& run, const std::filesystem::path& folder, bool leads,
                  EventSink& sink, StorePtr store);
 
@@ -58,7 +58,7 @@ class RunCheckpoints {
   // previous checkpoint is on the disk, so that no two copies are held at once, and reports it; warns the
   // user, once, if that takes noticeably long. Throws like report().
   void await_previous(int64_t step);
-  // Rank 0 alone: writes the checkpoint while training goes on. `since`: steady_seconds() when it paused.
+  // Rank 0 alone: writes the checkpoint in the background. `since`: steady_seconds() when training paused.
   void save(Checkpoint checkpoint, double since);
   // Rank 0 alone: reports the checkpoints that are on the disk. Throws Error if one could not be written.
   void report();

@@ -51,7 +51,7 @@ struct ReplicaShares {
       {};  // after it; null: there is no evaluation of its own at the end
 };
 
-// Makes them when the phase begins: variables have values, the strategy knows the layers. Collective.
+// Makes them when a phase begins: variables then have values, the strategy knows the layers. Collective.
 using MakeShares = std::function<ReplicaShares(const PhasePlan&)>;
 
 // Where the progress of the training is reported and saved.
@@ -84,7 +84,7 @@ class Decisions {
   }
 
  private:
-  // Doubles or halves: one slow step must not move it far. An epoch may end between two that were `due`.
+  // Doubles or halves: one slow step must not move it far. Not `due`: it came early, at the end of an epoch..
   int64_t interval(double now, bool due) {
     const double wanted = seconds_between_decisions(cost_);
     const double passed = now - std::exchange(shared_, now);
@@ -98,7 +98,7 @@ class Decisions {
   Strategy& strategy_;
   int64_t next_ = 1;                                       // step
   int64_t interval_ = 1;                                   // steps
-  double shared_ = 0;                                      // when
+  double shared_ = 0;                                      // time of the last decision
   double cost_ = std::numeric_limits<double>::infinity();  // seconds
 };
 
@@ -117,7 +117,7 @@ class Trainer {
 
  private:
   void resume(const Resumption& from);
-  // Whether the run ends with the weights of its best evaluation, and how. Collective.
+  // Whether the run ends with the weights of its best evaluation.
   bool restores_best() const;
   void restore_best();
   MetricSums restored_sums(const std::map<std::string, double>& sums) const;
@@ -126,7 +126,7 @@ class Trainer {
   bool enter_phase_of(int64_t step, int64_t epoch);
   ReplicaShares& shares();
   double learning_rate_at(int64_t step) const;
-  // Moves to step `step` of this replica, counted as in `from`.
+  // Goes on from step `step` of this replica; `from` says which step and pass that is.
   void go_to(int64_t step, const TrainingState& from);
   void train_epoch(int64_t epoch);
   MetricSums make_step(const Share& share, const StepContext& context, int64_t epoch);
@@ -144,7 +144,7 @@ class Trainer {
   void finish_strategy();
   // Saves the state before a step that is lost with a peer.
   void save_before_lost_step(int64_t epoch);
-  // `own` of all replicas. Collective. Steps that were deferred are made when it returns, and timed.
+  // The sum of `own` over all replicas. Collective. Makes and times the steps that were deferred.
   MetricSums sums_of_all(MetricSums own);
   // The sums over all replicas of the current window, which stays open. Collective.
   MetricSums open_window();
@@ -153,16 +153,16 @@ class Trainer {
   void finish_steps();
   TrainingState state(int64_t epoch, const MetricSums& window) const;
   bool pass_is_complete() const;
-  void evaluate(int64_t epochs);  // after so many
-  // Evaluates and saves what a run of no steps starts from.
+  void evaluate(int64_t epochs);  // after so many epochs
+  // Of a run without steps: evaluates and saves the initial weights.
   void keep_initial_weights();
-  // Evaluates the test examples after `epochs` epochs, where evaluations so far were of a validation part.
+  // Evaluates the test examples after `epochs` epochs, if earlier evaluations were of a validation part.
   void test(int64_t epochs);
-  // Adds up what the replicas found of each example in the evaluation that the run ends with. Collective.
+  // Adds up the replicas' results for each example in the evaluation that the run ends with. Collective.
   void gather_examples();
-  // Rank 0 keeps it, and computes the metrics' intervals.
+  // Keeps these results on rank 0, and computes the intervals of the metrics.
   NamedIntervals keep_examples();
-  bool keeps(int64_t examples) const;  // of an evaluation of so many; the same on every replica
+  bool keeps(int64_t examples) const;  // for `examples` examples; the same on every replica
   // Evaluates all of `examples`, which are `count`. Collective.
   MetricSums pass_over(ShareLoader& examples, int64_t count);
   // Adds the window's sums over all replicas to the epoch's and reports them.
@@ -200,10 +200,10 @@ class Trainer {
   int save_requests_met_ = 0;
   MetricSums window_;  // of this replica
   MetricSums epoch_sums_;
-  // What the last evaluation kept, and of which examples; none: nothing, or not of these weights.
+  // The rows that the last evaluation kept, and their examples; empty: none, or the weights have changed.
   MetricSums::Rows rows_;
   std::vector<int64_t> indices_;
-  at::Tensor examples_;                       // made of it at the end; undefined: nothing was kept
+  at::Tensor examples_;                       // made of rows_ at the end; undefined: nothing was kept
   std::map<std::string, double> evaluation_;  // with the current weights; empty: none
 };
 
