@@ -72,9 +72,10 @@ TEST_CASE("every example trains") {
     ProgramOptions options;
     options.working_folder = job.folder().string();  // has no datasets/
     Program program(
-        {"run", config.string(), "--run-dir", job.run_folder().string(), "--set", "train.max_steps=30",
-         "--set", "data.train_examples=2000", "--set", "data.test_examples=200", "--set",
-         "batch.per_replica=8", "--set", "checks.every_steps=1"},
+        Arguments{"run", config.string(), "--run-dir", job.run_folder().string(), "--set",
+                  "train.max_steps=30", "--set", "data.train_examples=2000", "--set",
+                  "data.test_examples=200", "--set", "batch.per_replica=8", "--set", "checks.every_steps=1"} +
+            Job::set(config.stem() == "flowers_vit" ? Arguments{"model.size=tiny"} : Arguments()),
         options);
     const Finished run = program.wait(/*seconds=*/120);  // ResNet-18 on a processor with AVX2
     INFO(run.output << run.errors);
