@@ -33,6 +33,7 @@ struct Answer {
   std::map<std::string, std::string> headers = {};
   std::string body = {};
   std::optional<size_t> cut_after = {};  // bytes of the body, after which the connection is closed
+  bool has_length = true;                // else the body ends with the connection, unless it is in chunks
 };
 
 class HttpServer {
@@ -77,7 +78,7 @@ class HttpServer {
     }
     const Answer answer = answer_(request);
     std::string reply = "HTTP/1.1 " + std::to_string(answer.status) + " x\r\nconnection: close\r\n";
-    if (!answer.headers.contains("transfer-encoding"))
+    if (answer.has_length && !answer.headers.contains("transfer-encoding"))
       reply += "content-length: " + std::to_string(answer.body.size()) + "\r\n";
     for (const auto& [name, value] : answer.headers) reply += name + ": " + value + "\r\n";
     reply += "\r\n" + answer.body.substr(0, answer.cut_after.value_or(answer.body.size()));

@@ -78,13 +78,11 @@ std::string job_name(const std::filesystem::path& path) {
   return name;
 }
 
-// The address of `place`, which is in the copies of the files at `address`, or is these.
+// The address of `place`, which is one of the copies of the files at `address`, or is these.
 std::string address_of(const std::filesystem::path& place, const std::string& address,
-                       const std::filesystem::path& copies) {
-  if (place == copies) return address;
-  const std::string begin = address.substr(0, address.find('{'));
-  return begin.substr(0, begin.rfind('/') + 1) + place.lexically_relative(copies).string() +
-         (std::filesystem::is_directory(place) ? "/" : "");
+                       const FetchedFiles& copies) {
+  const auto file = copies.addresses.find(place.filename());
+  return place == copies.place || file == copies.addresses.end() ? address : file->second;
 }
 
 // The job with what was found at options.from, and what to say about it.
@@ -96,9 +94,8 @@ StarterNotes add_found(const InitOptions& options, FirstJob& job) {
   if (!elsewhere && options.from->find("://") != std::string::npos &&
       !std::filesystem::exists(*options.from, none))
     throw Error(ExitCode::kUsage, "--from: addresses of data begin with https:// or s3://");
-  const std::filesystem::path here =
-      elsewhere ? fetch_any(*options.from) : std::filesystem::path(*options.from);
-  FoundData found = look_at_data(here, options.targets);
+  const FetchedFiles here = elsewhere ? fetch_any(*options.from) : FetchedFiles{*options.from, {}};
+  FoundData found = look_at_data(here.place, options.targets);
   const std::string place = elsewhere ? address_of(found.place, *options.from, here) : found.place.string();
   found.say("data.path", place);
   job.found = found.fields;

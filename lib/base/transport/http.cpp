@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/environment.h"
 #include "core/error.h"
 #include "core/signals.h"
@@ -30,28 +31,35 @@ constexpr auto kProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 181);
 constexpr auto kRedirectProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 182);
 constexpr long kHttp = 1, kHttps = 2;  // CURLPROTO_HTTP, CURLPROTO_HTTPS
 
-bool is_stopped(const HttpTimes& times) {
-  return (times.heeds_signals && stop_signals_received() > 0) || times.stop.stop_requested();
+// `heard`: when the server was last heard, or the waiting for it began.
+bool is_stopped(const HttpTimes& times, double heard) {
+  const bool gives_up = stop_signals_received() > 0 && steady_seconds() - heard >= times.patience;
+  return gives_up || times.stop.stop_requested();
 }
 
-void require_not_stopped(const HttpTimes& times) {
-  if (is_stopped(times)) throw Error(ExitCode::kStopped, "stopped while fetching data");
+void require_not_stopped(const HttpTimes& times, double heard) {
+  if (is_stopped(times, heard)) throw Error(ExitCode::kStopped, "stopped while fetching data");
 }
 
 // What a transfer in libcurl's hands knows; nothing may be thrown through its C.
 struct Transfer {
-  HttpResponse response;
-  const OnBytes* on_bytes = nullptr;
+  const HttpTimes& times;
+  const OnBytes& on_bytes;
+  double heard = steady_seconds();
+  HttpResponse response = {};
   bool has_enough = false;
-  std::exception_ptr thrown;
+  std::exception_ptr thrown = {};
 };
 
 size_t take_header(char* bytes, size_t, size_t count, void* user) {
-  HttpResponse& response = static_cast<Transfer*>(user)->response;
+  auto& transfer = *static_cast<Transfer*>(user);
+  HttpResponse& response = transfer.response;
+  transfer.heard = steady_seconds();
   const std::string line(bytes, count);
   if (line.starts_with("HTTP/")) {  // of a redirect's target, too
     response = {};
     response.status = std::atoi(line.c_str() + std::min(line.find(' '), line.size() - 1));
+    response.is_http1 = line.starts_with("HTTP/1");
     return count;
   }
   const size_t colon = line.find(':');
@@ -63,20 +71,22 @@ size_t take_header(char* bytes, size_t, size_t count, void* user) {
 size_t take_bytes(char* bytes, size_t, size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
   HttpResponse& response = transfer.response;
+  transfer.heard = steady_seconds();
   if (response.status < 200 || response.status > 299) {
     response.error_body.append(bytes, std::min(count, kMostErrorBytes - response.error_body.size()));
     return count;
   }
   try {
-    transfer.has_enough = !(*transfer.on_bytes)(response, bytes, count);
+    transfer.has_enough = !transfer.on_bytes(response, bytes, count);
   } catch (...) {
     transfer.thrown = std::current_exception();
   }
   return transfer.has_enough || transfer.thrown ? count + 1 : count;  // another number ends the transfer
 }
 
-int look_for_stop(void* times, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  return is_stopped(*static_cast<const HttpTimes*>(times));
+int look_for_stop(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  const auto& transfer = *static_cast<const Transfer*>(user);
+  return is_stopped(transfer.times, transfer.heard);
 }
 
 // Whether another attempt may do what this one could not.
@@ -127,7 +137,7 @@ void set_transfer(CURL* handle, const HttpRequest& request, const HttpTimes& tim
   set(handle, CURLOPT_USERAGENT, (std::string("dtrain/") + kVersion).c_str());
   set(handle, CURLOPT_NOPROGRESS, 0L);
   set(handle, CURLOPT_XFERINFOFUNCTION, &look_for_stop);
-  set(handle, CURLOPT_XFERINFODATA, &times);
+  set(handle, CURLOPT_XFERINFODATA, &transfer);
   set(handle, CURLOPT_HEADERFUNCTION, &take_header);
   set(handle, CURLOPT_HEADERDATA, &transfer);
   set(handle, CURLOPT_WRITEFUNCTION, &take_bytes);
@@ -175,9 +185,8 @@ HttpClient::~HttpClient() {
 }
 
 HttpResponse HttpClient::get(const HttpRequest& request, const OnBytes& on_bytes) {
-  require_not_stopped(times_);
-  Transfer transfer;
-  transfer.on_bytes = &on_bytes;
+  Transfer transfer{.times = times_, .on_bytes = on_bytes};
+  require_not_stopped(times_, transfer.heard);
   const std::unique_ptr<CURL, std::function<void(CURL*)>> handle(
       handles_->take(), [this](CURL* one) { handles_->give_back(one); });
   set_transfer(handle.get(), request, times_, transfer);
@@ -195,7 +204,7 @@ HttpResponse HttpClient::get(const HttpRequest& request, const OnBytes& on_bytes
 
   const CURLcode code = libcurl().easy_perform(handle.get());
   if (transfer.thrown) std::rethrow_exception(transfer.thrown);
-  require_not_stopped(times_);
+  require_not_stopped(times_, transfer.heard);
   HttpResponse& response = transfer.response;
   if (code != CURLE_OK && !transfer.has_enough) {
     response.fault = libcurl().easy_strerror(code);  // which has nothing of the address in it
@@ -214,9 +223,10 @@ void wait_before_attempt(const HttpTimes& times, int attempt, double asked_wait)
   const double part = std::uniform_real_distribution<>(0.5, 1.0)(random);
   const double seconds = std::max(
       asked_wait, std::min(times.longest_wait, part * times.first_wait * std::ldexp(1.0, attempt - 1)));
+  const double begin = steady_seconds();
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (std::chrono::steady_clock::now() < until) {
-    require_not_stopped(times);
+    require_not_stopped(times, begin);
     std::this_thread::sleep_for(std::min<std::chrono::duration<double>>(
         std::chrono::milliseconds(100), until - std::chrono::steady_clock::now()));
   }

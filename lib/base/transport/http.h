@@ -18,7 +18,7 @@ struct HttpTimes {
   double longest_wait = 60;     // that a server may ask for
   int attempts = 6;             // without a byte of progress
   std::stop_token stop = {};    // ends transfers and waits as a stop signal does, within a second or so
-  bool heeds_signals = true;    // false: whoever waits for the bytes ends in good order, with them
+  double patience = 0;          // for how many seconds of silence they go on after a stop signal
 };
 
 struct HttpRequest {
@@ -30,6 +30,7 @@ struct HttpRequest {
 struct HttpResponse {
   int64_t status = 0;                               // 0: there was none
   std::map<std::string, std::string> headers = {};  // by lower-case name, of the last response
+  bool is_http1 = false;                            // which may end a body by closing the connection
   std::string error_body = {};  // the beginning of what came with a status of 300 and above
   std::string fault = {};       // why it did not come whole; empty: it did, or the reader wanted no more
   bool may_work_later = false;  // of a fault or a status

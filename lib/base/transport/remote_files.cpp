@@ -46,7 +46,15 @@ std::pair<int64_t, int64_t> range_of(const HttpResponse& head) {
   return {begin.value_or(-1), whole_number(text.substr(slash + 1)).value_or(-1)};
 }
 
+// Also by where it ends, which has to be told from a cut connection.
 void require_plain(const HttpResponse& head, const std::string& address) {
+  const bool has_chunks = in_lower_case(head.header("transfer-encoding")).ends_with("chunked");
+  if (head.is_http1 && !has_chunks && head.header("content-length").empty())
+    throw Error(
+        ExitCode::kData,
+        "{}: the server does not say where it ends (no Content-Length), so that a file that is cut off "
+        "would look whole; use another server",
+        shown_address(address));
   const std::string coding = head.header("content-encoding");
   if (!coding.empty() && coding != "identity")
     throw Error(ExitCode::kData, "{}: the server sends it encoded ({}); store it there as it is",

@@ -184,16 +184,18 @@ class Fetching {
 
   FetchedFiles fetched(const std::string& set, const std::vector<RemoteFile>& files,
                        const std::vector<std::string>& keys) const {
-    std::map<std::string, std::string> key_by_name, checksums;
+    std::map<std::string, std::string> key_by_name, checksums, addresses;
     for (size_t i = 0; i < files.size(); ++i) {
       const auto copy = find_copy(keys[i]);
       if (!copy) fail_on_cache(path_of_copy(keys[i]), "was removed while it was in use", EIO);
       key_by_name[files[i].name] = keys[i];
+      addresses[files[i].name] = files[i].address;
       checksums[files[i].name] = copy->checksum;
     }
     link_set(set, key_by_name);
     const bool is_one = files.size() == 1 && files.front().address == address_;
-    return {is_one ? path_of_set(set) / files.front().name : path_of_set(set), content_of_files(checksums)};
+    return {is_one ? path_of_set(set) / files.front().name : path_of_set(set), content_of_files(checksums),
+            addresses};
   }
 
   const std::string& address_;

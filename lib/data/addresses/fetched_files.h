@@ -15,6 +15,7 @@ namespace dtrain {
 struct FetchedFiles {
   std::filesystem::path place;  // the file, or for {..} and s3://bucket/prefix/ a folder with the files
   std::string content;          // a checksum of their names and bytes, the same wherever they are
+  std::map<std::string, std::string> addresses = {};  // of each, by its name; empty in use_fetched()
 };
 
 // FetchedFiles::content of files with these checksums, by name.

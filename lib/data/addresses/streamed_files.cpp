@@ -18,6 +18,7 @@ namespace dtrain {
 namespace {
 
 constexpr int kReadsAtOnce = 32;
+constexpr double kPatience = 1.5;                     // seconds, after a stop signal
 constexpr int64_t kMostWaiting = int64_t{128} << 20;  // bytes that were fetched, and are not read yet
 
 // Reads parts of files, and fetches those that are expected meanwhile.
@@ -37,7 +38,7 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
         fetched_.wait(lock, [&] { return one->state != State::kFetching; });
         if (one->failure) std::rethrow_exception(one->failure);
         if (one->state == State::kFetched) return taken(*one);
-        one->state = State::kGone;  // no thread has come to it: this one fetches it
+        if (--one->readings <= 0) one->state = State::kGone;  // no thread has come to it: this one fetches it
       }
     }
     return fetch(file, part);
@@ -47,12 +48,14 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
     const std::lock_guard lock(mutex_);
     add_threads();
     std::shared_ptr<Expected>& known = expected_[{file.get(), part.offset}];
-    if (!known) {
-      known = std::make_shared<Expected>(Expected{file, part});
+    if (!known) known = std::make_shared<Expected>(Expected{file, part});
+    if (known->state == State::kGone) {
+      known->state = State::kWaiting;
       waiting_.push_back(known);
       wanted_.notify_one();
     }
     ++known->handles;
+    ++known->readings;
     return {known.get(), [self = shared_from_this(), one = known](const void*) { self->give_up(one); }};
   }
 
@@ -61,15 +64,16 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
   struct Expected {
     std::shared_ptr<const RemoteFile> file;
     FilePart part;
-    State state = State::kWaiting;
+    State state = State::kGone;
     int handles = 0;
+    int readings = 0;  // that are still to come
     std::string bytes = {};
     std::exception_ptr failure = {};
   };
 
   const HttpTimes& with_stop(HttpTimes& times) const {
     times.stop = stop_.get_token();
-    times.heeds_signals = false;  // a training that is stopped makes its step, and saves
+    times.patience = kPatience;  // a training that is stopped makes its step, and saves
     return times;
   }
 
@@ -107,6 +111,7 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
   }
 
   std::string taken(Expected& one) {
+    if (--one.readings > 0) return one.bytes;
     one.state = State::kGone;
     held_ -= one.part.bytes;
     wanted_.notify_one();
@@ -143,7 +148,8 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
 
   void give_up(const std::shared_ptr<Expected>& one) {
     const std::lock_guard lock(mutex_);
-    if (--one->handles > 0) return;
+    one->readings = std::min(one->readings, --one->handles);
+    if (one->handles > 0) return;
     expected_.erase({one->file.get(), one->part.offset});
     if (one->state == State::kFetched) taken(*one);
     one->state = State::kGone;

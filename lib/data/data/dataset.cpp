@@ -395,12 +395,12 @@ DataSpec with_files_here(const DataSpec& spec) {
   return here;
 }
 
-fs::path fetch_any(const std::string& address) {
+FetchedFiles fetch_any(const std::string& address) {
   const auto is_of_any = [](const std::string& name) {
     const auto names = {"tar", "csv", "parquet", "arrays", "idx"};
     return std::any_of(names.begin(), names.end(), [&](const char* one) { return is_file_of(one, name); });
   };
-  return fetch_files(address, DataSpec().cache_gigabytes, is_of_any).place;
+  return fetch_files(address, DataSpec().cache_gigabytes, is_of_any);
 }
 
 DatasetInfo find_dataset(const DataSpec& spec) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "addresses/fetched_files.h"
 #include "data/example_source.h"
 #include "spec/spec.h"
 
@@ -85,7 +86,7 @@ DataSpec with_files_here(const DataSpec& spec);
 
 // Copies of whatever files at an address a dataset may be in, to find out which it is: a file, or a folder.
 // Throws as fetch_files() does.
-std::filesystem::path fetch_any(const std::string& address);
+FetchedFiles fetch_any(const std::string& address);
 
 // Looks for the files of the dataset in spec.path, or without one in $DTRAIN_DATA/<name>, datasets/<name>
 // under the working folder, and the system's folder; then for the files of spec.fallback. Reads the headers,

@@ -51,14 +51,14 @@ class ShareLoader::Implementation {
       stored_ = {on_device(all->inputs), on_device(all->targets)};
       if (options_.holds_numbers) stored_.inputs = MicroBatch(stored_, options_.format).assemble().inputs;
     }
-    next_step_ = steps();
+    next_step_ = end_ = steps();
     looks_ahead_ = source_->expect({}) != nullptr;
   }
 
   const ExampleSource& source() const { return *source_; }
   int64_t steps() const { return options_.plan.steps_per_epoch(source_->size()); }
 
-  void start_epoch(int64_t epoch, int64_t first_step) {
+  void start_epoch(int64_t epoch, int64_t first_step, int64_t most_steps) {
     require(first_step >= 0, "first_step must not be negative");
     producer_ = {};  // asked to stop, and joined
     ready_.clear();
@@ -72,14 +72,15 @@ class ShareLoader::Implementation {
       prepare_order(epoch + 1);
     }
     next_step_ = first_step;
-    if (options_.prefetch > 0 && first_step < steps()) {
+    end_ = std::min(steps(), first_step + std::min(most_steps, steps()));
+    if (options_.prefetch > 0 && first_step < end_) {
       producer_ =
           std::jthread([this, first_step](const std::stop_token& stop) { produce(stop, first_step); });
     }
   }
 
   std::optional<Share> next() {
-    if (next_step_ >= steps()) return std::nullopt;
+    if (next_step_ >= end_) return std::nullopt;
     Share share = options_.prefetch > 0 ? take() : assemble(next_step_);
     ++next_step_;
     if (options_.assembly == Assembly::kUploaded) upload(share);
@@ -142,10 +143,10 @@ class ShareLoader::Implementation {
     return share;
   }
 
-  // The prefetch thread: assembles the rest of the epoch, at most `prefetch` shares ahead of next().
+  // The prefetch thread: assembles the steps until end_, at most `prefetch` shares ahead of next().
   void produce(const std::stop_token& stop, int64_t first_step) {
     try {
-      for (int64_t step = first_step; step < steps(); ++step) {
+      for (int64_t step = first_step; step < end_; ++step) {
         {
           std::unique_lock lock(mutex_);
           const auto has_room = [this] { return static_cast<int64_t>(ready_.size()) < options_.prefetch; };
@@ -167,7 +168,7 @@ class ShareLoader::Implementation {
   void look_ahead(int64_t step) {
     const BatchPlan& plan = options_.plan;
     expected_.erase(expected_.begin(), expected_.lower_bound(step));
-    const int64_t last = std::min(steps() - 1, step + std::max<int64_t>(1, options_.prefetch));
+    const int64_t last = std::min(end_ - 1, step + std::max<int64_t>(1, options_.prefetch));
     for (int64_t next = expected_.empty() ? step : expected_.rbegin()->first + 1; next <= last; ++next) {
       const Range whole = plan.step_range(next, source_->size());
       const Range mine = {share_of(whole, options_.own.begin, plan.parts).begin,
@@ -228,6 +229,7 @@ class ShareLoader::Implementation {
   EpochOrder order_;                     // of this epoch; written only while no thread runs
   int64_t epoch_ = 0;
   int64_t next_step_ = 0;   // the step that next() returns
+  int64_t end_ = 0;         // the step before which it ends; no later one is fetched
   int64_t next_epoch_ = 0;  // its order is prepared in next_order_
   std::future<PreparedOrder> next_order_;
   bool looks_ahead_ = false;                                 // the examples are elsewhere
@@ -245,8 +247,8 @@ ShareLoader::ShareLoader(ExampleSourcePtr source, const LoaderOptions& options)
 
 ShareLoader::~ShareLoader() = default;
 
-void ShareLoader::start_epoch(int64_t epoch, int64_t first_step) {
-  implementation_->start_epoch(epoch, first_step);
+void ShareLoader::start_epoch(int64_t epoch, int64_t first_step, int64_t most_steps) {
+  implementation_->start_epoch(epoch, first_step, most_steps);
 }
 
 std::optional<Share> ShareLoader::next() { return implementation_->next(); }

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,8 +42,10 @@ class ShareLoader {
   ShareLoader(ExampleSourcePtr source, const LoaderOptions& options);
   ~ShareLoader();
 
-  // Starts epoch `epoch` (0-based) at step `first_step`. Epoch and seed decide the order of the examples.
-  void start_epoch(int64_t epoch, int64_t first_step = 0);
+  // Starts epoch `epoch` (0-based) at step `first_step`, for up to `most_steps` steps. Epoch and seed decide
+  // the order of the examples.
+  void start_epoch(int64_t epoch, int64_t first_step = 0,
+                   int64_t most_steps = std::numeric_limits<int64_t>::max());
   // The next share, or nullopt at the end of the epoch.
   std::optional<Share> next();
   int64_t steps_per_epoch() const;

@@ -165,17 +165,17 @@ void Trainer::train_epoch(int64_t epoch) {
   enter_phase_of(step_, epoch);
   clock_.start();
   reporter_.leave_out_traffic();
-  shares().train->start_epoch(epoch, position_ / run_.batch.global);
+  start_shares(epoch);
   while (step_ < run_.total_steps && !ended_) {
     if (!pass_is_complete() && enter_phase_of(step_, epoch)) {
-      shares().train->start_epoch(epoch, position_ / run_.batch.global);
+      start_shares(epoch);
       clock_.start();
       reporter_.leave_out_traffic();
     }
     activity_.at_step(step_ + 1);
     activity_.doing(Activity::kWaitingForData);
     clock_.enter(StepTime::kDataWait);
-    const std::optional<Share> share = shares().train->next();
+    const std::optional<Share> share = next_share(epoch);
     if (!share) break;
     activity_.doing(Activity::kComputing);
     learning_rate = learning_rate_at(step_);
@@ -192,6 +192,22 @@ void Trainer::train_epoch(int64_t epoch) {
   end_window(epoch, learning_rate);
   reporter_.on_epoch(epoch + 1, step_ - first_step, steady_seconds() - epoch_start, learning_rate,
                      epoch_sums_, strategy_.take_noise_scale());
+}
+
+// Nothing is fetched that this phase does not need: its end would wait for the network.
+void Trainer::start_shares(int64_t epoch) {
+  shares().train->start_epoch(epoch, position_ / run_.batch.global,
+                              phase_->first_step + phase_->steps - step_);
+}
+
+std::optional<Share> Trainer::next_share(int64_t epoch) {
+  try {
+    return shares().train->next();
+  } catch (const Error& error) {  // after a stop signal data do not come; others may be within the step
+    if (error.code() != ExitCode::kStopped || run_.processes() > 1) throw;
+    save_before_lost_step(epoch);
+    leave();
+  }
 }
 
 MetricSums Trainer::make_step(const Share& share, const StepContext& context, int64_t epoch) {
@@ -322,7 +338,7 @@ void Trainer::save_before_lost_step(int64_t epoch) {
     checkpoints_.save({std::move(variables.model), std::move(variables.training), state(epoch, window)},
                       start);
     checkpoints_.finish();
-  } catch (const std::exception& error) {  // the peer's loss is what counts
+  } catch (const std::exception& error) {  // why the step is lost is what counts
     spdlog::warn("the state after step {} could not be saved: {}", step_, error.what());
   }
 }

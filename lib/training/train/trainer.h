@@ -129,6 +129,9 @@ class Trainer {
   // Goes on from step `step` of this replica; `from` says which step and pass that is.
   void go_to(int64_t step, const TrainingState& from);
   void train_epoch(int64_t epoch);
+  void start_shares(int64_t epoch);
+  // nullopt: the epoch has no more. Leaves, if data do not come after a stop signal.
+  std::optional<Share> next_share(int64_t epoch);
   MetricSums make_step(const Share& share, const StepContext& context, int64_t epoch);
   // Between two steps of an epoch, and after an epoch with its evaluation: acts on what was decided.
   void after_step(int64_t epoch);

@@ -11,6 +11,7 @@
 #include "command_line.h"
 #include "files.h"
 #include "http_server.h"
+#include "pictures/shards.h"
 #include "safetensors/safetensors.h"
 
 namespace dtrain {
@@ -238,6 +239,78 @@ TEST_CASE("init --from an address looks at copies of its files, and the spec nam
   CHECK_THAT(newcomer.run({"init", "--from", server.address() + "/none.csv"}).errors,
              ContainsSubstring("/none.csv: the server answers 404"));
   CHECK_THAT(newcomer.run({"init", "--from", "s3://"}).errors, ContainsSubstring("--from: "));
+}
+
+// The IDX file of bytes in memory.
+std::string idx_file(const at::Tensor& bytes) {
+  std::string file = {0, 0, 8, static_cast<char>(bytes.dim())};
+  for (const int64_t size : bytes.sizes())
+    file += {0, 0, static_cast<char>(size >> 8), static_cast<char>(size)};
+  return file.append(static_cast<const char*>(bytes.const_data_ptr()), bytes.nbytes());
+}
+
+TEST_CASE("init --from an address of anything but a table finds what is there, and plans it") {
+  const Newcomer newcomer;
+  at::manual_seed(4);
+  std::map<std::string, std::string> files;
+  std::string members;
+  for (int i = 0; i < 20; ++i) {
+    members +=
+        tar_member(std::to_string(100 + i) + ".png", png_file(at::randint(0, 256, {3, 24, 24}, at::kByte)));
+    members += tar_member(std::to_string(100 + i) + ".cls", i % 3 == 0 ? "rose" : "tulip");
+  }
+  for (const char* const name : {"/s/a.tar", "/s/b.tar", "/deep/only/c.tar"})
+    files[name] = members + std::string(1024, '\0');
+  write_safetensors(newcomer.folder / "a.safetensors",
+                    {{"x_train", at::randn({60, 5})}, {"y_train", at::arange(60).remainder(3)}}, {});
+  files["/deep/arrays/a.safetensors"] = content_of(newcomer.folder / "a.safetensors");
+  std::string table = "area,price\n";
+  for (int row = 1; row <= 60; ++row) table += fmt::format("{}.5,{}.5\n", row * 7 % 31, row * 3 % 17);
+  files["/deep/tables/of/houses.csv"] = table;
+  for (const auto& [name, count] : {std::pair{"train", 40}, std::pair{"t10k", 10}}) {
+    files[fmt::format("/i/{}-images-idx3-ubyte", name)] =
+        idx_file(at::randint(0, 256, {count, 28, 28}, at::kByte));
+    files[fmt::format("/i/{}-labels-idx1-ubyte", name)] =
+        idx_file(at::arange(count).remainder(10).to(at::kByte));
+  }
+  files["/p/rose/1.png"] = "a picture";
+  const HttpServerProcess server([&](const AskedFor& request) {
+    if (request.path.find("list-type=2") != std::string::npos) {  // of the bucket "deep"
+      const std::string prefix = request.path.substr(request.path.find("prefix=") + 7);
+      std::string xml = "<ListBucketResult>";
+      for (const auto& [path, content] : files) {
+        if (path.starts_with("/deep/" + prefix.substr(0, prefix.find('%'))))
+          xml += fmt::format("<Contents><Key>{}</Key><ETag>\"1\"</ETag><Size>{}</Size></Contents>",
+                             path.substr(6), content.size());
+      }
+      return Answer{.body = xml + "<IsTruncated>false</IsTruncated></ListBucketResult>"};
+    }
+    const auto file = files.find(request.path);
+    return file == files.end() ? Answer{.status = 404} : part_of(file->second, request, "\"1\"");
+  });
+  const Variable endpoint("AWS_ENDPOINT_URL", server.address()), key("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
+      secret("AWS_SECRET_ACCESS_KEY", "secret"), region("AWS_REGION", "eu-west-1");
+  const auto finds = [&](const std::string& from, const std::string& dataset, const std::string& path) {
+    INFO(from);
+    CHECK_THAT(newcomer.spec_from(from), ContainsSubstring("\n  dataset: " + dataset + "\n") &&
+                                             ContainsSubstring("\n  path: \"" + path + "\"\n"));
+  };
+  const std::string web = server.address();
+  for (const char* const one : {"/s/a.tar", "/s/{a,b}.tar", "/{s/a,deep/only/c}.tar"})
+    finds(web + one, "tar", web + one);
+  finds(web + "/deep/arrays/a.safetensors", "arrays", web + "/deep/arrays/a.safetensors");
+  const std::string images =
+      web + "/i/{train-images-idx3,train-labels-idx1,t10k-images-idx3,t10k-labels-idx1}-ubyte";
+  finds(images, "idx", images);
+  finds("s3://deep/only/", "tar", "s3://deep/only/");
+  // One file of a folder, in whatever folder below it.
+  finds("s3://deep/arrays/", "arrays", "s3://deep/arrays/a.safetensors");
+  finds("s3://deep/tables/", "csv", "s3://deep/tables/of/houses.csv");
+  // Folders of pictures have no addresses.
+  CHECK_THAT(newcomer.run({"init", "--from", web + "/p/"}).errors,
+             ContainsSubstring("/p/: names a folder, which cannot be listed; name the files"));
+  CHECK_THAT(newcomer.run({"init", "--from", web + "/p/rose/1.png"}).errors,
+             ContainsSubstring("/p/rose/1.png: one picture; name the folder"));
 }
 
 TEST_CASE("init --from a table predicts the columns that --target names") {

@@ -100,6 +100,26 @@ TEST_CASE("servers without ranges, without sizes and with empty files will do") 
   CHECK(read_address(empty.address() + "/a").empty());
 }
 
+TEST_CASE("an end that could be that of a cut connection is an error") {
+  for (const std::string body : {"5\r\nhello\r\n", "5\r\nhello\r\n5\r\nwor",
+                                 "5\r\nhello\r\nzz\r\nworld\r\n0\r\n\r\n", "5\r\nhello!\r\n0\r\n\r\n"}) {
+    INFO(body);
+    HttpServer chunked([&](const AskedFor&) {
+      return Answer{.headers = {{"transfer-encoding", "chunked"}}, .body = body};
+    });
+    CHECK_THAT(message_of([&] { read_address(chunked.address() + "/a"); }),
+               ContainsSubstring("/a: the server cannot be reached, or cuts off: "));
+    CHECK(chunked.asked().size() > 1);  // another attempt might have worked
+  }
+  HttpServer endless([&](const AskedFor&) { return Answer{.body = "a,y\n1,2\n", .has_length = false}; });
+  CHECK(
+      message_of([&] { read_address(endless.address() + "/a.csv"); }) ==
+      endless.address() +
+          "/a.csv: the server does not say where it ends (no Content-Length), so that a file that is cut off "
+          "would look whole; use another server");
+  CHECK(endless.asked().size() == 1);
+}
+
 TEST_CASE("reading goes on where a body was cut off") {
   const std::string content = bytes_of(100'000);
   HttpServer server([&](const AskedFor& request) {
@@ -209,6 +229,9 @@ TEST_CASE("braces stand for several files, whose names have the folders that dif
   CHECK(names == std::vector<std::string>{"train-08.tar", "train-09.tar", "train-10.tar", "test-08.tar",
                                           "test-09.tar", "test-10.tar"});
   CHECK(remote.find(server.address() + "/s/{a,b}.csv", kAll).at(1).name == "b.csv");
+  CHECK(remote.find(server.address() + "/s/{a,b}/1.tar", kAll).at(1).name == "b-1.tar");
+  CHECK_THAT(message_of([&] { remote.find(server.address() + "/s/{a/b,a-b}/1.tar", kAll); }),
+             ContainsSubstring("two of its files would have the name a-b-1.tar"));
   CHECK_THAT(message_of([&] { remote.find(server.address() + "/s/", kAll); }),
              ContainsSubstring("cannot be listed"));
   CHECK_THAT(message_of([&] { remote.find(server.address() + "/{9..1}.tar", kAll); }),
@@ -217,6 +240,8 @@ TEST_CASE("braces stand for several files, whose names have the folders that dif
              ContainsSubstring("not closed"));
   CHECK_THAT(message_of([&] { remote.find(server.address() + "/{0..999}{0..999}", kAll); }),
              ContainsSubstring("more than"));
+  CHECK_THAT(message_of([&] { remote.find(server.address() + "/{000000..999999}.tar", kAll); }),
+             ContainsSubstring("stands for more than 100000 addresses"));
 }
 
 TEST_CASE("a store's objects are listed page by page, whatever is in their keys") {

@@ -10,6 +10,7 @@
 #include "addresses/streamed_files.h"
 #include "catch.h"
 #include "codecs/image_file.h"
+#include "core/checksum.h"
 #include "data/dataset.h"
 #include "data/picture_dataset.h"
 #include "data/picture_files.h"
@@ -177,6 +178,37 @@ TEST_CASE("what is still being fetched does not hold up the end, however long th
   ends = true;
 }
 
+TEST_CASE("what is expected several times at once is fetched once, and again when it comes later") {
+  const std::string content = "0123456789abcdefghij";
+  HttpServer server([&](const AskedFor& request) { return part_of(content, request, "\"1\""); });
+  std::vector<StreamedFile> files = {
+      {.address = server.address() + "/a.tar",
+       .bytes = 20,
+       .content = "x",
+       .parts = {{.offset = 0, .bytes = 10, .checksum = checksum_number(content.data(), 10)},
+                 {.offset = 10, .bytes = 10, .checksum = checksum_number(content.data() + 10, 10)}}}};
+  const auto file = stream_files(std::move(files))[0];
+  std::vector<std::shared_ptr<const void>> steps = {file->expect(0, 10), file->expect(0, 10)};
+  const auto wait_for_requests = [&](size_t count) {
+    while (server.asked().size() < count) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  };
+  wait_for_requests(1);
+  CHECK(file->read(0, 10) == "0123456789");
+  steps.erase(steps.begin());
+  CHECK(file->read(0, 10) == "0123456789");
+  CHECK(server.asked().size() == 1);
+  steps.push_back(file->expect(0, 10));  // while the step that has read it is not over
+  wait_for_requests(2);
+  CHECK(file->read(0, 10) == "0123456789");
+  CHECK(server.asked().size() == 2);
+  steps = {file->expect(10, 10), file->expect(10, 10), file->expect(0, 10)};
+  steps.resize(1);  // the others were given up
+  CHECK(file->read(10, 10) == "abcdefghij");
+  steps.clear();
+  CHECK(file->read(10, 10) == "abcdefghij");  // was not kept
+  CHECK(file->read(0, 10) == "0123456789");
+}
+
 // The pixels and classes of the shares that are left of an epoch.
 std::vector<at::Tensor> shares_of(const Dataset& dataset, int64_t replicas, int64_t rank, int64_t first_step,
                                   bool mixes = false) {
@@ -216,6 +248,18 @@ TEST_CASE(
     REQUIRE(these.size() == those.size());
     REQUIRE(these.size() > 10);
     for (size_t i = 0; i < these.size(); ++i) CHECK(at::equal(these[i], those[i]));
+  }
+  // Of an epoch that ends early, no picture of a later step is fetched.
+  for (const int64_t prefetch : {0, 3}) {
+    LoaderOptions options;
+    options.plan.global = options.plan.per_replica = 4;
+    options.prefetch = prefetch;
+    const size_t before = shards.ranges().size();
+    ShareLoader three(streamed.train, options);
+    three.start_epoch(0, 1, 3);
+    for (int64_t step = 1; step < 4; ++step) CHECK(three.next()->step == step);
+    CHECK_FALSE(three.next());
+    CHECK(shards.ranges().size() == before + 12);
   }
   // A share that nobody takes keeps no other from being fetched.
   ShareLoader left(streamed.train, [] {

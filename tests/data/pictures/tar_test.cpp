@@ -188,6 +188,27 @@ TEST_CASE("one archive is divided as its keys decide, and classes may be words")
   CHECK(test == keys(before, before.test));
 }
 
+TEST_CASE("pictures of an archive whose names differ by their folders alone are examples of their own") {
+  Archives archives;
+  std::string members;
+  for (const char* const folder : {"a", "b", "a/b"}) {
+    const std::string key = folder + std::string("/1");
+    members += tar_member(key + ".png", png_file(shard_picture(static_cast<int>(members.size()))));
+    members += tar_member(key + ".cls", folder + std::string(" things"));
+  }
+  const fs::path file = archives.folder.write("pictures.tar", tar_of(members));
+  const PictureList all = list_archives(file, archives.spec);
+  CHECK(all.classes == std::vector<std::string>{"a things", "a/b things", "b things"});
+  REQUIRE(all.pictures.size() == 3);
+  std::set<std::string> names;
+  for (const ListedPicture& picture : all.pictures) {
+    names.insert(picture.file.member);
+    const fs::path folder = fs::path(picture.file.member).parent_path();
+    CHECK(all.classes[static_cast<size_t>(picture.label)] == folder.string() + " things");
+  }
+  CHECK(names == std::set<std::string>{"a/1.png", "a/b/1.png", "b/1.png"});
+}
+
 TEST_CASE("a packed archive is unpacked once, and then read like any other") {
   Archives archives;
   const std::string members = tar_of(samples(0, 20, {"rose", "daisy"}));
