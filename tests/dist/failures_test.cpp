@@ -37,6 +37,28 @@ TEST_CASE("a loss that is not finite ends the job with advice") {
   CHECK(job.is_gone(0));
 }
 
+TEST_CASE("a rate at which the loss stays finite and nothing is learnt is told, and fails a comparison") {
+  const std::string kind = GENERATE("mirrored", "parameter_server");
+  const Job good, job;
+  const Arguments workers = Job::set({"strategy.kind=" + kind}) +
+                            Job::set(kind == "mirrored" ? Arguments{} : Arguments{"strategy.workers=2"});
+  REQUIRE(run_program(good.run(workers)).exit_code == 0);
+  const Finished run = run_program(job.run(workers + Job::set({"train.optimizer.learning_rate=1e6"})));
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  CHECK_THAT(run.output, ContainsSubstring("WARNING: the training loss rose from ") &&
+                             ContainsSubstring("a lower train.optimizer.learning_rate usually helps") &&
+                             ContainsSubstring(
+                                 "memory may be corrupt, or train.optimizer.learning_rate is far too high"));
+  const auto compared = [](const Job& first, const Job& second) {
+    return run_program({"compare", first.run_folder().string(), second.run_folder().string(),
+                        "--max-regression", "1000"})
+        .exit_code;
+  };
+  CHECK(compared(good, job) == 8);
+  CHECK(compared(good, good) == 0);
+}
+
 TEST_CASE("a model that does not fit into memory ends the job with advice") {
   const Job job;
   ProgramOptions options;

@@ -3,6 +3,7 @@
 
 #include "catch.h"
 #include "job.h"
+#include "resumable.h"
 
 namespace dtrain {
 namespace {
@@ -83,6 +84,51 @@ TEST_CASE("a replica killed at any moment of its start ends the job") {
   REQUIRE(eventually(30, [&] { return job.wait_for_replica(rank).cpu_seconds >= moment; }));
   ::kill(job.wait_for_replica(rank).process, SIGKILL);
   check_failed(program, job, kFaultSeconds, "distributed", rank, "killed by SIGKILL ");
+}
+
+// An evaluation of a second, which has begun when the epoch is reported.
+TEST_CASE("a replica that is killed while it evaluates is named, and the job comes to the same bits") {
+  const int rank = GENERATE(0, 1);
+  const Arguments arguments = Job::set({"model.hidden=[1024,1024]", "data.train_examples=64",
+                                        "data.test_examples=30000", "checkpoint.every_epochs=1"});
+  const Job whole, job;
+  require_done(run_program(whole.run(arguments)));
+  Program program(job.run(arguments));
+  REQUIRE(eventually(30, [&] { return !job.events("epoch").empty(); }));
+  const ReplicaInfo victim = job.wait_for_replica(rank);
+  REQUIRE(eventually(30, [&] { return job.wait_for_replica(rank).cpu_seconds > victim.cpu_seconds + 0.05; }));
+  ::kill(victim.process, SIGKILL);
+  require_done(program.wait(60));
+  CHECK_THAT(job.event("restart", "distributed").at("error").get<std::string>(),
+             ContainsSubstring("rank " + std::to_string(rank) + " failed first: killed by SIGKILL") &&
+                 ContainsSubstring("while evaluating"));
+  CHECK(result_of(job) == result_of(whole));
+  const auto own = job.events("eval"), all = whole.events("eval");
+  REQUIRE(own.size() == all.size());
+  for (size_t i = 0; i < all.size(); ++i) CHECK(own[i].at("loss") == all[i].at("loss"));
+}
+
+TEST_CASE("a replica killed at any moment of a resume is replaced, to the same bits") {
+  struct Case {
+    int rank;
+    double moment;  // of its computing
+  };
+  const auto [rank, moment] = GENERATE(Case{0, 0}, Case{1, 0.06}, Case{0, 0.1}, Case{1, 0.14});
+  const Job job(kResumableSpec);
+  {
+    Program program(job.run());
+    wait_for_checkpoint(job, 25);
+    program.send(SIGKILL);
+    program.wait();
+    REQUIRE(job.is_gone());
+  }
+  Program program({"run", "--resume", job.run_folder().string()});
+  job.wait_for_replica(rank);
+  REQUIRE(eventually(30, [&] { return job.wait_for_replica(rank).cpu_seconds >= moment; }));
+  ::kill(job.wait_for_replica(rank).process, SIGKILL);
+  require_done(program.wait(60));
+  CHECK(job.events("restart").size() == 1);
+  check_like_undisturbed(job, /*killed=*/true);
 }
 
 TEST_CASE("a killed supervisor takes its replicas along") {

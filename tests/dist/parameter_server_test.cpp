@@ -188,6 +188,29 @@ TEST_CASE("a worker that stops for ever is started again") {
     CHECK(updates_of(worker) == 30 * 21);
 }
 
+TEST_CASE("one worker is killed and another one stops for ever, and servers go on with the third") {
+  const bool restarts = GENERATE(false, true);
+  const Job job(kParameterServerSpec);
+  Program program(job.run(
+      Job::set({"train.epochs=30", "evaluate.every_epochs=1000", "strategy.timeout_seconds=2",
+                "strategy.max_staleness=4", fmt::format("strategy.restart_workers={}", restarts ? 1 : 0)})));
+  for (const int worker : {1, 2}) job.wait_for_connections(worker);
+  ::kill(job.wait_for_replica(2).process, SIGSTOP);
+  ::kill(job.wait_for_replica(1).process, SIGKILL);
+  const Finished run = program.wait(60);
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  CHECK(job.events("worker_lost").size() == 2);
+  const Event end = job.event("run_end", "distributed");
+  CHECK(end.at("staleness").at("maximum") <= 4);
+  for (int worker = 0; worker < kWorkers; ++worker) {
+    const Event& record = end.at("workers").at(static_cast<size_t>(worker));
+    CHECK(record.contains("lost") == (worker > 0 && !restarts));
+    CHECK((updates_of(record) == 30 * 21) == (worker == 0 || restarts));
+  }
+  CHECK(job.is_gone(0));
+}
+
 void check_ends_with(Program& program, const Job& job, const std::string& name, const std::string& reason,
                      double seconds) {
   const Finished run = program.wait(seconds);

@@ -10,6 +10,7 @@
 
 #include "catch.h"
 #include "checkpoint/retention.h"
+#include "core/checksum.h"
 #include "job.h"
 #include "resumable.h"
 
@@ -202,6 +203,56 @@ TEST_CASE("a damaged checkpoint is passed over with a warning, and without a goo
   CHECK(none.exit_code == 7);
   CHECK_THAT(none.errors, ContainsSubstring("checkpoints is good"));
   CHECK(content_of(job.run_folder() / "metrics.jsonl") == before);
+}
+
+// Puts `to` for `from` in the manifest, with the checksum that another version would have written.
+void change_manifest(const SavedCheckpoint& checkpoint, const std::string& from, const std::string& to) {
+  const fs::path path = checkpoint.path / "manifest.json";
+  std::string body = content_of(path);
+  body.resize(body.rfind(",\n"));
+  REQUIRE(body.find(from) != std::string::npos);
+  body.replace(body.find(from), from.size(), to);
+  write_file(path, body + ",\n  \"xxh3_128\": \"" + checksum_of(body) + "\"\n}\n");
+}
+
+TEST_CASE(
+    "a run of another version goes on if its fields are understood, and else is refused with its place") {
+  const Job job(kResumableSpec), whole(kResumableSpec);
+  require_done(run_program(whole.run(Job::set({"train.epochs=3"}))));
+  require_done(run_program(job.run(Job::set({"train.epochs=2"}))));
+  std::string lines = "{\"event\": \"of_tomorrow\", \"time\": \"later\", \"run\": \"distributed\"}\n";
+  for (Event event : job.events()) {
+    event["of_tomorrow"] = {{"deep", {1, 2}}};
+    for (const char* field : {"examples_per_second", "learning_rate", "seconds"}) event.erase(field);
+    lines += event_text(event) + "\n";
+  }
+  write_file(job.run_folder() / "metrics.jsonl", lines);
+  change_manifest(list_checkpoints(checkpoints_of(job)).back(), "\"run\"", "\"of_tomorrow\": [1], \"run\"");
+  require_done(resume(job, Job::set({"train.epochs=3"})));
+  CHECK(result_of(job) == result_of(whole));
+  for (const Arguments& command : {Arguments{"report"}, Arguments{"watch", "--once"}, Arguments{"eval"}})
+    require_done(run_program(command + Arguments{job.run_folder().string()}));
+
+  const std::string later = "is of version 3 of the format, and this dtrain reads 2";
+  const auto saved = list_checkpoints(checkpoints_of(job));
+  change_manifest(saved.back(), "\"version\": 2", "\"version\": 3");
+  const Finished older = resume(job, Job::set({"train.epochs=4"}));
+  require_done(older);
+  CHECK_THAT(older.output, ContainsSubstring("step-000000189 is not used") && ContainsSubstring(later));
+  CHECK(job.events("run_start").back().at("resumed_step") == saved[saved.size() - 2].step);
+
+  for (const SavedCheckpoint& one : list_checkpoints(checkpoints_of(job))) {
+    if (one.step != saved.back().step) change_manifest(one, "\"version\": 2", "\"version\": 3");
+  }
+  const Finished none = resume(job, Job::set({"train.epochs=5"}));
+  CHECK(none.exit_code == 7);
+  CHECK_THAT(none.output + none.errors, ContainsSubstring(later) && ContainsSubstring("checkpoints is good"));
+
+  std::ofstream(whole.run_folder() / "spec.yaml", std::ios::app) << "of_tomorrow: 1\n";
+  const Finished refused = resume(whole, Job::set({"train.epochs=4"}));
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.errors, ContainsSubstring((whole.run_folder() / "spec.yaml").string() + ":") &&
+                                 ContainsSubstring("of_tomorrow: unknown field"));
 }
 
 TEST_CASE("a disk that fills up ends the job, and what was saved before is good") {

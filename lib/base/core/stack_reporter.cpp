@@ -60,9 +60,9 @@ void wait_for(sem_t& semaphore) { TEMP_FAILURE_RETRY(::sem_wait(&semaphore)); }
 
 bool answers_in_time() {
   timespec deadline{};
-  ::clock_gettime(CLOCK_REALTIME, &deadline);
+  ::clock_gettime(CLOCK_MONOTONIC, &deadline);  // which nobody sets while we wait
   deadline.tv_sec += kAnswerSeconds;
-  return TEMP_FAILURE_RETRY(::sem_timedwait(&answered, &deadline)) == 0;
+  return TEMP_FAILURE_RETRY(::sem_clockwait(&answered, CLOCK_MONOTONIC, &deadline)) == 0;
 }
 
 // The return addresses of a thread, innermost first; empty if it does not answer.

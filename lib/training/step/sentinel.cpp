@@ -76,8 +76,8 @@ const uint64_t* majority(const std::vector<Finding>& findings) {
 std::string suspicion_of(const Growth& growth, const std::string& whose) {
   if (growth.is_plausible()) return "";
   return fmt::format(
-      "{} is {:.3g}, and the updates since the last check can have made it {:.3g} at most: memory may be "
-      "corrupt",
+      "{} is {:.3g}, where the updates since the last check should have made it {:.3g} at most: memory may "
+      "be corrupt, or train.optimizer.learning_rate is far too high",
       whose, growth.largest, growth.bound);
 }
 
