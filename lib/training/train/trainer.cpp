@@ -5,14 +5,11 @@
 
 #include <cmath>
 
-#include "callbacks/kept_examples.h"
 #include "core/error.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "job_file/print.h"
-#include "judge/intervals.h"
 #include "plan/planned_step.h"
-#include "spec/schedule_kinds.h"
 
 namespace dtrain {
 
@@ -50,8 +47,11 @@ void Trainer::run(const Resumption* from) {
     if (evaluation_is_due(epoch)) evaluate(epoch + 1);
     after_epoch(epoch);
   }
-  if (run_.total_steps == 0) keep_initial_weights();
-  if (restores_best()) restore_best();
+  if (run_.total_steps == 0) {  // the initial weights are evaluated and saved
+    if (shares().evaluated != nullptr) evaluate(/*epochs=*/0);
+    if (checkpoints_.are_saved_at_end()) save(/*epoch=*/0);
+  }
+  restore_best();
   if (shares().final_test != nullptr) test(epoch);
   gather_examples();
   reporter_.look_at_links();
@@ -62,18 +62,11 @@ void Trainer::run(const Resumption* from) {
   reporter_.on_run_end(epoch, step_, workers, [this] { return keep_examples(); });
 }
 
-void Trainer::keep_initial_weights() {
-  if (shares().evaluated != nullptr) evaluate(/*epochs=*/0);
-  if (checkpoints_.are_saved_at_end()) save(/*epoch=*/0);
-}
-
 // Workers that train each on their own have no common moment for it.
-bool Trainer::restores_best() const {
-  const EarlyStoppingSpec& early = job_.spec.callbacks.early_stopping;
-  return early.metric && early.restore_best && checkpoints_.are_saved() && !strategy_.is_asynchronous();
-}
-
 void Trainer::restore_best() {
+  const EarlyStoppingSpec& early = job_.spec.callbacks.early_stopping;
+  if (!early.metric || !early.restore_best || !checkpoints_.are_saved() || strategy_.is_asynchronous())
+    return;
   activity_.doing(Activity::kSaving);
   std::optional<Resumption> best = checkpoints_.return_to_best(step_);
   if (!best) return;
@@ -231,8 +224,7 @@ void Trainer::after_step(int64_t epoch) {
   if (!saves_here()) refuse_save_requests();
   if (job_.spec.callbacks.terminate_on_nan) finite_window();
   if (pass_is_complete() || step_ == run_.total_steps || !deciding_) return;
-  Decision decision;
-  if (decisions_.are_due(step_)) decision = decide();
+  const Decision decision = decisions_.are_due(step_) ? decide() : Decision();
   if (checkpoints_.are_due_after_step(step_) || decision.save || decision.leave) save(epoch);
   if (decision.leave) leave();
   ended_ = decision.end;
@@ -426,91 +418,6 @@ void Trainer::require_finite(double loss, const char* of) {
               "{:g}) or add train.learning_rate_scaling.warmup_steps; if it trained well before, a bit of "
               "memory may have flipped: --resume goes on from the last good checkpoint",
               of, step_, learning_rate_at(step_ - 1));
-}
-
-void Trainer::evaluate(int64_t epochs) {
-  const double start = steady_seconds();
-  const MetricSums sums = pass_over(*shares().evaluated, job_.data.evaluated_examples());
-  const MetricValues metrics = sums.metrics();
-  learning_rate_.on_evaluation(metrics);  // the same sums on every replica
-  evaluation_ = {metrics.begin(), metrics.end()};
-  reporter_.on_evaluation(epochs, step_, steady_seconds() - start, sums);
-  // The last update alone can spoil the weights.
-  require_finite(sums.loss(), job_.data.has_validation() ? "validation loss" : "test loss");
-  require_watched(metrics);
-}
-
-void Trainer::require_watched(const MetricValues& metrics) const {
-  const JobSpec& spec = job_.spec;
-  const auto* watched = schedule_value<std::string>(phase_->learning_rate.curve.spec(), "metric");
-  for (const std::optional<std::string>& metric :
-       {spec.checkpoint.best.metric, spec.callbacks.early_stopping.metric,
-        watched == nullptr ? std::nullopt : std::optional(*watched)}) {
-    if (metric && !find_metric(metrics, *metric))
-      throw Error(ExitCode::kData,
-                  "the evaluated examples have no {}, which the job goes by: their targets are all the same; "
-                  "evaluate others, or go by another metric",
-                  *metric);
-  }
-}
-
-void Trainer::test(int64_t epochs) {
-  const double start = steady_seconds();
-  const MetricSums sums = pass_over(*shares().final_test, job_.data.test_examples);
-  reporter_.on_final_test(epochs, step_, steady_seconds() - start, sums);
-  require_finite(sums.loss(), "test loss");
-}
-
-bool Trainer::keeps(int64_t examples) const {
-  return run_.traits().is_observed && why_not_kept(job_, examples).empty();
-}
-
-void Trainer::gather_examples() {
-  const int64_t count = shares().final_test ? job_.data.test_examples : job_.data.evaluated_examples();
-  if (went_back_ && !shares().final_test && keeps(count)) pass_over(*shares().evaluated, count);
-  examples_ = placed_rows(std::exchange(rows_, {}), indices_, count);
-  if (examples_.defined()) strategy_.sum_over_evaluating(examples_);
-}
-
-NamedIntervals Trainer::keep_examples() {
-  const bool tested = shares().final_test != nullptr;
-  const ShareLoader* const loader = tested ? shares().final_test.get() : shares().evaluated.get();
-  if (!leads_ || loader == nullptr || !run_.traits().is_observed) return {};
-  try {
-    if (why_not_kept(job_, loader->source().size()) == kTooManyExamples)
-      callbacks_.on_event(message_event(run_, kTooManyExamples));
-    if (!examples_.defined()) return {};
-    ExampleResults results =
-        results_of(job_, tested || !job_.data.has_validation() ? kTestPart : kValidationPart, examples_);
-    results.examples = identity_of(job_, results, loader->source());
-    callbacks_.keep(results);
-    return intervals_of(results);
-  } catch (const std::exception& error) {  // the model is saved, and that is what counts
-    reporter_.on_warning(fmt::format("the results of the examples are not kept: {}", error.what()));
-  }
-  return {};
-}
-
-MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
-  activity_.doing(Activity::kEvaluating);
-  MetricSums sums;
-  indices_.clear();
-  examples.start_epoch(0);
-  while (std::optional<Share> share = examples.next()) {
-    share->keeps_rows = keeps(count);
-    sums.add(strategy_.evaluate(*share));
-    indices_.insert(indices_.end(), share->indices.begin(), share->indices.end());
-  }
-  rows_ = sums.take_rows();
-  sums = strategy_.sum_over_replicas(std::move(sums));
-  if (sums.examples() != count)
-    throw Error(ExitCode::kBug, "evaluated {} examples of {}", sums.examples(), count);
-  return sums;
-}
-
-bool Trainer::evaluation_is_due(int64_t epoch) const {
-  if (shares_->evaluated == nullptr) return false;
-  return (epoch + 1) % job_.spec.evaluate.every_epochs == 0 || epoch + 1 == run_.epochs || ended_;
 }
 
 }  // namespace dtrain

@@ -117,9 +117,7 @@ class Trainer {
 
  private:
   void resume(const Resumption& from);
-  // Whether the run ends with the weights of its best evaluation.
-  bool restores_best() const;
-  void restore_best();
+  void restore_best();  // if the run ends with the weights of its best evaluation
   MetricSums restored_sums(const std::map<std::string, double>& sums) const;
   // Begins the phase of step `step` (0-based over the run) of epoch `epoch`, if it is not under way. Returns
   // whether it has now begun. Collective. Leaves if it cannot begin.
@@ -157,8 +155,6 @@ class Trainer {
   TrainingState state(int64_t epoch, const MetricSums& window) const;
   bool pass_is_complete() const;
   void evaluate(int64_t epochs);  // after so many epochs
-  // Of a run without steps: evaluates and saves the initial weights.
-  void keep_initial_weights();
   // Evaluates the test examples after `epochs` epochs, if earlier evaluations were of a validation part.
   void test(int64_t epochs);
   // Adds up the replicas' results for each example in the evaluation that the run ends with. Collective.
