@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "callbacks/kept_examples.h"
-#include "core/error.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "job_file/print.h"
@@ -163,15 +162,9 @@ void Trainer::train_epoch(int64_t epoch) {
   rows_.clear();
   if (leads_ && run_.traits().is_observed) callbacks_.forget_examples();
   enter_phase_of(step_, epoch);
-  clock_.start();
-  reporter_.leave_out_traffic();
   start_shares(epoch);
   while (step_ < run_.total_steps && !ended_) {
-    if (!pass_is_complete() && enter_phase_of(step_, epoch)) {
-      start_shares(epoch);
-      clock_.start();
-      reporter_.leave_out_traffic();
-    }
+    if (!pass_is_complete() && enter_phase_of(step_, epoch)) start_shares(epoch);
     activity_.at_step(step_ + 1);
     activity_.doing(Activity::kWaitingForData);
     clock_.enter(StepTime::kDataWait);
@@ -192,22 +185,6 @@ void Trainer::train_epoch(int64_t epoch) {
   end_window(epoch, learning_rate);
   reporter_.on_epoch(epoch + 1, step_ - first_step, steady_seconds() - epoch_start, learning_rate,
                      epoch_sums_, strategy_.take_noise_scale());
-}
-
-// Nothing is fetched that this phase does not need: its end would wait for the network.
-void Trainer::start_shares(int64_t epoch) {
-  shares().train->start_epoch(epoch, position_ / run_.batch.global,
-                              phase_->first_step + phase_->steps - step_);
-}
-
-std::optional<Share> Trainer::next_share(int64_t epoch) {
-  try {
-    return shares().train->next();
-  } catch (const Error& error) {  // after a stop signal data do not come; others may be within the step
-    if (error.code() != ExitCode::kStopped || run_.processes() > 1) throw;
-    save_before_lost_step(epoch);
-    leave();
-  }
 }
 
 MetricSums Trainer::make_step(const Share& share, const StepContext& context, int64_t epoch) {

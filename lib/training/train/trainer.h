@@ -15,6 +15,7 @@
 #include "callbacks/run_reporter.h"
 #include "callbacks/step_watch.h"
 #include "core/clock.h"
+#include "core/error.h"
 #include "core/step_clock.h"
 #include "loader/batches.h"
 #include "plan/job_plan.h"
@@ -129,9 +130,20 @@ class Trainer {
   // Goes on from step `step` of this replica; `from` says which step and pass that is.
   void go_to(int64_t step, const TrainingState& from);
   void train_epoch(int64_t epoch);
-  void start_shares(int64_t epoch);
-  // nullopt: the epoch has no more. Leaves, if data do not come after a stop signal.
-  std::optional<Share> next_share(int64_t epoch);
+  // Nothing is fetched that this phase does not need.
+  void start_shares(int64_t epoch) {
+    clock_.start();
+    reporter_.leave_out_traffic();
+    shares().train->start_epoch(epoch, position_ / run_.batch.global,
+                                phase_->first_step + phase_->steps - step_);
+  }
+  std::optional<Share> next_share(int64_t epoch) try {
+    return shares().train->next();
+  } catch (const Error& error) {  // after a stop signal data do not come; peers may be within the step
+    if (error.code() != ExitCode::kStopped || run_.processes() > 1) throw;
+    save_before_lost_step(epoch);
+    leave();
+  }
   MetricSums make_step(const Share& share, const StepContext& context, int64_t epoch);
   // Between two steps of an epoch, and after an epoch with its evaluation: acts on what was decided.
   void after_step(int64_t epoch);
