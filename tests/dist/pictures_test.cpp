@@ -216,6 +216,10 @@ TEST_CASE("a stop signal ends a streamed training within seconds, whose server h
       } while (is_silent && file.extension() == ".tar");
       return fs::is_regular_file(file) ? part_of(content_of(file), request, "\"1\"") : Answer{.status = 404};
     });
+    const struct Heard {  // also where a check fails: the server waits for its answers
+      std::atomic<bool>& silent;
+      ~Heard() { silent = false; }
+    } heard{is_silent};
     const std::string run = job.folder() / fmt::format("run-{}-{}", replicas, prefetch);
     Program program(Arguments{"run", job.spec_file(), "--run-dir", run} +
                         Job::set({"data.dataset=tar", "data.path=" + server.address() + "/shards/",

@@ -156,15 +156,9 @@ void Trainer::train_epoch(int64_t epoch) {
   rows_.clear();
   if (leads_ && run_.traits().is_observed) callbacks_.forget_examples();
   enter_phase_of(step_, epoch);
-  clock_.start();
-  reporter_.leave_out_traffic();
   start_shares(epoch);
   while (step_ < run_.total_steps && !ended_) {
-    if (!pass_is_complete() && enter_phase_of(step_, epoch)) {
-      start_shares(epoch);
-      clock_.start();
-      reporter_.leave_out_traffic();
-    }
+    if (!pass_is_complete() && enter_phase_of(step_, epoch)) start_shares(epoch);
     activity_.at_step(step_ + 1);
     activity_.doing(Activity::kWaitingForData);
     clock_.enter(StepTime::kDataWait);
@@ -189,6 +183,8 @@ void Trainer::train_epoch(int64_t epoch) {
 
 // Nothing is fetched that this phase does not need: its end would wait for the network.
 void Trainer::start_shares(int64_t epoch) {
+  clock_.start();
+  reporter_.leave_out_traffic();
   shares().train->start_epoch(epoch, position_ / run_.batch.global,
                               phase_->first_step + phase_->steps - step_);
 }
