@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Arguments kLonger = Job::set({"train.epochs=60", "checkpoint.every_steps=100"});
+const Arguments kLonger = Job::set({"train.epochs=30", "checkpoint.every_steps=100"});
 
 // Where the job's processes listen, as the kernel tells it: IPv4 addresses and ports.
 std::set<std::pair<in_addr_t, uint16_t>> doors_of(const Job& job) {

@@ -113,7 +113,7 @@ TEST_CASE("a replica killed at any moment of a resume is replaced, to the same b
     int rank;
     double moment;  // of its computing
   };
-  const auto [rank, moment] = GENERATE(Case{0, 0}, Case{1, 0.06}, Case{0, 0.1}, Case{1, 0.14});
+  const Case each = GENERATE(Case{0, 0}, Case{1, 0.06}, Case{0, 0.1}, Case{1, 0.14});
   const Job job(kResumableSpec);
   {
     Program program(job.run());
@@ -123,9 +123,9 @@ TEST_CASE("a replica killed at any moment of a resume is replaced, to the same b
     REQUIRE(job.is_gone());
   }
   Program program({"run", "--resume", job.run_folder().string()});
-  job.wait_for_replica(rank);
-  REQUIRE(eventually(30, [&] { return job.wait_for_replica(rank).cpu_seconds >= moment; }));
-  ::kill(job.wait_for_replica(rank).process, SIGKILL);
+  job.wait_for_replica(each.rank);
+  REQUIRE(eventually(30, [&] { return job.wait_for_replica(each.rank).cpu_seconds >= each.moment; }));
+  ::kill(job.wait_for_replica(each.rank).process, SIGKILL);
   require_done(program.wait(60));
   CHECK(job.events("restart").size() == 1);
   check_like_undisturbed(job, /*killed=*/true);

@@ -4,6 +4,7 @@
 #include <torch/headeronly/version.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/clock.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr double kNoticeablyWorse = 1.01;  // times the loss at the beginning
 constexpr double kSurelyWorse = 2;         // times the loss of the first step, which is of few examples
+constexpr double kWorseThanGuesses = 5;    // times the loss of guesses
 constexpr int64_t kFewestExamples = 16;    // of the first step
 constexpr double kProgressInterval = 0.1;  // seconds
 constexpr double kCoresInterval = 1;       // seconds
@@ -364,6 +366,15 @@ void RunReporter::warn_if_worse() {
         "the training loss rose from {:.4g} at the beginning to {:.4g} in the last epoch; a lower {} usually "
         "helps",
         rose ? *first_loss_ : *first_step_loss_, *last_loss_, rate));
+  // Where even the first step may have been of spoiled weights: other workers make updates before it.
+  const double guessed = std::log(static_cast<double>(std::max<int64_t>(job_.data.classes, 1)));
+  const bool is_of_classes = job_.spec.train.loss.kind == "cross_entropy" && job_.data.classes > 1 &&
+                             job_.spec.train.loss.class_weights.weights.empty();
+  if (!rose && !rose_at_once && is_of_classes && last_loss_ && *last_loss_ > kWorseThanGuesses * guessed)
+    on_warning(fmt::format(
+        "the training loss of the last epoch is {:.4g}, and guessing would come to {:.4g}, the logarithm of "
+        "the number of classes; a lower {} usually helps",
+        *last_loss_, guessed, rate));
   const std::optional<double> r2 = find_metric(validation_ ? validation_->metrics : evaluated_, "r2");
   if (r2 && *r2 < 0)
     on_warning(fmt::format(

@@ -227,6 +227,7 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
   // The loop below runs from the end, so suspect checkpoints go to the front: they are tried last.
   std::stable_partition(found.begin(), found.end(),
                         [](const SavedCheckpoint& saved) { return saved.suspect; });
+  std::string problem;  // of the one that is tried first
   for (auto saved = found.rbegin(); saved != found.rend(); ++saved) {
     const CheckpointReport report = inspect_checkpoint(saved->path);
     if (report.problems.empty()) {
@@ -237,6 +238,7 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
       }
       return saved->path;
     }
+    if (problem.empty()) problem = report.problems.front();
     warn(fmt::format(
         "{} is not used: {}{}", saved->path.string(), report.problems.front(),
         report.problems.size() == 1 ? "" : fmt::format(" (and {} more)", report.problems.size() - 1)));
@@ -246,9 +248,10 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
       found.empty()
           ? fmt::format("{}: there is no checkpoint; a spec with checkpoint: {{every_epochs: 1}} saves some",
                         folder.string())
-          : fmt::format("{}: none of the {} is good; `dtrain inspect` shows what is wrong with each, and a "
-                        "run without --resume starts over",
-                        folder.string(), counted(std::ssize(found), "checkpoint")));
+          : fmt::format(
+                "{}: none of the {} is good (the newest: {}); `dtrain inspect` shows what is wrong with "
+                "each, and a run without --resume starts over",
+                folder.string(), counted(std::ssize(found), "checkpoint"), problem));
 }
 
 CheckpointWriter::CheckpointWriter(std::filesystem::path folder, const CheckpointSpec& spec,

@@ -117,6 +117,10 @@ TEST_CASE("where the first window is spoiled, the training began with its first 
              ContainsSubstring("rose from 2 at the beginning to 5 in the last epoch"));
   CHECK(warnings(16, 4).empty());  // so few examples may differ that much
   CHECK(warnings(15, 5).empty());
+  REQUIRE(warnings(15, 5.5).size() == 1);  // of three classes: guessing comes to log(3)
+  CHECK_THAT(warnings(15, 5.5)[0]["text"].get<std::string>(),
+             ContainsSubstring("is 5.5, and guessing would come to 1.099, the logarithm of the number of "
+                               "classes; a lower train.optimizer.learning_rate usually helps"));
 }
 
 TEST_CASE("a model of numbers that ends worse than the mean of the targets is told, with what to change") {
