@@ -1,14 +1,10 @@
 // Jobs on folders of pictures.
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
-#include <atomic>
-#include <chrono>
 #include <csignal>
 #include <map>
 #include <memory>
 #include <numeric>
-#include <thread>
 #include <utility>
 
 #include "catch.h"
@@ -176,77 +172,6 @@ TEST_CASE("streamed pictures train to the same bits as the folder, with any repl
       Arguments{"run", job.spec_file(), "--run-dir", job.folder() / "changed"} + Job::set(steps + there));
   CHECK(changed.exit_code == static_cast<int>(ExitCode::kData));
   CHECK_THAT(changed.errors, ContainsSubstring("/shards/train/shard-000002.tar: it has other bytes"));
-}
-
-TEST_CASE("a stop signal saves a streamed training, whose server is slow") {
-  const PictureJob job;
-  const Finished packed = job.start({"data", "pack", job.spec_file(), "--out", job.folder() / "shards"});
-  INFO(packed.errors);
-  REQUIRE(packed.exit_code == 0);
-  HttpServer server([&](const AskedFor& request) {
-    const fs::path file = job.folder() / request.path.substr(1);
-    std::this_thread::sleep_for(std::chrono::milliseconds(file.extension() == ".tar" ? 20 : 0));
-    return fs::is_regular_file(file) ? part_of(content_of(file), request, "\"1\"") : Answer{.status = 404};
-  });
-  Program program(job.run(Job::set({"data.dataset=tar", "data.path=" + server.address() + "/shards/",
-                                    "data.stream=true", "data.split.test=none", "data.split.validation=none",
-                                    "train.epochs=100000", "checkpoint.every_steps=1000000"})),
-                  job.options);
-  job.wait_for_step();
-  program.send(SIGINT);
-  const Finished stopped = program.wait();
-  INFO(stopped.output << stopped.errors);
-  CHECK(stopped.exit_code == 75);
-  CHECK(last_line(stopped.errors) == "to resume: dtrain run --resume " + job.run_folder().string());
-  CHECK_FALSE(weights_of(job.run_folder()).empty());
-}
-
-TEST_CASE("a stop signal ends a streamed training within seconds, whose server has fallen silent") {
-  const PictureJob job;
-  const Finished packed = job.start({"data", "pack", job.spec_file(), "--out", job.folder() / "shards"});
-  INFO(packed.errors);
-  REQUIRE(packed.exit_code == 0);
-  for (const auto& [replicas, prefetch] : {std::pair{1, 0}, std::pair{1, 3}, std::pair{2, 2}}) {
-    INFO(replicas << " replicas, prefetch " << prefetch);
-    std::atomic<bool> is_silent = false;
-    HttpServer server([&](const AskedFor& request) {
-      const fs::path file = job.folder() / request.path.substr(1);
-      do {
-        std::this_thread::sleep_for(std::chrono::milliseconds(file.extension() == ".tar" ? 20 : 0));
-      } while (is_silent && file.extension() == ".tar");
-      return fs::is_regular_file(file) ? part_of(content_of(file), request, "\"1\"") : Answer{.status = 404};
-    });
-    const struct Heard {  // also where a check fails: the server waits for its answers
-      std::atomic<bool>& silent;
-      ~Heard() { silent = false; }
-    } heard{is_silent};
-    const std::string run = job.folder() / fmt::format("run-{}-{}", replicas, prefetch);
-    Program program(Arguments{"run", job.spec_file(), "--run-dir", run} +
-                        Job::set({"data.dataset=tar", "data.path=" + server.address() + "/shards/",
-                                  "data.stream=true", "data.split.test=none", "data.split.validation=none",
-                                  "train.epochs=100000", fmt::format("strategy.replicas={}", replicas),
-                                  fmt::format("data.prefetch={}", prefetch), "checkpoint.every_steps=3"}),
-                    job.options);
-    const fs::path events = run + "/metrics.jsonl";
-    const auto has_saved = [&] {
-      return fs::exists(events) && content_of(events).find("\"event\":\"checkpoint\"") != std::string::npos;
-    };
-    CHECK(eventually(30, has_saved));
-    is_silent = true;
-    std::this_thread::sleep_for(std::chrono::seconds(1));  // whatever is still there is trained on
-    program.send(SIGINT);
-    const Finished stopped = program.wait();
-    is_silent = false;
-    INFO(stopped.output << stopped.errors);
-    CHECK(stopped.exit_code == 75);
-    CHECK(stopped.seconds < 5);  // silence of one second and a half, and a second until it is noticed
-    CHECK(last_line(stopped.errors) == "to resume: dtrain run --resume " + run);
-    // One replica saves its last step. Of several, others may be within the next.
-    if (replicas == 1) CHECK_THAT(stopped.errors, ContainsSubstring("stopped by SIGINT after step "));
-    const Finished resumed = job.start({"run", "--resume", run, "--set", "train.epochs=1"});
-    INFO(resumed.errors);
-    CHECK(resumed.exit_code == 0);
-  }
 }
 
 TEST_CASE("predict sees pictures as training does, with the classes' names, without the folder too") {

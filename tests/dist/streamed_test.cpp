@@ -1,0 +1,124 @@
+// Streamed jobs whose servers are slow or silent.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <utility>
+
+#include "catch.h"
+#include "codecs/image_file.h"
+#include "http_server.h"
+#include "job.h"
+#include "resumable.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const kStreamedSpec = R"(
+name: pictures
+strategy: {kind: mirrored, replicas: 2, timeout_seconds: 30}
+data:
+  dataset: image_folder
+  path: pictures
+  image: {size: [8, 8]}
+  split: {test: 0.3, validation: 0.2}
+batch: {global: 8}
+model: {kind: mlp, hidden: [8]}
+train: {epochs: 6, optimizer: {learning_rate: 0.01}}
+)";
+
+// A job on 90 pictures of three classes, with a cache of its own.
+struct StreamedJob : Job {
+  ProgramOptions options;
+
+  StreamedJob() : Job(kStreamedSpec) {
+    options.environment["XDG_CACHE_HOME"] = (folder() / "cache").string();
+    at::manual_seed(1);
+    for (int number = 0; number < 90; ++number) {
+      const fs::path of_class = folder() / "pictures" / fmt::format("class {}", number % 3);
+      fs::create_directories(of_class);
+      write_file(of_class / fmt::format("{}.png", number),
+                 png_file(at::randint(0, 256, {3, 8, 8}, at::kByte)));
+    }
+  }
+  Finished start(const Arguments& arguments) const { return run_program(arguments, options); }
+};
+
+TEST_CASE("a stop signal saves a streamed training, whose server is slow") {
+  const StreamedJob job;
+  const Finished packed = job.start({"data", "pack", job.spec_file(), "--out", job.folder() / "shards"});
+  INFO(packed.errors);
+  REQUIRE(packed.exit_code == 0);
+  HttpServer server([&](const AskedFor& request) {
+    const fs::path file = job.folder() / request.path.substr(1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(file.extension() == ".tar" ? 20 : 0));
+    return fs::is_regular_file(file) ? part_of(content_of(file), request, "\"1\"") : Answer{.status = 404};
+  });
+  Program program(job.run(Job::set({"data.dataset=tar", "data.path=" + server.address() + "/shards/",
+                                    "data.stream=true", "data.split.test=none", "data.split.validation=none",
+                                    "train.epochs=100000", "checkpoint.every_steps=1000000"})),
+                  job.options);
+  job.wait_for_step();
+  program.send(SIGINT);
+  const Finished stopped = program.wait();
+  INFO(stopped.output << stopped.errors);
+  CHECK(stopped.exit_code == 75);
+  CHECK(last_line(stopped.errors) == "to resume: dtrain run --resume " + job.run_folder().string());
+  CHECK_FALSE(fs::is_empty(job.run_folder() / "checkpoints"));
+}
+
+TEST_CASE("a stop signal ends a streamed training within seconds, whose server has fallen silent") {
+  const StreamedJob job;
+  const Finished packed = job.start({"data", "pack", job.spec_file(), "--out", job.folder() / "shards"});
+  INFO(packed.errors);
+  REQUIRE(packed.exit_code == 0);
+  for (const auto& [replicas, prefetch] : {std::pair{1, 0}, std::pair{1, 3}, std::pair{2, 2}}) {
+    INFO(replicas << " replicas, prefetch " << prefetch);
+    std::atomic<bool> is_silent = false;
+    HttpServer server([&](const AskedFor& request) {
+      const fs::path file = job.folder() / request.path.substr(1);
+      do {
+        std::this_thread::sleep_for(std::chrono::milliseconds(file.extension() == ".tar" ? 20 : 0));
+      } while (is_silent && file.extension() == ".tar");
+      return fs::is_regular_file(file) ? part_of(content_of(file), request, "\"1\"") : Answer{.status = 404};
+    });
+    const struct Heard {  // also where a check fails: the server waits for its answers
+      std::atomic<bool>& silent;
+      ~Heard() { silent = false; }
+    } heard{is_silent};
+    const std::string run = job.folder() / fmt::format("run-{}-{}", replicas, prefetch);
+    Program program(Arguments{"run", job.spec_file(), "--run-dir", run} +
+                        Job::set({"data.dataset=tar", "data.path=" + server.address() + "/shards/",
+                                  "data.stream=true", "data.split.test=none", "data.split.validation=none",
+                                  "train.epochs=100000", fmt::format("strategy.replicas={}", replicas),
+                                  fmt::format("data.prefetch={}", prefetch), "checkpoint.every_steps=3"}),
+                    job.options);
+    const fs::path events = run + "/metrics.jsonl";
+    const auto has_saved = [&] {
+      return fs::exists(events) && content_of(events).find("\"event\":\"checkpoint\"") != std::string::npos;
+    };
+    CHECK(eventually(30, has_saved));
+    is_silent = true;
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // whatever is still there is trained on
+    program.send(SIGINT);
+    const Finished stopped = program.wait();
+    is_silent = false;
+    INFO(stopped.output << stopped.errors);
+    CHECK(stopped.exit_code == 75);
+    CHECK(stopped.seconds < 5);  // silence of one second and a half, and a second until it is noticed
+    CHECK(last_line(stopped.errors) == "to resume: dtrain run --resume " + run);
+    // One replica saves its last step. Of several, others may be within the next.
+    if (replicas == 1) CHECK_THAT(stopped.errors, ContainsSubstring("stopped by SIGINT after step "));
+    const Finished resumed = job.start({"run", "--resume", run, "--set", "train.epochs=1"});
+    INFO(resumed.errors);
+    CHECK(resumed.exit_code == 0);
+  }
+}
+
+}  // namespace
+}  // namespace dtrain
