@@ -63,9 +63,8 @@ TEST_CASE(
   CHECK(notes({"train.optimizer.kind=lars", "train.optimizer.learning_rate=3"}).empty());
   CHECK(notes({"train.optimizer.kind=adamw"}).empty());
   CHECK(notes({"train.optimizer.kind=adam"}).empty());
-  CHECK(notes({"train.optimizer.kind=lars",
-               "train.schedule={kind: piecewise, boundaries: [5], values: [4, 2]}"})
-            .empty());  // the rate is not used
+  const std::string of_phases = file + "phases: [{epochs: 1, learning_rate: 3}]\n";
+  CHECK(parse_spec(of_phases, "job", {"train.optimizer.kind=lars"}).notes.empty());  // the rate is not used
   const std::string sgd = kSmallest + "train: {optimizer: {kind: sgd, learning_rate: 0.03}}\n";
   CHECK(parse_spec(sgd, "job", {"train.optimizer.kind=muon"}).notes.empty());  // a rate for it, too
   const std::string lars = kSmallest +
