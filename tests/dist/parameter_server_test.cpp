@@ -178,7 +178,7 @@ TEST_CASE("a worker that stops for ever is given up where others wait for it") {
 TEST_CASE("a worker that stops for ever is started again") {
   const Job job(kParameterServerSpec);
   Program program(job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000",
-                                    "strategy.timeout_seconds=2", "strategy.restart_workers=1"})));
+                                    "strategy.timeout_seconds=5", "strategy.restart_workers=1"})));
   job.wait_for_connections(2);
   ::kill(job.wait_for_replica(2).process, SIGSTOP);
   const Finished run = program.wait(60);
@@ -192,8 +192,9 @@ TEST_CASE("one worker is killed and another one stops for ever, and servers go o
   const bool restarts = GENERATE(false, true);
   const Job job(kParameterServerSpec);
   Program program(job.run(
-      Job::set({"train.epochs=30", "evaluate.every_epochs=1000", "strategy.timeout_seconds=2",
-                "strategy.max_staleness=4", fmt::format("strategy.restart_workers={}", restarts ? 1 : 0)})));
+      Job::set({"train.epochs=30", "evaluate.every_epochs=1000", "strategy.max_staleness=4",
+                fmt::format("strategy.timeout_seconds={}", restarts ? 5 : 2),  // it is started again in it
+                fmt::format("strategy.restart_workers={}", restarts ? 1 : 0)})));
   for (const int worker : {1, 2}) job.wait_for_connections(worker);
   ::kill(job.wait_for_replica(2).process, SIGSTOP);
   ::kill(job.wait_for_replica(1).process, SIGKILL);

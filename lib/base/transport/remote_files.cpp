@@ -46,10 +46,10 @@ std::pair<int64_t, int64_t> range_of(const HttpResponse& head) {
   return {begin.value_or(-1), whole_number(text.substr(slash + 1)).value_or(-1)};
 }
 
-// Also by where it ends, which has to be told from a cut connection.
-void require_plain(const HttpResponse& head, const std::string& address) {
+// Also by where it ends, which has to be told from a cut connection, unless `knows_size`.
+void require_plain(const HttpResponse& head, const std::string& address, bool knows_size) {
   const bool has_chunks = in_lower_case(head.header("transfer-encoding")).ends_with("chunked");
-  if (head.is_http1 && !has_chunks && head.header("content-length").empty())
+  if (!knows_size && head.is_http1 && !has_chunks && head.header("content-length").empty())
     throw Error(
         ExitCode::kData,
         "{}: the server does not say where it ends (no Content-Length), so that a file that is cut off "
@@ -178,8 +178,8 @@ RemoteFile RemoteFiles::look_at(const std::string& address) {
     return file;
   }
   if (!response.is_whole()) refuse(address, response);
-  require_plain(response, address);
   file.has_ranges = response.status == 206 && range_of(response).second > 0;
+  require_plain(response, address, /*knows_size=*/file.has_ranges);
   file.bytes = response.status == 206 ? range_of(response).second
                                       : whole_number(response.header("content-length")).value_or(-1);
   return file;
@@ -283,7 +283,7 @@ class RemoteFiles::Reading {
  private:
   void check(const HttpResponse& head) {
     checked_ = true;
-    require_plain(head, file_.address);
+    require_plain(head, file_.address, /*knows_size=*/file_.bytes >= 0);
     if (!file_.version.empty() && version_of(head) != file_.version) fail_on_change(file_);
     const bool is_part = head.status == 206;
     if (is_part && range_of(head) != std::pair(at_, file_.bytes)) fail_on_change(file_);

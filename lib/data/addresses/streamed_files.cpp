@@ -38,7 +38,7 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
         fetched_.wait(lock, [&] { return one->state != State::kFetching; });
         if (one->failure) std::rethrow_exception(one->failure);
         if (one->state == State::kFetched) return taken(*one);
-        if (--one->readings <= 0) one->state = State::kGone;  // no thread has come to it: this one fetches it
+        one->state = State::kGone;  // no thread has come to it: this one fetches it
       }
     }
     return fetch(file, part);
@@ -48,14 +48,12 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
     const std::lock_guard lock(mutex_);
     add_threads();
     std::shared_ptr<Expected>& known = expected_[{file.get(), part.offset}];
-    if (!known) known = std::make_shared<Expected>(Expected{file, part});
-    if (known->state == State::kGone) {
-      known->state = State::kWaiting;
+    if (!known) {
+      known = std::make_shared<Expected>(Expected{file, part});
       waiting_.push_back(known);
       wanted_.notify_one();
     }
     ++known->handles;
-    ++known->readings;
     return {known.get(), [self = shared_from_this(), one = known](const void*) { self->give_up(one); }};
   }
 
@@ -64,9 +62,8 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
   struct Expected {
     std::shared_ptr<const RemoteFile> file;
     FilePart part;
-    State state = State::kGone;
+    State state = State::kWaiting;
     int handles = 0;
-    int readings = 0;  // that are still to come
     std::string bytes = {};
     std::exception_ptr failure = {};
   };
@@ -111,7 +108,6 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
   }
 
   std::string taken(Expected& one) {
-    if (--one.readings > 0) return one.bytes;
     one.state = State::kGone;
     held_ -= one.part.bytes;
     wanted_.notify_one();
@@ -148,8 +144,7 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
 
   void give_up(const std::shared_ptr<Expected>& one) {
     const std::lock_guard lock(mutex_);
-    one->readings = std::min(one->readings, --one->handles);
-    if (one->handles > 0) return;
+    if (--one->handles > 0) return;
     expected_.erase({one->file.get(), one->part.offset});
     if (one->state == State::kFetched) taken(*one);
     one->state = State::kGone;

@@ -27,8 +27,8 @@ struct StreamedFile {
 
 // The parts of these files. Each is fetched only when it is read or expected. Expected parts are fetched in
 // the order of the calls, by 32 threads of this process for all files together, until 128 MiB of them wait to
-// be read, each as often as it is expected; read() itself fetches the rest. It throws as RemoteFiles does,
-// and Error(kData) for a part that has other bytes, or is none of the parts.
+// be read; read() itself fetches the rest. It throws as RemoteFiles does, and Error(kData) for a part that
+// has other bytes, or is none of the parts.
 std::vector<std::shared_ptr<const ArchiveBytes>> stream_files(std::vector<StreamedFile> files,
                                                               const HttpTimes& times = {});
 

@@ -248,10 +248,10 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
       found.empty()
           ? fmt::format("{}: there is no checkpoint; a spec with checkpoint: {{every_epochs: 1}} saves some",
                         folder.string())
-          : fmt::format(
-                "{}: none of the {} is good (the newest: {}); `dtrain inspect` shows what is wrong with "
-                "each, and a run without --resume starts over",
-                folder.string(), counted(std::ssize(found), "checkpoint"), problem));
+          : fmt::format("{}: none of the {} is good (the first one tried: {}); `dtrain inspect` shows what "
+                        "is wrong with "
+                        "each, and a run without --resume starts over",
+                        folder.string(), counted(std::ssize(found), "checkpoint"), problem));
 }
 
 CheckpointWriter::CheckpointWriter(std::filesystem::path folder, const CheckpointSpec& spec,

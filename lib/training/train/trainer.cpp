@@ -189,14 +189,12 @@ void Trainer::start_shares(int64_t epoch) {
                               phase_->first_step + phase_->steps - step_);
 }
 
-std::optional<Share> Trainer::next_share(int64_t epoch) {
-  try {
-    return shares().train->next();
-  } catch (const Error& error) {  // after a stop signal data do not come; others may be within the step
-    if (error.code() != ExitCode::kStopped || run_.processes() > 1) throw;
-    save_before_lost_step(epoch);
-    leave();
-  }
+std::optional<Share> Trainer::next_share(int64_t epoch) try {
+  return next_of(*shares().train);
+} catch (const Error& error) {  // where there are others, they may be within the step
+  if (error.code() != ExitCode::kData || stop_signals_received() == 0 || run_.processes() > 1) throw;
+  save_before_lost_step(epoch);
+  leave();
 }
 
 MetricSums Trainer::make_step(const Share& share, const StepContext& context, int64_t epoch) {
@@ -397,9 +395,8 @@ bool Trainer::pass_is_complete() const {
 
 void Trainer::end_window(int64_t epoch, double learning_rate) {
   clock_.enter(StepTime::kCommunicate);
-  const MetricSums window = sums_of_all(std::move(window_));
+  const MetricSums window = sums_of_all(std::exchange(window_, MetricSums()));
   clock_.enter(StepTime::kUpdate);
-  window_ = MetricSums();
   if (window.examples() == 0) return;  // the epoch ended with a window; every replica sees the same sum
   epoch_sums_.add(window);
   reporter_.on_window(epoch + 1, step_, learning_rate, window);

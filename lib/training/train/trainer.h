@@ -128,7 +128,8 @@ class Trainer {
   void go_to(int64_t step, const TrainingState& from);
   void train_epoch(int64_t epoch);
   void start_shares(int64_t epoch);
-  // nullopt: the epoch has no more. Leaves, if data do not come after a stop signal.
+  // nullopt: the epoch has no more. Error(kData), or leaves, if data do not come after a stop signal.
+  static std::optional<Share> next_of(ShareLoader& loader);
   std::optional<Share> next_share(int64_t epoch);
   MetricSums make_step(const Share& share, const StepContext& context, int64_t epoch);
   // Between two steps of an epoch, and after an epoch with its evaluation: acts on what was decided.

@@ -72,12 +72,18 @@ NamedIntervals Trainer::keep_examples() {
   return {};
 }
 
+std::optional<Share> Trainer::next_of(ShareLoader& loader) try {
+  return loader.next();
+} catch (const Error& error) {  // after a stop signal data do not come; kStopped would say that it saved
+  throw Error(error.code() == ExitCode::kStopped ? ExitCode::kData : error.code(), "{}", error.what());
+}
+
 MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
   activity_.doing(Activity::kEvaluating);
   MetricSums sums;
   indices_.clear();
   examples.start_epoch(0);
-  while (std::optional<Share> share = examples.next()) {
+  while (std::optional<Share> share = next_of(examples)) {
     share->keeps_rows = keeps(count);
     sums.add(strategy_.evaluate(*share));
     indices_.insert(indices_.end(), share->indices.begin(), share->indices.end());
@@ -90,8 +96,8 @@ MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
 }
 
 bool Trainer::evaluation_is_due(int64_t epoch) const {
-  if (shares_->evaluated == nullptr) return false;
-  return (epoch + 1) % job_.spec.evaluate.every_epochs == 0 || epoch + 1 == run_.epochs || ended_;
+  const bool is_last = epoch + 1 == run_.epochs || ended_;
+  return shares_->evaluated && (is_last || (epoch + 1) % job_.spec.evaluate.every_epochs == 0);
 }
 
 }  // namespace dtrain

@@ -109,7 +109,7 @@ TEST_CASE("an end that could be that of a cut connection is an error") {
     });
     CHECK_THAT(message_of([&] { read_address(chunked.address() + "/a"); }),
                ContainsSubstring("/a: the server cannot be reached, or cuts off: "));
-    CHECK(chunked.asked().size() > 1);  // another attempt might have worked
+    CHECK(chunked.asked().size() > 2);  // another attempt might have worked
   }
   HttpServer endless([&](const AskedFor&) { return Answer{.body = "a,y\n1,2\n", .has_length = false}; });
   CHECK(

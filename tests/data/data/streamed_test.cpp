@@ -10,7 +10,6 @@
 #include "addresses/streamed_files.h"
 #include "catch.h"
 #include "codecs/image_file.h"
-#include "core/checksum.h"
 #include "data/dataset.h"
 #include "data/picture_dataset.h"
 #include "data/picture_files.h"
@@ -176,37 +175,6 @@ TEST_CASE("what is still being fetched does not hold up the end, however long th
   streamed.clear();
   CHECK(Clock::now() - begin < std::chrono::seconds(10));  // and not 30, after which silence is a fault
   ends = true;
-}
-
-TEST_CASE("what is expected several times at once is fetched once, and again when it comes later") {
-  const std::string content = "0123456789abcdefghij";
-  HttpServer server([&](const AskedFor& request) { return part_of(content, request, "\"1\""); });
-  std::vector<StreamedFile> files = {
-      {.address = server.address() + "/a.tar",
-       .bytes = 20,
-       .content = "x",
-       .parts = {{.offset = 0, .bytes = 10, .checksum = checksum_number(content.data(), 10)},
-                 {.offset = 10, .bytes = 10, .checksum = checksum_number(content.data() + 10, 10)}}}};
-  const auto file = stream_files(std::move(files))[0];
-  std::vector<std::shared_ptr<const void>> steps = {file->expect(0, 10), file->expect(0, 10)};
-  const auto wait_for_requests = [&](size_t count) {
-    while (server.asked().size() < count) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  };
-  wait_for_requests(1);
-  CHECK(file->read(0, 10) == "0123456789");
-  steps.erase(steps.begin());
-  CHECK(file->read(0, 10) == "0123456789");
-  CHECK(server.asked().size() == 1);
-  steps.push_back(file->expect(0, 10));  // while the step that has read it is not over
-  wait_for_requests(2);
-  CHECK(file->read(0, 10) == "0123456789");
-  CHECK(server.asked().size() == 2);
-  steps = {file->expect(10, 10), file->expect(10, 10), file->expect(0, 10)};
-  steps.resize(1);  // the others were given up
-  CHECK(file->read(10, 10) == "abcdefghij");
-  steps.clear();
-  CHECK(file->read(10, 10) == "abcdefghij");  // was not kept
-  CHECK(file->read(0, 10) == "0123456789");
 }
 
 // The pixels and classes of the shares that are left of an epoch.

@@ -195,7 +195,6 @@ TEST_CASE("killed before any of its system calls, it leaves the old checkpoint o
     const Checkpoint& expected = is_new ? fresh : small_checkpoint(1);
     CHECK(same_tensors(left.model, expected.model));
     CHECK(same_tensors(left.optimizer, expected.optimizer));
-    CHECK((is_new || tensors.size() <= 1));  // once there, it stays
     tensors.insert(static_cast<int64_t>(left.optimizer.size()));
     CHECK((!done || names_in(folder.path()) == std::vector<std::string>{checkpoint_name(step)}));
     CheckpointWriter next(folder.path(), keeping(1));
