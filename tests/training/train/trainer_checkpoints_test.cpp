@@ -193,8 +193,9 @@ TEST_CASE("a phase that cannot begin, as another worker has left, ends the run w
   const bool in_epoch = GENERATE(true, false);
   Training training;
   divide_into_phases(training.job.runs.back());
-  PhasePlan& second = training.job.runs.back().phases.back();
-  if (!in_epoch) second.first_step = 10;
+  std::vector<PhasePlan>& phases = training.job.runs.back().phases;
+  PhasePlan& second = phases.back();
+  if (!in_epoch) phases.front().steps = second.first_step = 10;
   training.strategy.stops_at_phase = true;
   try {
     training.run();
