@@ -246,7 +246,8 @@ TEST_CASE(
   }
   const Finished none = resume(job, Job::set({"train.epochs=5"}));
   CHECK(none.exit_code == 7);
-  CHECK_THAT(none.errors, ContainsSubstring("checkpoints is good (the newest: ") && ContainsSubstring(later));
+  CHECK_THAT(none.errors,
+             ContainsSubstring("checkpoints is good (the first one tried: ") && ContainsSubstring(later));
 
   std::ofstream(whole.run_folder() / "spec.yaml", std::ios::app) << "of_tomorrow: 1\n";
   const Finished refused = resume(whole, Job::set({"train.epochs=4"}));
