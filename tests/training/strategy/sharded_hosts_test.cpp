@@ -52,12 +52,11 @@ void require_same(const JobSpec& spec, int replicas, double tolerance = 1e-12) {
 TEST_CASE(
     "hosts that divide the optimizer train the weights of hosts that do not, with every optimizer that parts "
     "suit") {
-  const auto [hosts, replicas] = GENERATE(table<int, int>({{2, 2}, {2, 4}, {3, 6}}));
-  JobSpec spec = with_batch(sharded_spec(hosts), 24 / replicas);
+  JobSpec spec = with_batch(sharded_spec(/*hosts=*/3), 4);  // other numbers below
   set_kind(spec.train.optimizer, GENERATE(from_range(optimizers_of_slices())));
   spec.train.step = GENERATE("auto", "eager");
-  INFO(spec.train.optimizer.kind << ", " << hosts << " hosts, " << spec.train.step);
-  require_same(spec, replicas);
+  INFO(spec.train.optimizer.kind << ", " << spec.train.step);
+  require_same(spec, /*replicas=*/6);
 }
 
 TEST_CASE("hosts that divide the optimizer have momentum, clip, average weights and accumulate") {
