@@ -1,5 +1,4 @@
 // Streamed jobs whose servers are slow or silent.
-#include <ATen/ATen.h>
 #include <fmt/format.h>
 
 #include <atomic>
@@ -9,9 +8,8 @@
 #include <utility>
 
 #include "catch.h"
-#include "codecs/image_file.h"
 #include "http_server.h"
-#include "job.h"
+#include "picture_job.h"
 #include "resumable.h"
 
 namespace dtrain {
@@ -19,38 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const char* const kStreamedSpec = R"(
-name: pictures
-strategy: {kind: mirrored, replicas: 2, timeout_seconds: 30}
-data:
-  dataset: image_folder
-  path: pictures
-  image: {size: [8, 8]}
-  split: {test: 0.3, validation: 0.2}
-batch: {global: 8}
-model: {kind: mlp, hidden: [8]}
-train: {epochs: 6, optimizer: {learning_rate: 0.01}}
-)";
-
-// A job on 90 pictures of three classes, with a cache of its own.
-struct StreamedJob : Job {
-  ProgramOptions options;
-
-  StreamedJob() : Job(kStreamedSpec) {
-    options.environment["XDG_CACHE_HOME"] = (folder() / "cache").string();
-    at::manual_seed(1);
-    for (int number = 0; number < 90; ++number) {
-      const fs::path of_class = folder() / "pictures" / fmt::format("class {}", number % 3);
-      fs::create_directories(of_class);
-      write_file(of_class / fmt::format("{}.png", number),
-                 png_file(at::randint(0, 256, {3, 8, 8}, at::kByte)));
-    }
-  }
-  Finished start(const Arguments& arguments) const { return run_program(arguments, options); }
-};
-
 TEST_CASE("a stop signal saves a streamed training, whose server is slow") {
-  const StreamedJob job;
+  const PictureJob job;
   const Finished packed = job.start({"data", "pack", job.spec_file(), "--out", job.folder() / "shards"});
   INFO(packed.errors);
   REQUIRE(packed.exit_code == 0);
@@ -73,7 +41,7 @@ TEST_CASE("a stop signal saves a streamed training, whose server is slow") {
 }
 
 TEST_CASE("a stop signal ends a streamed training within seconds, whose server has fallen silent") {
-  const StreamedJob job;
+  const PictureJob job;
   const Finished packed = job.start({"data", "pack", job.spec_file(), "--out", job.folder() / "shards"});
   INFO(packed.errors);
   REQUIRE(packed.exit_code == 0);
