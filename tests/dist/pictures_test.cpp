@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "catch.h"
-#include "codecs/image_file.h"
 #include "data/dataset.h"
 #include "hosts.h"
 #include "http_server.h"
