@@ -80,7 +80,8 @@ class Strangers {
     name.sin_family = AF_INET;
     name.sin_addr.s_addr = address;
     name.sin_port = htons(port);
-    ::connect(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof name);
+    static_cast<void>(
+        ::connect(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof name));  // poll tells
     pollfd done{socket.get(), POLLOUT, 0};
     if (::poll(&done, 1, 100) != 1 || (done.revents & POLLERR) != 0) return;  // it is not open to them
     ++visits_;

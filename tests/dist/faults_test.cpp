@@ -77,13 +77,13 @@ TEST_CASE("a replica killed at any moment of its start ends the job") {
     int rank;
     double moment;
   };
-  const auto [rank, moment] = GENERATE(Case{0, 0}, Case{1, 0.05}, Case{0, 0.1}, Case{1, 0.15}, Case{0, 0.2});
+  const Case each = GENERATE(Case{0, 0}, Case{1, 0.05}, Case{0, 0.1}, Case{1, 0.15}, Case{0, 0.2});
   const Job job;
   Program program(job.run(kEndless));
-  job.wait_for_replica(rank);
-  REQUIRE(eventually(30, [&] { return job.wait_for_replica(rank).cpu_seconds >= moment; }));
-  ::kill(job.wait_for_replica(rank).process, SIGKILL);
-  check_failed(program, job, kFaultSeconds, "distributed", rank, "killed by SIGKILL ");
+  job.wait_for_replica(each.rank);
+  REQUIRE(eventually(30, [&] { return job.wait_for_replica(each.rank).cpu_seconds >= each.moment; }));
+  ::kill(job.wait_for_replica(each.rank).process, SIGKILL);
+  check_failed(program, job, kFaultSeconds, "distributed", each.rank, "killed by SIGKILL ");
 }
 
 // An evaluation of a second, which has begun when the epoch is reported.
