@@ -63,12 +63,14 @@ TEST_CASE("a stop signal ends a streamed training within seconds, whose server h
       ~Heard() { silent = false; }
     } heard{is_silent};
     const std::string run = job.folder() / fmt::format("run-{}-{}", replicas, prefetch);
-    Program program(Arguments{"run", job.spec_file(), "--run-dir", run} +
-                        Job::set({"data.dataset=tar", "data.path=" + server.address() + "/shards/",
-                                  "data.stream=true", "data.split.test=none", "data.split.validation=none",
-                                  "train.epochs=100000", fmt::format("strategy.replicas={}", replicas),
-                                  fmt::format("data.prefetch={}", prefetch), "checkpoint.every_steps=3"}),
-                    job.options);
+    Program program(
+        Arguments{"run", job.spec_file(), "--run-dir", run} +
+            Job::set({"data.dataset=tar", "data.path=" + server.address() + "/shards/", "data.stream=true",
+                      "data.split.test=none", "data.split.validation=none", "train.epochs=100000",
+                      "evaluate.every_epochs=100000",  // which would not save
+                      fmt::format("strategy.replicas={}", replicas),
+                      fmt::format("data.prefetch={}", prefetch), "checkpoint.every_steps=3"}),
+        job.options);
     const fs::path events = run + "/metrics.jsonl";
     const auto has_saved = [&] {
       return fs::exists(events) && content_of(events).find("\"event\":\"checkpoint\"") != std::string::npos;
