@@ -1,6 +1,7 @@
 // Streamed jobs whose servers are slow or silent.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -38,6 +39,15 @@ TEST_CASE("a stop signal saves a streamed training, whose server is slow") {
   CHECK(stopped.exit_code == 75);
   CHECK(last_line(stopped.errors) == "to resume: dtrain run --resume " + job.run_folder().string());
   CHECK_FALSE(fs::is_empty(job.run_folder() / "checkpoints"));
+}
+
+// Whether a replica has waited for data for a third of a second.
+bool waits_for_data(const std::string& run) {
+  const Event shown = Event::parse(run_program({"watch", "--once", "--json", run}).output);
+  const Event replicas = shown.at("runs").at(0).value("replicas", Event::array());
+  return std::any_of(replicas.begin(), replicas.end(), [](const Event& replica) {
+    return replica.at("activity") == "waiting for data" && replica.at("seconds").get<double>() > 0.3;
+  });
 }
 
 TEST_CASE("a stop signal ends a streamed training within seconds, whose server has fallen silent") {
@@ -78,7 +88,8 @@ TEST_CASE("a stop signal ends a streamed training within seconds, whose server h
     REQUIRE(eventually(30, has_saved));
     is_silent = true;
     REQUIRE(eventually(30, [&] { return held > 0; }));
-    std::this_thread::sleep_for(std::chrono::seconds(1));  // whatever is still there is trained on
+    // Whatever is still there is trained on.
+    REQUIRE(eventually(30, [&] { return waits_for_data(run); }));
     program.send(SIGINT);
     const Finished stopped = program.wait();
     is_silent = false;
