@@ -56,8 +56,7 @@ class CountingLine {
   // `what`: "checking pictures". A `quiet` one shows nothing.
   explicit CountingLine(std::string what, bool quiet = false);
   ~CountingLine();
-  CountingLine(const CountingLine&) = delete;
-  CountingLine& operator=(const CountingLine&) = delete;
+  CountingLine(CountingLine&&) = delete;  // nor copied
 
   OnPrepared progress();  // what shows it; lives as long as this
 

@@ -63,8 +63,7 @@ class MemoryLimit {
     ::setrlimit(RLIMIT_DATA, &limit);
   }
   ~MemoryLimit() { ::setrlimit(RLIMIT_DATA, &before_); }
-  MemoryLimit(const MemoryLimit&) = delete;
-  MemoryLimit& operator=(const MemoryLimit&) = delete;
+  MemoryLimit(MemoryLimit&&) = delete;  // nor copied
 
  private:
   rlimit before_{};

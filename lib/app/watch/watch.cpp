@@ -34,8 +34,7 @@ class FullScreen {
     if (has_keys_) ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
     std::cout << "\x1b[?25h\x1b[?1049l" << std::flush;
   }
-  FullScreen(const FullScreen&) = delete;
-  FullScreen& operator=(const FullScreen&) = delete;
+  FullScreen(FullScreen&&) = delete;  // nor copied
 
   static void show(const std::vector<std::string>& frame) {
     std::string text = "\x1b[H";

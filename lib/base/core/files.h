@@ -69,8 +69,7 @@ class ScratchFolder {
   explicit ScratchFolder(const std::string& prefix);
   // Removes the folder with what is in it, unless keep() was called.
   ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ScratchFolder(ScratchFolder&&) = delete;  // nor copied
 
   void keep() { kept_ = true; }
   const std::filesystem::path& path() const { return path_; }

@@ -23,8 +23,7 @@ class ComputesAlone {
  public:
   ComputesAlone();
   ~ComputesAlone();
-  ComputesAlone(const ComputesAlone&) = delete;
-  ComputesAlone& operator=(const ComputesAlone&) = delete;
+  ComputesAlone(ComputesAlone&&) = delete;  // nor copied
 
  private:
   int threads_;  // before

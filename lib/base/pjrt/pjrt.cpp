@@ -143,8 +143,7 @@ class Execution : public DeviceWork {
     } catch (const Error&) {  // who wanted to know has waited
     }
   }
-  Execution(const Execution&) = delete;
-  Execution& operator=(const Execution&) = delete;
+  Execution(Execution&&) = delete;  // nor copied
 
   // All devices, also when one has failed: the others may still be using their arguments.
   void wait() override {

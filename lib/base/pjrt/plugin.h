@@ -37,8 +37,7 @@ class Plugin {
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Plugin_Initialize_Args);
     call(&PJRT_Api::PJRT_Plugin_Initialize, args, ExitCode::kUsage);
   }
-  Plugin(const Plugin&) = delete;
-  Plugin& operator=(const Plugin&) = delete;
+  Plugin(Plugin&&) = delete;  // nor copied
 
   const std::string& path() const { return path_; }
 

@@ -64,8 +64,7 @@ class OnCores {
   ~OnCores() {
     if (known_) ::sched_setaffinity(0, sizeof own_, &own_);
   }
-  OnCores(const OnCores&) = delete;
-  OnCores& operator=(const OnCores&) = delete;
+  OnCores(OnCores&&) = delete;  // nor copied
 
  private:
   cpu_set_t own_;

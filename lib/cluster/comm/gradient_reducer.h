@@ -45,8 +45,7 @@ class GradientReducer {
  public:
   explicit GradientReducer(std::vector<at::Tensor> parameters);
   virtual ~GradientReducer() = default;
-  GradientReducer(const GradientReducer&) = delete;
-  GradientReducer& operator=(const GradientReducer&) = delete;
+  GradientReducer(GradientReducer&&) = delete;  // nor copied
 
   // The parts that this rank updates. Does not change.
   const std::vector<ParameterPart>& parts() const { return parts_; }

@@ -50,8 +50,7 @@ class ProcessGroup {
  public:
   ProcessGroup() : ProcessGroup(0, 1) {}
   virtual ~ProcessGroup() = default;
-  ProcessGroup(const ProcessGroup&) = delete;
-  ProcessGroup& operator=(const ProcessGroup&) = delete;
+  ProcessGroup(ProcessGroup&&) = delete;  // nor copied
 
   int rank() const { return rank_; }
   int size() const { return size_; }

@@ -59,8 +59,7 @@ class ReapingScope {
  public:
   ReapingScope();
   ~ReapingScope();
-  ReapingScope(const ReapingScope&) = delete;
-  ReapingScope& operator=(const ReapingScope&) = delete;
+  ReapingScope(ReapingScope&&) = delete;  // nor copied
 
  private:
   void (*previous_handler_)(int);

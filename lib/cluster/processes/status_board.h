@@ -43,8 +43,7 @@ class StatusBoard {
   // a board, throws Error(kBug) and leaves it open.
   static std::unique_ptr<StatusBoard> open(int descriptor);
   ~StatusBoard();
-  StatusBoard(const StatusBoard&) = delete;
-  StatusBoard& operator=(const StatusBoard&) = delete;
+  StatusBoard(StatusBoard&&) = delete;  // nor copied
 
   void set(int rank, Activity activity, int64_t step);
   ReplicaStatus get(int rank) const;

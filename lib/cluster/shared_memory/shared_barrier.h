@@ -24,8 +24,7 @@ class SharedBarrier {
   // vain several times in a row (the cores have other work, or more ranks), it is tried only now and then.
   SharedBarrier(BarrierSlot* slots, int rank, int size, std::chrono::milliseconds timeout, int spins);
   ~SharedBarrier();
-  SharedBarrier(const SharedBarrier&) = delete;
-  SharedBarrier& operator=(const SharedBarrier&) = delete;
+  SharedBarrier(SharedBarrier&&) = delete;  // nor copied
 
   // Returns when every rank has called it; what the ranks wrote before is then visible to all. Throws an
   // Error(kPeerLost) that names the rank that died (noticed within kLookInterval) or did not arrive within

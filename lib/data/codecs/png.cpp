@@ -71,8 +71,7 @@ class PngReader {
     png_infop info = nullptr;
 
     Handles() = default;
-    Handles(const Handles&) = delete;
-    Handles& operator=(const Handles&) = delete;
+    Handles(Handles&&) = delete;  // nor copied
     ~Handles() { png_destroy_read_struct(&state, &info, nullptr); }
   };
 

@@ -132,8 +132,7 @@ class TiffReader {
     TIFF* tiff = nullptr;
 
     explicit Handle(TiffBytes* file) { tiff_of_thread = file; }
-    Handle(const Handle&) = delete;
-    Handle& operator=(const Handle&) = delete;
+    Handle(Handle&&) = delete;  // nor copied
     ~Handle() {
       if (tiff != nullptr) TIFFClose(tiff);
       tiff_of_thread = nullptr;

@@ -37,8 +37,7 @@ class UnpackedFile {
     ::gzbuffer(file_, kUnpackedAtOnce);
   }
   ~UnpackedFile() { ::gzclose_r(file_); }
-  UnpackedFile(const UnpackedFile&) = delete;
-  UnpackedFile& operator=(const UnpackedFile&) = delete;
+  UnpackedFile(UnpackedFile&&) = delete;  // nor copied
 
   // Appends the next bytes to `text`, at most that many. Returns how many: none at the end.
   size_t read(std::string& text, size_t bytes) {

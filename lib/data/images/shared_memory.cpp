@@ -61,8 +61,7 @@ class KeptMemory {
   ~KeptMemory() {
     if (read_note(note_) == place()) ::unlink(note_.c_str());
   }
-  KeptMemory(const KeptMemory&) = delete;
-  KeptMemory& operator=(const KeptMemory&) = delete;
+  KeptMemory(KeptMemory&&) = delete;  // nor copied
 
   std::string place() const { return fmt::format("/proc/{}/fd/{}", ::getpid(), file_.descriptor()); }
   const fs::path& note() const { return note_; }

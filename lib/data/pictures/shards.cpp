@@ -181,8 +181,7 @@ class NewFolder {
     std::error_code none;
     fs::remove_all(path_, none);
   }
-  NewFolder(const NewFolder&) = delete;
-  NewFolder& operator=(const NewFolder&) = delete;
+  NewFolder(NewFolder&&) = delete;  // nor copied
 
   const fs::path& path() const { return path_; }
 

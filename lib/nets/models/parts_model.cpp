@@ -89,8 +89,7 @@ class OneThread {
  public:
   OneThread() { at::set_num_threads(1); }
   ~OneThread() { at::set_num_threads(threads_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
+  OneThread(OneThread&&) = delete;  // nor copied
 
  private:
   int threads_ = at::get_num_threads();

@@ -86,8 +86,7 @@ class KeptGenerator {
  public:
   KeptGenerator();
   ~KeptGenerator();
-  KeptGenerator(const KeptGenerator&) = delete;
-  KeptGenerator& operator=(const KeptGenerator&) = delete;
+  KeptGenerator(KeptGenerator&&) = delete;  // nor copied
 
  private:
   at::Tensor state_;

@@ -56,8 +56,7 @@ class PluginCall {
  public:
   PluginCall(const std::string& plugin, const std::string& what);
   ~PluginCall();
-  PluginCall(const PluginCall&) = delete;
-  PluginCall& operator=(const PluginCall&) = delete;
+  PluginCall(PluginCall&&) = delete;  // nor copied
 
  private:
   const char* before_;

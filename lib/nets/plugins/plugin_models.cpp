@@ -27,8 +27,7 @@ class Initial {
     at::Generator(at::detail::getDefaultCPUGenerator()).set_current_seed(seed);
   }
   ~Initial() { c10::set_default_dtype(dtype_); }
-  Initial(const Initial&) = delete;
-  Initial& operator=(const Initial&) = delete;
+  Initial(Initial&&) = delete;  // nor copied
 
  private:
   KeptGenerator kept_;

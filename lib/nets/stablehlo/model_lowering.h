@@ -85,8 +85,7 @@ class LoweredModel {
   // Writes the forward pass. Where the products' element is too coarse, computes in that of the inputs.
   LoweredModel(ModelScope& scope, const LayerPlan& plan, const Value& inputs);
   ~LoweredModel();
-  LoweredModel(const LoweredModel&) = delete;
-  LoweredModel& operator=(const LoweredModel&) = delete;
+  LoweredModel(LoweredModel&&) = delete;  // nor copied
   const Value& outputs() const;
   // Writes the backward pass, from the gradient of the outputs, and fills scope.gradients, which leaves
   // out a parameter that the outputs do not depend on.

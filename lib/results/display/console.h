@@ -17,8 +17,7 @@ class Console : public EventSink {
  public:
   Console(std::ostream& out, ConsoleOptions options);
   ~Console() override;  // removes the progress line
-  Console(const Console&) = delete;
-  Console& operator=(const Console&) = delete;
+  Console(Console&&) = delete;  // nor copied
 
   void on_event(const Event& event) override;
   void on_tick() override;

@@ -41,8 +41,7 @@ class Untouched {
     generator_.set_state(state_);
     for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(copies_[i]);
   }
-  Untouched(const Untouched&) = delete;
-  Untouched& operator=(const Untouched&) = delete;
+  Untouched(Untouched&&) = delete;  // nor copied
 
  private:
   at::Generator generator_;

@@ -41,8 +41,7 @@ class StagingFolder {
   // Throws Error(kUsage, kDisk).
   StagingFolder(const std::filesystem::path& folder, int64_t step);
   ~StagingFolder();
-  StagingFolder(const StagingFolder&) = delete;
-  StagingFolder& operator=(const StagingFolder&) = delete;
+  StagingFolder(StagingFolder&&) = delete;  // nor copied
   const std::filesystem::path& path() const { return path_; }
 
   // Renames the folder to `path` atomically and syncs this to the disk. If `path` exists, the two folders

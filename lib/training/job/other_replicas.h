@@ -31,8 +31,7 @@ class ResizeDesk {
  public:
   explicit ResizeDesk(std::filesystem::path run);
   ~ResizeDesk();
-  ResizeDesk(const ResizeDesk&) = delete;
-  ResizeDesk& operator=(const ResizeDesk&) = delete;
+  ResizeDesk(ResizeDesk&&) = delete;  // nor copied
 
   // From now on so many replicas train, and the number can be changed.
   void open(int64_t replicas);

@@ -92,8 +92,7 @@ class ParameterService::OpenSession {
     const std::lock_guard lock(service_.mutex_);
     service_.sessions_[worker_] = nullptr;
   }
-  OpenSession(const OpenSession&) = delete;
-  OpenSession& operator=(const OpenSession&) = delete;
+  OpenSession(OpenSession&&) = delete;  // nor copied
 
  private:
   ParameterService& service_;

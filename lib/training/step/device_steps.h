@@ -33,8 +33,7 @@ class StepRecorder {
   // Without an accelerator, every step runs unrecorded. Not copyable, because a recording refers to this
   // object.
   explicit StepRecorder(std::shared_ptr<Accelerator> accelerator) : accelerator_(std::move(accelerator)) {}
-  StepRecorder(const StepRecorder&) = delete;
-  StepRecorder& operator=(const StepRecorder&) = delete;
+  StepRecorder(StepRecorder&&) = delete;  // nor copied
 
   // Returns the sums of `step(share)`, which hold until the next call: a replay overwrites them. In every
   // call, `step` must be the same function of the share and of its state in device memory. `recorded` is

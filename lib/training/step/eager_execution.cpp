@@ -36,8 +36,7 @@ class Autocast {
     at::autocast::set_autocast_enabled(device_, false);
     at::autocast::clear_cache();
   }
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
+  Autocast(Autocast&&) = delete;  // nor copied
 
  private:
   at::DeviceType device_;

@@ -41,8 +41,7 @@ class StepQueue {
   // At first a call is one step.
   StepQueue(int64_t most, std::function<void()> call);
   ~StepQueue();
-  StepQueue(const StepQueue&) = delete;
-  StepQueue& operator=(const StepQueue&) = delete;
+  StepQueue(StepQueue&&) = delete;  // nor copied
 
   bool empty() const { return steps_.empty(); }
   int64_t size() const { return std::ssize(steps_); }
