@@ -1,5 +1,6 @@
 #include "experiments/first_steps.h"
 
+#include <c10/util/ScopeExit.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -53,29 +54,19 @@ class LossReader {
   std::streamoff read_ = 0;
 };
 
-// While this exists, processes that are started inherit a limit of the memory that they have for themselves.
-class MemoryLimit {
- public:
-  explicit MemoryLimit(std::optional<int64_t> bytes) {
-    ::getrlimit(RLIMIT_DATA, &before_);
-    rlimit limit = before_;
-    if (bytes) limit.rlim_cur = std::min(before_.rlim_cur, static_cast<rlim_t>(*bytes));
-    ::setrlimit(RLIMIT_DATA, &limit);
-  }
-  ~MemoryLimit() { ::setrlimit(RLIMIT_DATA, &before_); }
-  MemoryLimit(MemoryLimit&&) = delete;  // nor copied
-
- private:
-  rlimit before_{};
-};
-
+// `memory`: the limit of what the process has for itself, in bytes.
 std::unique_ptr<ChildRun> start(const JobSpec& job, const std::filesystem::path& folder,
                                 std::optional<int64_t> memory) {
   const std::filesystem::path spec = folder / "job.yaml", run = folder / "run";
   JobSpec written = job;
   if (written.model.has_file()) written.model.file = program_file(written.model);
   write_file_atomically(spec, print_spec(written));
-  const MemoryLimit limit(memory);
+  rlimit before{};
+  ::getrlimit(RLIMIT_DATA, &before);
+  rlimit inherited = before;
+  if (memory) inherited.rlim_cur = std::min(before.rlim_cur, static_cast<rlim_t>(*memory));
+  ::setrlimit(RLIMIT_DATA, &inherited);
+  const auto end = c10::make_scope_exit([&before] { ::setrlimit(RLIMIT_DATA, &before); });
   return std::make_unique<ChildRun>(std::vector<std::string>{spec.string(), "--run-dir", run.string()}, run,
                                     folder / "run.log");
 }

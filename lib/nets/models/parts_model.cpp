@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
+#include <c10/util/ScopeExit.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -83,17 +84,6 @@ std::vector<at::Tensor> buffers_of(const ModelPart& part) {
   }
   return buffers;
 }
-
-// While it lives, LibTorch computes on one thread.
-class OneThread {
- public:
-  OneThread() { at::set_num_threads(1); }
-  ~OneThread() { at::set_num_threads(threads_); }
-  OneThread(OneThread&&) = delete;  // nor copied
-
- private:
-  int threads_ = at::get_num_threads();
-};
 
 }  // namespace
 
@@ -237,7 +227,8 @@ at::Tensor depending_on(const at::Tensor& output, const std::vector<at::Tensor>&
 Trial try_model(Model& model, const std::vector<ModelPart>& parts, const Shape& input, at::ScalarType dtype) {
   const at::NoGradGuard no_grad;
   const KeptGenerator kept;
-  const OneThread one_thread;
+  const auto end = c10::make_scope_exit([before = at::get_num_threads()] { at::set_num_threads(before); });
+  at::set_num_threads(1);
   std::vector<std::vector<at::Tensor>> before;
   for (const ModelPart& part : parts) {
     for (at::Tensor& buffer : before.emplace_back(buffers_of(part))) buffer = buffer.clone();

@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/DefaultDtype.h>
+#include <c10/util/ScopeExit.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,24 +20,13 @@
 namespace dtrain {
 namespace {
 
-// While it lives, LibTorch's modules initialise their variables in this type and from this seed.
-class Initial {
- public:
-  Initial(at::ScalarType dtype, uint64_t seed) {
-    c10::set_default_dtype(c10::scalarTypeToTypeMeta(dtype));
-    at::Generator(at::detail::getDefaultCPUGenerator()).set_current_seed(seed);
-  }
-  ~Initial() { c10::set_default_dtype(dtype_); }
-  Initial(Initial&&) = delete;  // nor copied
-
- private:
-  KeptGenerator kept_;
-  caffe2::TypeMeta dtype_ = c10::get_default_dtype();
-};
-
 BuiltModule built(const PluginKind<MakeModule>& kind, const KindFields& own, const Shape& input,
                   int64_t outputs, at::ScalarType dtype, uint64_t seed) {
-  const Initial initial(dtype, seed);
+  const KeptGenerator kept;
+  const auto end =
+      c10::make_scope_exit([before = c10::get_default_dtype()] { c10::set_default_dtype(before); });
+  c10::set_default_dtype(c10::scalarTypeToTypeMeta(dtype));
+  at::Generator(at::detail::getDefaultCPUGenerator()).set_current_seed(seed);
   return in_plugin(kind, [&] {
     BuiltModule module = kind.call(kind.options(own, outputs), input);
     if (module.module == nullptr) throw Error(ExitCode::kUsage, "made no module");

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
+#include <c10/util/ScopeExit.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -25,30 +26,21 @@ at::Tensor flat_double(const std::vector<at::Tensor>& tensors) {
 
 double norm_of(const at::Tensor& flat) { return flat.norm().item<double>(); }
 
-// Restores what a forward pass changes: the state of the generator that dropout uses, and moving statistics.
-class Untouched {
- public:
-  explicit Untouched(const Model& model)
-      : generator_(at::globalContext().defaultGenerator(model.parameters().front().device())),
-        buffers_(model.buffers()) {
-    const std::lock_guard lock(generator_.mutex());
-    state_ = generator_.get_state();
-    for (const at::Tensor& buffer : buffers_) copies_.push_back(buffer.clone());
-  }
-  ~Untouched() {
+// Restores, when what it returns ends, what a forward pass changes: the state of the generator that dropout
+// uses, and moving statistics.
+auto untouched(const Model& model) {
+  at::Generator generator = at::globalContext().defaultGenerator(model.parameters().front().device());
+  const std::vector<at::Tensor> buffers = model.buffers();
+  std::vector<at::Tensor> copies;
+  for (const at::Tensor& buffer : buffers) copies.push_back(buffer.clone());
+  const std::lock_guard lock(generator.mutex());
+  return c10::make_scope_exit([generator, state = generator.get_state(), buffers, copies]() mutable {
     const at::NoGradGuard no_grad;
-    const std::lock_guard lock(generator_.mutex());
-    generator_.set_state(state_);
-    for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(copies_[i]);
-  }
-  Untouched(Untouched&&) = delete;  // nor copied
-
- private:
-  at::Generator generator_;
-  at::Tensor state_;
-  std::vector<at::Tensor> buffers_;
-  std::vector<at::Tensor> copies_;
-};
+    const std::lock_guard lock(generator.mutex());
+    generator.set_state(state);
+    for (size_t i = 0; i < buffers.size(); ++i) buffers[i].copy_(copies[i]);
+  });
+}
 
 }  // namespace
 
@@ -66,7 +58,7 @@ StepInspection::StepInspection(std::shared_ptr<Model> model, const TrainSpec& tr
 
 void StepInspection::before_step(const Share& share, const StepContext& context) {
   if (context.step != step_) return;
-  const Untouched untouched(*model_);
+  const auto end = untouched(*model_);
   const std::vector<at::Tensor> parameters = tensors_of(trained_parameters(*model_));
   model_->train();
   own_ = at::zeros_like(flat_parameters());

@@ -1,6 +1,7 @@
 #include "parameter_server/parameter_service.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/ScopeExit.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -79,26 +80,6 @@ bool ParameterService::somebody_may_return() const {
   return false;
 }
 
-// Registers a session, so that other threads can find it while it lasts.
-class ParameterService::OpenSession {
- public:
-  OpenSession(ParameterService& service, Session& session)
-      : service_(service), worker_(static_cast<size_t>(session.worker)) {
-    const std::lock_guard lock(service_.mutex_);
-    service_.sessions_[worker_] = &session;
-    if (service_.failure_) session.channel->interrupt();  // too late for the interrupt by stop()
-  }
-  ~OpenSession() {
-    const std::lock_guard lock(service_.mutex_);
-    service_.sessions_[worker_] = nullptr;
-  }
-  OpenSession(OpenSession&&) = delete;  // nor copied
-
- private:
-  ParameterService& service_;
-  size_t worker_;
-};
-
 void ParameterService::serve_and_note_end(int worker, const Connect& connect) {
   serve_worker(worker, connect);
   const std::lock_guard lock(mutex_);
@@ -109,7 +90,13 @@ void ParameterService::serve_and_note_end(int worker, const Connect& connect) {
 void ParameterService::serve_worker(int worker, const Connect& connect) {
   try {
     Session session{worker, connect(worker), Message()};
-    const OpenSession open(*this, session);
+    const auto let_others_find = [&](Session* open) {
+      const std::lock_guard lock(mutex_);
+      sessions_[static_cast<size_t>(worker)] = open;
+      if (open != nullptr && failure_) open->channel->interrupt();  // too late for the interrupt by stop()
+    };
+    let_others_find(&session);
+    const auto end = c10::make_scope_exit([&] { let_others_find(nullptr); });
     if (!join(session)) return;
     {
       const std::lock_guard lock(mutex_);

@@ -75,7 +75,6 @@ class ParameterService {
   using Clock = std::chrono::steady_clock;
   // One worker's connection and the data of its thread.
   struct Session;
-  class OpenSession;
 
   void serve_and_note_end(int worker, const Connect& connect);
   void serve_worker(int worker, const Connect& connect);

@@ -1,5 +1,6 @@
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
+#include <c10/util/ScopeExit.h>
 
 #include <optional>
 #include <vector>
@@ -20,42 +21,28 @@ std::optional<at::ScalarType> compute_type(const std::string& precision) {
   return std::nullopt;
 }
 
-// While it lives, this thread's forward passes on `device` convert the inputs and weights of convolutions and
-// dense layers to `type`; the weights themselves are not changed. Does nothing if `type` is nullopt.
-class Autocast {
- public:
-  Autocast(at::DeviceType device, std::optional<at::ScalarType> type)
-      : device_(device), active_(type.has_value()) {
-    if (!active_) return;
-    at::autocast::set_autocast_dtype(device_, *type);
-    at::autocast::set_autocast_enabled(device_, true);
-  }
-  // The cache of converted weights lasts for one pass, because an update follows.
-  ~Autocast() {
-    if (!active_) return;
-    at::autocast::set_autocast_enabled(device_, false);
-    at::autocast::clear_cache();
-  }
-  Autocast(Autocast&&) = delete;  // nor copied
-
- private:
-  at::DeviceType device_;
-  bool active_;
-};
-
 // Runs the backward pass from `outputs`, whose gradient is given. May wait for peers on this host: buckets
 // are summed as soon as they are full.
 void backward(const at::Tensor& outputs, const at::Tensor& gradient) {
   with_peer_errors("summing gradients", [&] { outputs.backward(gradient); });
 }
 
+// In full precision, because the loss sums many numbers. With a type of its own, the forward pass converts
+// the inputs and weights of convolutions and dense layers; the weights themselves are not changed.
 at::Tensor training_outputs(Model& model, const TrainSpec& train, const Batch& batch) {
-  at::Tensor outputs;
-  {
-    const Autocast in_16_bits(batch.inputs.device().type(), compute_type(train.precision));
-    outputs = model.forward(batch.inputs);
-  }
-  return outputs.to(batch.inputs.scalar_type());  // full precision, because the loss sums many numbers
+  const std::optional<at::ScalarType> type = compute_type(train.precision);
+  const at::DeviceType device = batch.inputs.device().type();
+  const auto compute = [&] {
+    if (!type) return model.forward(batch.inputs);
+    at::autocast::set_autocast_dtype(device, *type);
+    at::autocast::set_autocast_enabled(device, true);
+    const auto end = c10::make_scope_exit([device] {
+      at::autocast::set_autocast_enabled(device, false);
+      at::autocast::clear_cache();  // of converted weights: an update follows
+    });
+    return model.forward(batch.inputs);
+  };
+  return compute().to(batch.inputs.scalar_type());
 }
 
 class EagerExecution : public StepExecution {
