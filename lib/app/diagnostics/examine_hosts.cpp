@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -22,6 +21,7 @@
 #include "core/clock.h"
 #include "core/descriptor.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "crypto/crypto.h"
@@ -39,15 +39,6 @@ Descriptor memory_file() {
   Descriptor file(::memfd_create("dtrain-ssh", MFD_CLOEXEC));
   if (file.get() < 0) throw Error(ExitCode::kMemory, "memfd_create: {}", std::strerror(errno));
   return file;
-}
-
-std::string content_of(const Descriptor& file) {
-  std::string text;
-  std::array<char, 65536> bytes;
-  ssize_t got;
-  while ((got = ::pread(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(text.size()))) > 0)
-    text.append(bytes.data(), static_cast<size_t>(got));
-  return text;
 }
 
 [[noreturn]] void become_ssh(char* const* arguments, int input, int output, int errors) {
@@ -109,7 +100,7 @@ class RemoteCommand {
            stop_signals_received() == stops) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
-    Result result{-1, content_of(output_), content_of(errors_)};
+    Result result{-1, content_of(output_.get()), content_of(errors_.get())};
     if (ended != process_) return result;  // the destructor ends ssh
     process_ = -1;
     result.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

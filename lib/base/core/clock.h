@@ -16,6 +16,13 @@ inline std::chrono::milliseconds to_milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
+// Tells the processor that its thread looks at memory again and again until that changes.
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
 // The current UTC time, as ISO 8601 with milliseconds: 2026-01-31T12:00:00.000Z.
 std::string utc_time();
 // Such a time as seconds since 1970; nullopt if the text is none.

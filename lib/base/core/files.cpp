@@ -38,16 +38,9 @@ Descriptor open_to_read(const std::filesystem::path& path, ExitCode code, struct
 std::string read_bytes(const Descriptor& file, int64_t offset, int64_t count,
                        const std::filesystem::path& path, ExitCode code) {
   std::string content(static_cast<size_t>(count), '\0');
-  size_t filled = 0;
-  while (filled < content.size()) {
-    const ssize_t got = ::pread(file.get(), content.data() + filled, content.size() - filled,
-                                offset + static_cast<off_t>(filled));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(code, path, "cannot read");
-    if (got == 0) break;
-    filled += static_cast<size_t>(got);
-  }
-  content.resize(filled);
+  const int64_t got = read_all(file.get(), offset, content.data(), content.size());
+  if (got < 0) fail(code, path, "cannot read");
+  content.resize(static_cast<size_t>(got));
   return content;
 }
 
@@ -151,6 +144,28 @@ bool write_all(int descriptor, const void* bytes, size_t count) {
     count -= static_cast<size_t>(put);
   }
   return true;
+}
+
+int64_t read_all(int descriptor, int64_t offset, void* bytes, size_t count) {
+  size_t filled = 0;
+  while (filled < count) {
+    const ssize_t got = ::pread(descriptor, static_cast<char*>(bytes) + filled, count - filled,
+                                offset + static_cast<off_t>(filled));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return -1;
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  return static_cast<int64_t>(filled);
+}
+
+std::string content_of(int descriptor) {
+  std::string content;
+  std::array<char, 65536> bytes;
+  int64_t got;
+  while ((got = read_all(descriptor, std::ssize(content), bytes.data(), bytes.size())) > 0)
+    content.append(bytes.data(), static_cast<size_t>(got));
+  return content;
 }
 
 std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode code) {

@@ -31,6 +31,13 @@ std::string advice_on_writing(int error, const std::string& option = "");
 // Writes all `count` bytes. Returns false, with errno set, if that fails.
 bool write_all(int descriptor, const void* bytes, size_t count);
 
+// Reads `count` bytes of a file from `offset`. Returns how many were read: fewer where the file ends before;
+// -1, with errno set, if that fails.
+int64_t read_all(int descriptor, int64_t offset, void* bytes, size_t count);
+
+// All bytes of an open file, as far as they can be read.
+std::string content_of(int descriptor);
+
 // Returns the file's bytes, up to the size that it has when it is opened. Throws Error(code) if the file
 // cannot be read, is not a regular file, or is larger than `limit` bytes, and Error(kDisk) if the disk fails.
 // The size is checked before memory is allocated.

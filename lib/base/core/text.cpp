@@ -28,24 +28,6 @@ size_t edit_distance(const std::string& a, const std::string& b) {
   return cost[a.size()][b.size()];
 }
 
-// The length in bytes of the UTF-8 character at position `at`; 0 if there is none. Overlong forms, surrogates
-// and code points above U+10FFFF are invalid (RFC 3629, section 4).
-size_t character_length(const std::string& text, size_t at) {
-  const auto byte = [&](size_t offset) {
-    return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0U;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t length = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
-  const unsigned lowest = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
-  const unsigned highest = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
-  if (byte(1) < lowest || byte(1) > highest) return 0;
-  for (size_t i = 2; i < length; ++i) {
-    if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
-  }
-  return length;
-}
-
 // Whether a terminal or a page would obey the character instead of showing it: C0 (U+0000 to U+001F), DEL, C1
 // (U+0080 to U+009F), line and paragraph separators (U+2028, U+2029), and what turns the direction of text
 // (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069).
@@ -73,6 +55,22 @@ std::string escaped(const std::string& text) {
 }
 
 }  // namespace
+
+size_t character_length(const std::string& text, size_t at) {
+  const auto byte = [&](size_t offset) {
+    return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0U;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t length = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+  const unsigned lowest = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+  const unsigned highest = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+  if (byte(1) < lowest || byte(1) > highest) return 0;
+  for (size_t i = 2; i < length; ++i) {
+    if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
+  }
+  return length;
+}
 
 std::optional<std::string> closest_word(const std::string& word, const std::vector<std::string>& known) {
   if (word.size() > 64) return std::nullopt;  // too long for a typing error, and the distance is quadratic

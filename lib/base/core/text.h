@@ -1,6 +1,7 @@
 // Text for users: spelling suggestions, numbers with units, words for a shell.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -28,6 +29,10 @@ std::string join(const std::vector<std::string>& words, const std::string& separ
 
 // The parts of the text between separators: "a,b," has three, the last one empty.
 std::vector<std::string> split(const std::string& text, char separator);
+
+// The length in bytes of the UTF-8 character at position `at`; 0 if there is none. Overlong forms, surrogates
+// and code points above U+10FFFF are invalid (RFC 3629, section 4).
+size_t character_length(const std::string& text, size_t at);
 
 // The lines of the text without their ends.
 std::vector<std::string> split_lines(const std::string& text);

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/clock.h"
+
 // The OpenMP runtime that LibTorch has loaded, by the functions that GCC calls for `#pragma omp parallel`.
 // LLVM's runtime has them as well. The pragma would, with Clang, bring a second runtime with more threads.
 extern "C" {
@@ -42,12 +44,6 @@ constexpr std::chrono::microseconds kLooking{60};    // longer than the pauses o
 constexpr std::chrono::microseconds kLostCore{200};  // between two looks: another program has had the core
 constexpr int kLooks = 32;                           // without asking for the time
 constexpr int kWaitsAsleep = 500;
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 // One thread's waits for words of memory to change. It looks for some microseconds, which costs the least if
 // nobody else wants the core, and then sleeps until someone calls the word's notify_one() or notify_all(). If

@@ -259,16 +259,9 @@ void SafetensorsFile::refuse(const std::string& why, int error) const {
 }
 
 void SafetensorsFile::read_at(int64_t offset, void* bytes, size_t count) const {
-  auto* next = static_cast<char*>(bytes);
-  while (count > 0) {
-    const ssize_t got = ::pread(file_.get(), next, count, offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) refuse(fmt::format("cannot be read: {}", std::strerror(errno)), errno);
-    if (got == 0) refuse("became shorter while it was read");
-    next += got;
-    offset += got;
-    count -= static_cast<size_t>(got);
-  }
+  const int64_t got = read_all(file_.get(), offset, bytes, count);
+  if (got < 0) refuse(fmt::format("cannot be read: {}", std::strerror(errno)), errno);
+  if (static_cast<size_t>(got) < count) refuse("became shorter while it was read");
 }
 
 at::Tensor SafetensorsFile::read(const TensorEntry& entry, std::string* checksum) const {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "store/local_store_messages.h"
 
 namespace dtrain {
@@ -46,12 +47,7 @@ struct Refusal : std::runtime_error {
 };
 
 int64_t number_of(const std::string& text) {
-  try {
-    size_t end = 0;
-    const int64_t number = std::stoll(text, &end);
-    if (end == text.size()) return number;
-  } catch (const std::exception&) {
-  }
+  if (const auto number = whole_number(text)) return *number;
   throw Refusal("the key to add to does not hold a number");
 }
 

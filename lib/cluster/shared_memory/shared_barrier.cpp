@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <climits>
 
+#include "core/clock.h"
 #include "core/error.h"
 
 namespace dtrain {
@@ -19,12 +20,6 @@ constexpr uint32_t kVainSpins = 8;
 constexpr uint32_t kWaitsPerTry = 32;
 
 static_assert(std::atomic<uint32_t>::is_always_lock_free, "a futex needs a plain word");
-
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 // Not FUTEX_PRIVATE: the word is in memory shared between processes.
 void futex_wait(std::atomic<uint32_t>& word, uint32_t value, std::chrono::milliseconds patience) {

@@ -119,17 +119,9 @@ int64_t OpenFile::size() const {
 }
 
 bool OpenFile::read(int64_t offset, void* bytes, size_t count) const {
-  auto* next = static_cast<char*>(bytes);
-  while (count > 0) {
-    const ssize_t got = offset < 0 ? 0 : ::pread(descriptor(), next, count, offset);
-    if (got < 0 && errno == EINTR) continue;
-    check(got >= 0, "cannot be read");
-    if (got == 0) return false;
-    next += got;
-    offset += got;
-    count -= static_cast<size_t>(got);
-  }
-  return true;
+  const int64_t got = offset < 0 ? 0 : read_all(descriptor(), offset, bytes, count);
+  check(got >= 0, "cannot be read");
+  return static_cast<size_t>(got) == count;
 }
 
 void OpenFile::reserve(int64_t bytes) const {

@@ -4,7 +4,6 @@
 #include <archive_entry.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <new>
 #include <numeric>
@@ -257,9 +256,8 @@ class ArchiveList {
     std::map<std::string, int64_t> labels;
     int64_t most = -1;
     for (const std::string& word : words) {
-      int64_t number = -1;
-      const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), number);
-      if (fault != std::errc() || end != word.data() + word.size() || number < 0) break;
+      const int64_t number = whole_number(word).value_or(-1);
+      if (number < 0) break;
       if (number >= static_cast<int64_t>(kMostPictureClasses))
         refuse_file(list.root, "the class {}, where {} classes can be read", number,
                     with_separators(kMostPictureClasses));

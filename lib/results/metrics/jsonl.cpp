@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <sstream>
 
@@ -68,12 +67,7 @@ bool JsonLinesFile::is_in_place() const {
 }
 
 void JsonLinesFile::write_again() {
-  std::string content;
-  std::array<char, 65536> bytes;
-  ssize_t got;
-  while ((got = ::pread(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(content.size()))) > 0)
-    content.append(bytes.data(), static_cast<size_t>(got));
-  write_file_atomically(path_, content, "--run-dir");
+  write_file_atomically(path_, content_of(file_.get()), "--run-dir");
   open();
 }
 

@@ -177,28 +177,6 @@ class TreeBuilder : public YAML::EventHandler {
   int column_ = 1;
 };
 
-// The length of the UTF-8 sequence at `text[at]`; 0 if it is malformed (RFC 3629, section 4).
-size_t sequence_length(const std::string& text, size_t at) {
-  const auto byte = [&](size_t offset) {
-    return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0u;
-  };
-  const auto continues = [&](size_t offset) { return (byte(offset) & 0xc0u) == 0x80u; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first <= 0xdf) return continues(1) ? 2 : 0;
-  if (first >= 0xe0 && first <= 0xef) {
-    if (first == 0xe0 && byte(1) < 0xa0) return 0;  // overlong
-    if (first == 0xed && byte(1) > 0x9f) return 0;  // surrogate
-    return continues(1) && continues(2) ? 3 : 0;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    if (first == 0xf0 && byte(1) < 0x90) return 0;  // overlong
-    if (first == 0xf4 && byte(1) > 0x8f) return 0;  // beyond U+10FFFF
-    return continues(1) && continues(2) && continues(3) ? 4 : 0;
-  }
-  return 0;
-}
-
 // Refuses text that yaml-cpp would misread: control characters (0x04 ends its input) and other encodings.
 void check_bytes(const std::string& text) {
   if (text.size() > kMaxYamlBytes)
@@ -221,7 +199,7 @@ bool is_clean_text(const std::string& text, size_t& at) {
   for (at = 0; at < text.size();) {
     const auto byte = static_cast<unsigned char>(text[at]);
     const bool control = (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
-    const size_t length = control ? 0 : sequence_length(text, at);
+    const size_t length = control ? 0 : character_length(text, at);
     if (length == 0) return false;
     at += length;
   }

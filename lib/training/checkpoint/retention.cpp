@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <functional>
 #include <system_error>
@@ -15,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/text.h"
 #include "safetensors/disk.h"
 #include "traits/objectives.h"
 
@@ -39,11 +39,8 @@ std::optional<SavedCheckpoint> checkpoint_at(const fs::path& path) {
   const bool suspect = name.ends_with(kSuspect);
   const size_t length = name.size() - kPrefix.size() - (suspect ? kSuspect.size() : 0);
   const std::string digits = name.substr(kPrefix.size(), length);
-  int64_t step = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  if (!whole || step < 0 || digits.size() > kMaxDigits || name != checkpoint_name(step, suspect))
-    return std::nullopt;
+  const int64_t step = whole_number(digits).value_or(-1);
+  if (step < 0 || digits.size() > kMaxDigits || name != checkpoint_name(step, suspect)) return std::nullopt;
   return SavedCheckpoint{step, path, suspect};
 }
 
