@@ -10,7 +10,7 @@
 
 #include "data/dataset.h"
 #include "experiments/search_space.h"
-#include "job_file/start_of_paths.h"
+#include "job_file/load.h"
 #include "plan/job_plan.h"
 #include "runs/tune_results.h"
 

@@ -1,4 +1,4 @@
-#include "architectures/layer_list.h"
+#include "architectures/networks.h"
 
 #include <utility>
 

@@ -20,7 +20,7 @@ struct LayerWork {
   int64_t inputs = 0;
   int64_t outputs = 0;
   bool channels_inside = false;  // of all images that it reads and makes
-  int64_t pixels = 1;            // of what turns images around (compiled/layouts.h): of each
+  int64_t pixels = 1;            // of what turns images around (compiled/graph.h): of each
   at::Tensor weight;             // undefined: the layer has none
   at::Tensor bias;
   at::Tensor moving_mean;  // of batch_norm

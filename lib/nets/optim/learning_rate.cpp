@@ -2,14 +2,150 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/named.h"
 #include "core/text.h"
 
 namespace dtrain {
+
+// What a kind of schedule computes: ScheduleCurve::at() and description().
+struct ScheduleMethod {
+  std::string name;
+  double (*at)(const ScheduleCurve& curve, int64_t step, double rate);
+  std::string (*description)(const ScheduleCurve& curve, double scaled, double scale);
+};
+
 namespace {
+
+ScheduleMethod constant_schedule() {
+  return {"constant", [](const ScheduleCurve&, int64_t, double rate) { return rate; },
+          [](const ScheduleCurve&, double, double) { return std::string(); }};
+}
+
+// values[i], where i is the number of boundaries that the step has reached.
+double piecewise_rate(const ScheduleCurve& curve, int64_t step, double) {
+  const auto& [unit, boundaries, values] = curve.own<PiecewiseFields>();
+  const auto is_before = [&](int64_t at, int64_t boundary) { return at < curve.steps(boundary); };
+  const auto next = std::upper_bound(boundaries.begin(), boundaries.end(), step, is_before);
+  return values[static_cast<size_t>(next - boundaries.begin())];
+}
+
+std::string describe_piecewise(const ScheduleCurve& curve, double, double scale) {
+  const auto& [unit, boundaries, values] = curve.own<PiecewiseFields>();
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < boundaries.size(); ++i) {
+    const bool is_reached = curve.steps(boundaries[i]) < curve.total();
+    parts.push_back(fmt::format("{:g} after {}{}", values[i + 1] * scale, curve.length_text(boundaries[i]),
+                                is_reached ? "" : ", which is not reached"));
+  }
+  return join(parts);
+}
+
+ScheduleMethod piecewise_schedule() { return {"piecewise", piecewise_rate, describe_piecewise}; }
+
+// rate factor^floor(step / every)
+ScheduleMethod step_schedule() {
+  return {"step",
+          [](const ScheduleCurve& curve, int64_t step, double rate) {
+            const auto& own = curve.own<StepFields>();
+            return rate * std::pow(own.factor, static_cast<double>(step / curve.steps(own.every)));
+          },
+          [](const ScheduleCurve& curve, double, double) {
+            const auto& own = curve.own<StepFields>();
+            return fmt::format("times {:g} every {}", own.factor, curve.length_text(own.every));
+          }};
+}
+
+// rate factor^(step / every)
+ScheduleMethod exponential_schedule() {
+  return {"exponential",
+          [](const ScheduleCurve& curve, int64_t step, double rate) {
+            const auto& own = curve.own<StepFields>();
+            const double times = static_cast<double>(step) / static_cast<double>(curve.steps(own.every));
+            return rate * std::pow(own.factor, times);
+          },
+          [](const ScheduleCurve& curve, double, double) {
+            const auto& own = curve.own<StepFields>();
+            return fmt::format("times {:g} in {}, gradually", own.factor, curve.length_text(own.every));
+          }};
+}
+
+// Half a cosine from `start` at 0 to `end` at 1.
+double anneal(double start, double end, double progress) {
+  return end + (start - end) * (1 + std::cos(M_PI * progress)) / 2;
+}
+
+// rate (f + (1 - f) (1 + cos(pi progress)) / 2), f = final_factor (Loshchilov and Hutter 2017,
+// arXiv:1608.03983, equation 5, without restarts)
+ScheduleMethod cosine_schedule() {
+  return {"cosine",
+          [](const ScheduleCurve& curve, int64_t step, double rate) {
+            return anneal(rate, rate * curve.own<CurveFields>().final_factor, curve.progress(step));
+          },
+          [](const ScheduleCurve& curve, double scaled, double) {
+            return fmt::format("falls to {:g} as a cosine over {}",
+                               scaled * curve.own<CurveFields>().final_factor, curve.over_text());
+          }};
+}
+
+// rate (f + (1 - f) (1 - progress)^power), f = final_factor
+ScheduleMethod polynomial_schedule() {
+  return {"polynomial",
+          [](const ScheduleCurve& curve, int64_t step, double rate) {
+            const auto& own = curve.own<CurveFields>();
+            const double end = own.final_factor;
+            return rate * (end + (1 - end) * std::pow(1 - curve.progress(step), own.power));
+          },
+          [](const ScheduleCurve& curve, double scaled, double) {
+            const auto& own = curve.own<CurveFields>();
+            return fmt::format("falls to {:g} as a polynomial of degree {:g} over {}",
+                               scaled * own.final_factor, own.power, curve.over_text());
+          }};
+}
+
+// Up by half a cosine from rate initial_factor at step 0 to the rate at step peak_at T - 1, then down to
+// rate final_factor at step T - 1, the last of T steps (Smith and Topin 2019, arXiv:1708.07120, in PyTorch's
+// form).
+double one_cycle_rate(const ScheduleCurve& curve, int64_t step, double rate) {
+  const auto& own = curve.own<CurveFields>();
+  const double end = static_cast<double>(curve.over() - 1);
+  // A cycle that is too short to rise starts at its peak.
+  const double peak = std::max(0.0, own.peak_at * static_cast<double>(curve.over()) - 1);
+  const double now = std::min(static_cast<double>(step), end);
+  if (now < peak) return anneal(rate * own.initial_factor, rate, now / peak);
+  // One that ends where it peaks, as does a cycle of one step, has no way down.
+  return anneal(rate, rate * own.final_factor, end > peak ? (now - peak) / (end - peak) : 0.0);
+}
+
+ScheduleMethod one_cycle_schedule() {
+  return {"one_cycle", one_cycle_rate, [](const ScheduleCurve& curve, double scaled, double) {
+            const auto& own = curve.own<CurveFields>();
+            return fmt::format("one cycle from {:g} up to it and down to {:g} over {}",
+                               scaled * own.initial_factor, scaled * own.final_factor, curve.over_text());
+          }};
+}
+
+// The rate itself, which PlateauWatch changes after evaluations.
+ScheduleMethod plateau_schedule() {
+  return {"reduce_on_plateau", [](const ScheduleCurve&, int64_t, double rate) { return rate; },
+          [](const ScheduleCurve& curve, double scaled, double) {
+            const auto& own = curve.own<PlateauFields>();
+            return fmt::format("times {:g} after {} without better {}, down to {:g}", own.factor,
+                               counted(own.patience, "evaluation"), own.metric, scaled * own.final_factor);
+          }};
+}
+
+const std::vector<ScheduleMethod>& schedule_methods() {
+  static const std::vector<ScheduleMethod> methods = {
+      constant_schedule(), piecewise_schedule(),  step_schedule(),      exponential_schedule(),
+      cosine_schedule(),   polynomial_schedule(), one_cycle_schedule(), plateau_schedule(),
+  };
+  return methods;
+}
 
 std::string derivation_of(const LearningRate& rate, const std::string& rule, int64_t batch,
                           int64_t reference) {
@@ -20,6 +156,45 @@ std::string derivation_of(const LearningRate& rate, const std::string& rule, int
 }
 
 }  // namespace
+
+ScheduleCurve::ScheduleCurve() : ScheduleCurve(ScheduleSpec(), RunSteps()) {}
+
+ScheduleCurve::ScheduleCurve(const ScheduleSpec& spec, const RunSteps& steps)
+    : method_(&row_named(schedule_methods(), spec.kind, "schedule")),
+      spec_(spec),
+      run_(steps),
+      over_(steps.total) {
+  const auto* const unit = schedule_value<std::string>(spec_, "unit");
+  in_epochs_ = unit != nullptr && *unit == "epochs";
+  const auto* const over = schedule_value<std::optional<int64_t>>(spec_, "over");
+  if (over != nullptr && *over) over_ = this->steps(**over);
+}
+
+double ScheduleCurve::at(int64_t step, double rate) const { return method_->at(*this, step, rate); }
+
+std::string ScheduleCurve::description(double scaled, double scale) const {
+  return method_->description(*this, scaled, scale);
+}
+
+// Or the largest number if that overflows: it is then beyond the end of any run.
+int64_t ScheduleCurve::steps(int64_t units) const {
+  int64_t steps = 0;
+  return __builtin_mul_overflow(units, in_epochs_ ? run_.per_epoch : 1, &steps) ? INT64_MAX : steps;
+}
+
+double ScheduleCurve::progress(int64_t step) const {
+  return static_cast<double>(std::min(step, over_)) / static_cast<double>(over_);
+}
+
+std::string ScheduleCurve::length_text(int64_t units) const {
+  const std::string text = counted(steps(units), "step");
+  return in_epochs_ ? fmt::format("{} ({})", counted(units, "epoch"), text) : text;
+}
+
+std::string ScheduleCurve::over_text() const {
+  const auto& over = *schedule_value<std::optional<int64_t>>(spec_, "over");
+  return over ? length_text(*over) : "all " + counted(over_, "step");
+}
 
 double LearningRate::at(int64_t step) const {
   const double planned = curve.at(step, base) * factor;

@@ -13,37 +13,31 @@ const char* const kKept = "when features are [kept](transfer.md#kept-features)";
 #define PART(name) "", &decltype(table)::Owner::name
 
 const EventTable<StepSpeed> StepSpeed::table = {
-    "",
-    "",
-    {{FIELD(examples_per_second), "examples/s", "of all replicas together ([how it is computed](#formulas))",
-      "when steps were timed"},
-     {FIELD(step_ms), "ms", "the time of a step, a [median](#formulas)", "when steps were timed"}}};
+    .fields = {{FIELD(examples_per_second), "examples/s",
+                "of all replicas together ([how it is computed](#formulas))", "when steps were timed"},
+               {FIELD(step_ms), "ms", "the time of a step, a [median](#formulas)", "when steps were timed"}}};
 
 const EventTable<StepTraffic> StepTraffic::table = {
-    "",
-    "",
-    {{FIELD(bytes_sent), "bytes",
-      "sent through sockets per step, on average ([how they are counted](#formulas))",
-      "where sockets are used"},
-     {FIELD(bytes_received), "bytes", "received likewise", "where sockets are used"}}};
+    .fields = {{FIELD(bytes_sent), "bytes",
+                "sent through sockets per step, on average ([how they are counted](#formulas))",
+                "where sockets are used"},
+               {FIELD(bytes_received), "bytes", "received likewise", "where sockets are used"}}};
 
 const EventTable<DeviceUse> DeviceUse::table = {
-    "",
-    "",
-    {{FIELD(device_memory_bytes), "bytes",
-      "the largest amount of the GPU's memory that the tensors of replica 0 have taken", "on a GPU"},
-     {FIELD(device_memory_total_bytes), "bytes", "the GPU's memory", "on a GPU"},
-     {FIELD(device_utilisation), "0 to 1",
-      "the fraction of the last moments in which the GPU of replica 0 was computing, as reported by "
-      "NVIDIA's driver",
-      "on a GPU"}}};
+    .fields = {
+        {FIELD(device_memory_bytes), "bytes",
+         "the largest amount of the GPU's memory that the tensors of replica 0 have taken", "on a GPU"},
+        {FIELD(device_memory_total_bytes), "bytes", "the GPU's memory", "on a GPU"},
+        {FIELD(device_utilisation), "0 to 1",
+         "the fraction of the last moments in which the GPU of replica 0 was computing, as reported by "
+         "NVIDIA's driver",
+         "on a GPU"}}};
 
 const EventTable<RestartCost> RestartCost::table = {
-    "",
-    "",
-    {{FIELD(restarts), "", "the number of restarts", "when it was"},
-     {FIELD(lost_seconds), "s", "the time that restarts cost: repeated training, and waiting to continue",
-      "when it was restarted"}}};
+    .fields = {
+        {FIELD(restarts), "", "the number of restarts", "when it was"},
+        {FIELD(lost_seconds), "s", "the time that restarts cost: repeated training, and waiting to continue",
+         "when it was restarted"}}};
 
 const EventTable<RunStartEvent> RunStartEvent::table = {
     "run_start",
@@ -185,14 +179,13 @@ const EventTable<InspectEvent> InspectEvent::table = {
       "not, the job ends with exit code 1"}}};
 
 const EventTable<InspectedReplica> InspectedReplica::table = {
-    "",
-    "Each of the `replicas` of `inspect`",
-    {{FIELD(rank), "", ""},
-     {FIELD(examples), "examples", "in its share"},
-     {FIELD(first_indices), "", "the positions of up to 8 of these among the training examples"},
-     {FIELD(loss), "", "before the step, mean over its examples", "when it has examples"},
-     {FIELD(gradient_norm), "", "of what the replica adds to the shared gradient"},
-     {FIELD(weight_norm), "", "after the step"}}};
+    .doc = "Each of the `replicas` of `inspect`",
+    .fields = {{FIELD(rank), "", ""},
+               {FIELD(examples), "examples", "in its share"},
+               {FIELD(first_indices), "", "the positions of up to 8 of these among the training examples"},
+               {FIELD(loss), "", "before the step, mean over its examples", "when it has examples"},
+               {FIELD(gradient_norm), "", "of what the replica adds to the shared gradient"},
+               {FIELD(weight_norm), "", "after the step"}}};
 
 const EventTable<CheckpointEvent> CheckpointEvent::table = {
     "checkpoint",
@@ -285,41 +278,41 @@ const EventTable<RunEndEvent> RunEndEvent::table = {
      {PART(restart_cost), "", ""}}};
 
 const EventTable<ValidationSummary> ValidationSummary::table = {
-    "",
-    "The `validation` of `run_end` and of the runs of `comparison`",
-    {{PART(metrics), "", "of the last evaluation of the validation part"}}};
+    .doc = "The `validation` of `run_end` and of the runs of `comparison`",
+    .fields = {{PART(metrics), "", "of the last evaluation of the validation part"}}};
 
 const EventTable<StalenessSummary> StalenessSummary::table = {
-    "",
-    "The `staleness` of `run_end`, of the updates of all servers together",
-    {{FIELD(updates), "",
-      "a histogram: for each staleness, the number of updates that had it. For example `{\"0\": 120, "
-      "\"2\": 7, \"64-127\": 1}`; values below 64 are exact"},
-     {FIELD(mean), "updates", ""},
-     {FIELD(maximum), "updates", ""}}};
+    .doc = "The `staleness` of `run_end`, of the updates of all servers together",
+    .fields = {
+        {FIELD(updates), "",
+         "a histogram: for each staleness, the number of updates that had it. For example `{\"0\": 120, "
+         "\"2\": 7, \"64-127\": 1}`; values below 64 are exact"},
+        {FIELD(mean), "updates", ""},
+        {FIELD(maximum), "updates", ""}}};
 
 const EventTable<WorkerSummary> WorkerSummary::table = {
-    "",
-    "Each of the `workers` of `run_end`, since the run began or was resumed",
-    {{FIELD(updates), "updates", ""},
-     {FIELD(examples), "examples", ""},
-     {FIELD(updates_per_second), "1/s", "between the worker's first update and its last"},
-     {FIELD(straggler), "", "whether it made less than half as many updates a second as the median worker",
-      "when true"},
-     {FIELD(lost), "", "whether it was lost and did not come back", "when true"},
-     {FIELD(returns), "", "the number of times that the worker was lost and came back", "when it did"}}};
+    .doc = "Each of the `workers` of `run_end`, since the run began or was resumed",
+    .fields = {
+        {FIELD(updates), "updates", ""},
+        {FIELD(examples), "examples", ""},
+        {FIELD(updates_per_second), "1/s", "between the worker's first update and its last"},
+        {FIELD(straggler), "", "whether it made less than half as many updates a second as the median worker",
+         "when true"},
+        {FIELD(lost), "", "whether it was lost and did not come back", "when true"},
+        {FIELD(returns), "", "the number of times that the worker was lost and came back", "when it did"}}};
 
 const EventTable<LinkSummary> LinkSummary::table = {
-    "",
-    "Each of the `links` of `run_end`, the connections of two hosts since they last met "
-    "([how they are counted](#formulas))",
-    {{FIELD(hosts), "", "their names, or their addresses if names are missing or the same"},
-     {FIELD(bytes_sent), "bytes", "by the first host to the second"},
-     {FIELD(bytes_received), "bytes", "likewise in the other direction"},
-     {FIELD(retransmitted_bytes), "bytes", "sent again, by both"},
-     {FIELD(round_trip_ms), "ms", "lately, including waiting in queues"},
-     {FIELD(least_round_trip_ms), "ms", "the least of the last minutes"},
-     {FIELD(bytes_per_second), "bytes/s", "at which data arrived lately, in the faster direction"}}};
+    .doc =
+        "Each of the `links` of `run_end`, the connections of two hosts since they last met "
+        "([how they are counted](#formulas))",
+    .fields = {
+        {FIELD(hosts), "", "their names, or their addresses if names are missing or the same"},
+        {FIELD(bytes_sent), "bytes", "by the first host to the second"},
+        {FIELD(bytes_received), "bytes", "likewise in the other direction"},
+        {FIELD(retransmitted_bytes), "bytes", "sent again, by both"},
+        {FIELD(round_trip_ms), "ms", "lately, including waiting in queues"},
+        {FIELD(least_round_trip_ms), "ms", "the least of the last minutes"},
+        {FIELD(bytes_per_second), "bytes/s", "at which data arrived lately, in the faster direction"}}};
 
 const EventTable<ComparisonEvent> ComparisonEvent::table = {
     "comparison",
@@ -336,17 +329,16 @@ const EventTable<ComparisonEvent> ComparisonEvent::table = {
      {FIELD(verdict), "", "the result in a sentence"}}};
 
 const EventTable<ComparedRun> ComparedRun::table = {
-    "",
-    "The `baseline` and the `distributed` run of `comparison`, as in `run_start` and `run_end`",
-    {{FIELD(strategy), "", ""},
-     {FIELD(replicas), "", ""},
-     {FIELD(global_batch), "examples", ""},
-     {FIELD(seconds_per_epoch), "s", "", "when there was an epoch"},
-     {PART(speed), "", ""},
-     {FIELD(part), "", "", kWithSplit},
-     {PART(metrics), "", "of the last evaluation", "when there was one"},
-     {FIELD(validation), "", "", kWithSplit},
-     {PART(restart_cost), "", ""}}};
+    .doc = "The `baseline` and the `distributed` run of `comparison`, as in `run_start` and `run_end`",
+    .fields = {{FIELD(strategy), "", ""},
+               {FIELD(replicas), "", ""},
+               {FIELD(global_batch), "examples", ""},
+               {FIELD(seconds_per_epoch), "s", "", "when there was an epoch"},
+               {PART(speed), "", ""},
+               {FIELD(part), "", "", kWithSplit},
+               {PART(metrics), "", "of the last evaluation", "when there was one"},
+               {FIELD(validation), "", "", kWithSplit},
+               {PART(restart_cost), "", ""}}};
 
 const EventTable<ProgressEvent> ProgressEvent::table = {
     "progress",

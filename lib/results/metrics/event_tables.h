@@ -36,8 +36,8 @@ template <class T>
 struct EventTable {
   using Owner = T;
 
-  std::string kind;  // the field `event`; empty for a part or an object within an event
-  std::string doc;
+  std::string kind = {};  // the field `event`; empty for a part or an object within an event
+  std::string doc = {};
   std::vector<EventField<T>> fields;
 };
 

@@ -11,7 +11,6 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "job_file/rules.h"
-#include "job_file/start_of_paths.h"
 #include "job_file/values.h"
 #include "spec/fields.h"
 #include "spec/optimizer_kinds.h"

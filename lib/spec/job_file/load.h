@@ -63,6 +63,15 @@ void add_plugin_to_specs(const std::string& path);
 // itself within the file, or among the overrides, is a problem.
 LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrides = {});
 
+// Where relative paths start: those in the file, and those in overrides. Empty: as load_spec() says.
+struct StartOfPaths {
+  std::filesystem::path in_file;
+  std::filesystem::path in_overrides;
+};
+// Reads a spec that lies elsewhere than where its paths start, such as a copy.
+LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrides,
+                     const StartOfPaths& starts);
+
 // The same for text in memory. Messages use `name` as the file name, and relative paths stay relative.
 LoadedSpec parse_spec(const std::string& text, const std::string& name, const Overrides& overrides = {});
 

@@ -1,5 +1,5 @@
 // Where a program turns images around.
-#include "compiled/layouts.h"
+#include "compiled/graph.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "optim/schedule.h"
+#include "optim/learning_rate.h"
 
 #include <cmath>
 #include <limits>
