@@ -102,9 +102,8 @@ void CommandLine::add_run() {
     if (spec->empty()) run.spec.spec = spec_of_resumed_run(run);
     if (run.run_directory && run.run_directory->empty())
       throw CLI::ValidationError("--run-dir needs the name of a folder");
-    if (run.overwrite && !run.run_directory) {
+    if (run.overwrite && !run.run_directory)
       throw CLI::ValidationError("--overwrite needs --run-dir: without it every run gets a new folder");
-    }
     if (run.inspect_step) run.spec.overrides.set.push_back("metrics.inspect_step=" + *run.inspect_step);
     output_is_progress = true;
     action = [this] { return run_command(run); };

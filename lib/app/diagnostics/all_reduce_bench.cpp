@@ -121,9 +121,8 @@ std::vector<Timings> measure_size(const AllReduceBench& bench, int64_t bytes,
   std::vector<Timings> timings(groups.size());
   const int64_t rounds = kWarmUp + bench.iterations_for(bytes);
   for (int64_t round = 0; round < rounds; ++round) {
-    for (size_t i = 0; i < groups.size(); ++i) {
+    for (size_t i = 0; i < groups.size(); ++i)
       measure_once(*groups[i], tensor, static_cast<uint32_t>(round), round >= kWarmUp, timings[i]);
-    }
   }
   return timings;
 }

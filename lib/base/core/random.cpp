@@ -92,9 +92,8 @@ std::vector<int64_t> random_permutation(int64_t count, uint64_t seed) {
   std::vector<int64_t> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), int64_t{0});
   RandomGenerator random(seed);
-  for (int64_t last = count - 1; last > 0; --last) {
+  for (int64_t last = count - 1; last > 0; --last)
     std::swap(order[static_cast<size_t>(last)], order[random.below(static_cast<uint64_t>(last) + 1)]);
-  }
   return order;
 }
 

@@ -20,9 +20,8 @@ size_t edit_distance(const std::string& a, const std::string& b) {
     for (size_t j = 1; j <= b.size(); ++j) {
       const size_t change = a[i - 1] == b[j - 1] ? 0 : 1;
       cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + change});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
         cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
     }
   }
   return cost[a.size()][b.size()];

@@ -142,9 +142,7 @@ GlooGroup::Transfers GlooGroup::start_exchange(const std::vector<at::Tensor>& se
 std::unique_ptr<GradientReducer> GlooGroup::make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                                   const ReducerOptions& options,
                                                                   StepClock& clock) {
-  if (options.placement != Placement::kCopies) {
-    throw Error(ExitCode::kBug, "gloo does not share variables");
-  }
+  if (options.placement != Placement::kCopies) throw Error(ExitCode::kBug, "gloo does not share variables");
   if (options.virtual_replicas > 0 || options.shard_hosts) {
     ReducerOptions of_each = options;
     of_each.hosts = {size_, rank_, this};

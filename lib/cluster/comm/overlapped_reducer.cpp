@@ -69,9 +69,8 @@ class SumHook : public c10d::CppCommHookInterface<C10dGroup> {
   Future runHook(c10d::GradBucket& bucket) override {
     BucketUnderWay& sum = buckets_.emplace_back();
     sum.gradients = bucket.getBuffer();
-    for (const at::Tensor& parameter : bucket.getParameters()) {
+    for (const at::Tensor& parameter : bucket.getParameters())
       sum.parts.push_back(numbers_.at(parameter.unsafeGetTensorImpl()));
-    }
     inside_.all_reduce_sum(sum.gradients);
     if (state_) {
       if (wire_type_) sum.packed = sum.gradients.to(*wire_type_);

@@ -23,9 +23,8 @@ namespace {
 size_t bytes_of(const std::vector<at::Tensor>& parameters) {
   size_t bytes = 0;
   for (const at::Tensor& parameter : parameters) {
-    if (!parameter.is_contiguous() || !parameter.device().is_cpu()) {
+    if (!parameter.is_contiguous() || !parameter.device().is_cpu())
       throw Error(ExitCode::kBug, "shared memory takes contiguous CPU parameters only");
-    }
     bytes += whole_lines(parameter.nbytes());
   }
   return bytes;
@@ -131,15 +130,13 @@ class ShardedReducer : public GradientReducer {
     if (size_ == 1) return;
     const bool copies = placement_ == Placement::kCopies;
     for (const Piece& piece : pieces_) {
-      if (copies && piece.owner == rank_) {
+      if (copies && piece.owner == rank_)
         std::memcpy(variables() + piece.offset, values_of(piece), piece.bytes);
-      }
     }
     meeting_.wait_for_peers();  // all slices are updated, and no rank reads gradients any more
     for (const Piece& piece : pieces_) {
-      if (copies && piece.owner != rank_) {
+      if (copies && piece.owner != rank_)
         std::memcpy(values_of(piece), variables() + piece.offset, piece.bytes);
-      }
     }
   }
 
@@ -365,9 +362,8 @@ class ShardedReducer : public GradientReducer {
   // Sums in the order of the ranks, so that the same gradients always give the same bits.
   void sum(const Piece& piece, const std::byte* own) {
     std::vector<const std::byte*> inputs;
-    for (int other = 0; other < size_; ++other) {
+    for (int other = 0; other < size_; ++other)
       inputs.push_back(other == rank_ ? own : gradients(other) + piece.offset);
-    }
     const at::ScalarType type = parameters_[piece.parameter].scalar_type();
     sum_arrays(type, inputs, {gradients(rank_) + piece.offset}, piece.bytes / at::elementSize(type));
   }

@@ -38,9 +38,8 @@ class SharedMemoryGroup : public ProcessGroup {
       std::memcpy(area(rank_) + own.end, data + own.end, bytes - own.end);
       barrier_.wait();
       std::vector<const std::byte*> inputs;
-      for (int other = 0; other < size_; ++other) {
+      for (int other = 0; other < size_; ++other)
         inputs.push_back((other == rank_ ? data : area(other)) + own.begin);
-      }
       sum_arrays(tensor.scalar_type(), inputs, {data + own.begin, area(rank_) + own.begin},
                  own.size() / tensor.element_size());
       barrier_.wait();
@@ -95,9 +94,8 @@ class SharedMemoryGroup : public ProcessGroup {
 
   template <typename Exchange>
   void for_each_chunk(const at::Tensor& tensor, const Exchange& exchange) {
-    if (!tensor.is_contiguous() || !tensor.device().is_cpu()) {
+    if (!tensor.is_contiguous() || !tensor.device().is_cpu())
       throw Error(ExitCode::kBug, "shared memory exchanges contiguous CPU tensors only");
-    }
     notify_wait();
     auto* data = static_cast<std::byte*>(tensor.data_ptr());
     for (size_t done = 0; done < tensor.nbytes(); done += kChunk) {

@@ -192,9 +192,8 @@ std::optional<FailedReport> parse_failed_report(const std::string& line) {
     const auto number = signal->get<int64_t>();
     failed.stop_signal = number > 0 && number < NSIG ? static_cast<int>(number) : 0;
   }
-  if (const auto message = report.find("message"); message != report.end() && message->is_string()) {
+  if (const auto message = report.find("message"); message != report.end() && message->is_string())
     failed.message = message->get_ref<const std::string&>().substr(0, kMaxMessageBytes);
-  }
   return failed;
 }
 
@@ -248,9 +247,8 @@ SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, con
   const int rank = ranks.first + root;
   std::vector<std::string> lines = describe_others(outcomes, failed, root, now, ranks.first);
   if (!outcome.report) {
-    if (const auto tail = log_tail(outcome.log); !tail.empty()) {
+    if (const auto tail = log_tail(outcome.log); !tail.empty())
       lines.push_back(fmt::format("the end of {}'s log:\n  {}", name_of(outcome, rank), join(tail, "\n  ")));
-    }
   }
   const bool named = !ranks.host.empty();
   // All replicas detect a disagreement together, and their message names the culprit.

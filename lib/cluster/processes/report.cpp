@@ -85,9 +85,8 @@ void ReportLines::end_line() {
   const int64_t bytes = std::exchange(bytes_, 0);
   std::string line = std::exchange(partial_, {});
   if (bytes == 0) return;
-  if (bytes > static_cast<int64_t>(kMaxReportLine)) {
+  if (bytes > static_cast<int64_t>(kMaxReportLine))
     line = fmt::format(R"({{"event":"report_dropped","bytes":{}}})", bytes);
-  }
   on_line_(line);
 }
 

@@ -80,9 +80,8 @@ std::string describe_status(const ReplicaStatus& status, double now) {
 }
 
 std::unique_ptr<StatusBoard> StatusBoard::create(int replicas) {
-  if (replicas < 1 || replicas > kMaxReplicas) {
+  if (replicas < 1 || replicas > kMaxReplicas)
     throw Error(ExitCode::kBug, "status board: {} replicas", replicas);
-  }
   Descriptor file(::memfd_create("dtrain-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (file.get() < 0) fail("cannot create");
   if (::ftruncate(file.get(), static_cast<off_t>(board_bytes(replicas))) != 0) fail("cannot size");

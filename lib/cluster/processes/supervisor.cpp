@@ -164,9 +164,8 @@ class Job {
   void begin_gathering() {
     if (stage_ != Stage::kRunning) return;
     first_failure_time_ = steady_seconds();
-    for (size_t other = 0; other < replicas_.size(); ++other) {
+    for (size_t other = 0; other < replicas_.size(); ++other)
       replicas_[other].outcome.status = board_.get(static_cast<int>(other));
-    }
     enter(Stage::kGathering, options_.gather_seconds);
   }
 
@@ -375,9 +374,8 @@ SuperviseResult stopped_by_signal(int signal, const std::string& host) {
 
 SuperviseResult supervise(const std::vector<ReplicaProcess>& processes, StatusBoard& board,
                           const SuperviseOptions& options) {
-  if (board.replicas() < static_cast<int>(processes.size())) {
+  if (board.replicas() < static_cast<int>(processes.size()))
     throw Error(ExitCode::kBug, "a status board of {} for {} replicas", board.replicas(), processes.size());
-  }
   return Job(processes, board, options).run();
 }
 

@@ -46,9 +46,8 @@ std::string open_peer(const std::string& path, size_t bytes, Descriptor& file) {
   if (file.get() < 0) return errno == ENOENT ? kGone : reason(path.c_str());
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return reason("fstat");
-  if (status.st_size != static_cast<off_t>(bytes)) {
+  if (status.st_size != static_cast<off_t>(bytes))
     return fmt::format("{} has {} bytes, not {}: the ranks run different jobs", path, status.st_size, bytes);
-  }
   return "";
 }
 

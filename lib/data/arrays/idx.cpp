@@ -67,9 +67,7 @@ IdxHeader read_header(PackedFile& file, uint32_t magic) {
 // Reads the first `count` examples as uint8 [count, 1, rows, columns].
 at::Tensor read_examples(PackedFile& file, uint32_t magic, int64_t count) {
   const IdxHeader header = read_header(file, magic);
-  if (count > header.count) {
-    file.fail(kWord, "{} examples, but {} are to be read", header.count, count);
-  }
+  if (count > header.count) file.fail(kWord, "{} examples, but {} are to be read", header.count, count);
   at::Tensor examples = at::empty({count, 1, header.rows, header.columns}, at::kByte);
   file.read(examples.mutable_data_ptr<uint8_t>(), examples.numel());
   if (count == header.count) file.expect_end();

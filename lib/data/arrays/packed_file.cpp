@@ -45,9 +45,7 @@ PackedFile::~PackedFile() {
 void PackedFile::read(void* out, int64_t bytes) {
   const int64_t got = is_gzip_ ? unpack(out, bytes) : read_file(out, bytes);
   offset_ += got;
-  if (got < bytes) {
-    fail(offset_, "the content ends here, {} bytes too early; {}", bytes - got, kFetchAgain);
-  }
+  if (got < bytes) fail(offset_, "the content ends here, {} bytes too early; {}", bytes - got, kFetchAgain);
 }
 
 void PackedFile::expect_end() {
@@ -99,9 +97,8 @@ bool PackedFile::refill() {
 int64_t PackedFile::unpack(void* out, int64_t bytes) {
   int64_t filled = 0;
   while (filled < bytes && !stream_ended_) {
-    if (stream_.avail_in == 0 && !refill()) {
+    if (stream_.avail_in == 0 && !refill())
       fail(offset_ + filled, "the gzip stream is cut off after {} packed bytes; {}", size_, kFetchAgain);
-    }
     const auto room = static_cast<uInt>(std::min(bytes - filled, kMaxUnpackStep));
     stream_.next_out = static_cast<unsigned char*>(out) + filled;
     stream_.avail_out = room;

@@ -58,9 +58,8 @@ void add_variables(Module& model, const NamedTensors& variables) {
                   "TorchScript takes no layer named '{}', a word of its own; use another --format, or train "
                   "with another name of the layer",
                   layer);
-    if (!layers.contains(layer)) {
+    if (!layers.contains(layer))
       layers.emplace(layer, make_module(layer, model._ivalue()->compilation_unit()));
-    }
     layers.at(layer).register_parameter(variable, tensor, /*is_buffer=*/variable.rfind("running_", 0) == 0);
   }
   for (const auto& [name, layer] : layers) model.register_module(name, layer);

@@ -206,9 +206,8 @@ Value TextBuilder::pad(const Value& value, double fill, const std::array<std::ar
                        const std::array<int64_t, 2>& between) {
   const Value filler = constant(fill, value.element);
   Value type = {"", value.element, value.shape, this};
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < 2; ++i)
     type.shape[i + 2] += padding[i][0] + padding[i][1] + (value.shape[i + 2] - 1) * between[i];
-  }
   return define(type,
                 "stablehlo.pad {}, {}, low = [0, 0, {}, {}], high = [0, 0, {}, {}], interior = [0, 0, {}] : "
                 "({}, {}) -> {}",

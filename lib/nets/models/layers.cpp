@@ -34,9 +34,8 @@ void check_whole(LayerPlan& plan, size_t last, int64_t outputs, const std::strin
                            needed_for.empty() ? fmt::format("{} classes need", outputs) : needed_for,
                            to_string({outputs}), counted(outputs, "unit"))});
   }
-  if (plan.parameters() == 0) {
+  if (plan.parameters() == 0)
     plan.problems.push_back({0, "the model has no trainable parameters; add a dense or conv2d layer"});
-  }
 }
 
 std::string unknown_kind(const std::string& kind) {

@@ -106,9 +106,8 @@ PlacedLayer placed_part(const ModelPart& part) {
   PlacedLayer layer;
   layer.name = part.name.empty() ? kWhole : part.name;
   layer.spec.kind = kProgramPart.name;
-  for (const PartVariable& variable : part.variables) {
+  for (const PartVariable& variable : part.variables)
     (variable.learns ? layer.parameters : layer.buffers) += variable.tensor.numel();
-  }
   return layer;
 }
 

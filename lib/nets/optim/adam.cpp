@@ -24,9 +24,8 @@ class Adam : public ListOptimizer {
         on_processor_(std::ranges::all_of(parameters, [](const at::Tensor& parameter) {
           return parameter.is_cpu() && parameter.scalar_type() == at::kFloat && parameter.is_contiguous();
         })) {
-    for (const at::Tensor& parameter : parameters) {
+    for (const at::Tensor& parameter : parameters)
       counts_.push_back(at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(parameter.device())));
-    }
   }
 
   void update(const std::vector<size_t>& numbers) override {

@@ -84,9 +84,8 @@ TableRows comparison_rows(const ComparisonEvent& comparison) {
 std::string comparison_table(const ComparisonEvent& comparison, int width) {
   std::string title =
       fmt::format("comparison: {}, dataset {}", show_text(comparison.name), show_text(comparison.dataset));
-  if (comparison.dataset_requested) {
+  if (comparison.dataset_requested)
     title += fmt::format(" (NOTE: a fallback; {} was not found)", show_text(comparison.dataset_requested));
-  }
   return wrapped(title, width, 2) + "\n" +
          lay_out(comparison_rows(comparison), {.indent = "", .width = width});
 }

@@ -116,9 +116,8 @@ std::string entries_text(const EntryList<Entry>& list, const std::string& text) 
     fields += fmt::format("| `{}` | {} |\n", kind, names.empty() ? "" : "`" + join(names, "`, `") + "`");
   }
   fields += std::string("\n") + kTableHead;
-  for (const auto& field : list.fields) {
+  for (const auto& field : list.fields)
     fields += row(field, field.path, has_kinds ? "" : applies_text(field));
-  }
   return fmt::format("\n## `{}`\n\n{}", list.path, filled(text, {{"FIELDS", fields}}));
 }
 

@@ -24,9 +24,8 @@ std::optional<double> cost_of(const std::vector<double>& reference, const std::v
 std::optional<double> median(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
   // NaN is unordered, and sorting it is undefined behaviour.
-  if (std::ranges::any_of(values, [](double value) { return std::isnan(value); })) {
+  if (std::ranges::any_of(values, [](double value) { return std::isnan(value); }))
     return std::numeric_limits<double>::quiet_NaN();
-  }
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   if (values.size() % 2 == 1) return *middle;
@@ -78,9 +77,8 @@ StepRate StepTimer::Window::rate() const {
 
 void StepTimer::add(double seconds, int64_t examples) {
   const bool warming_up = steps_++ < skip_;
-  for (Window* window : {&window_, &run_}) {
+  for (Window* window : {&window_, &run_})
     (warming_up ? window->warm_up : window->timed).add(seconds, examples);
-  }
 }
 
 StepRate StepTimer::end_window() {

@@ -74,17 +74,15 @@ std::string speed_clause(const RunSummary& baseline, const RunSummary& distribut
   const double speedup = *comparison.speedup;
   const std::string rate =
       fmt::format("{:.2f} x as many examples per second as {}", speedup, baseline_name(baseline));
-  if (distributed.replicas == baseline.replicas) {
+  if (distributed.replicas == baseline.replicas)
     return fmt::format("At equal replicas, {} trains {}", show_text(distributed.strategy), rate);
-  }
   const char* opening = speedup > 1 + kSameSpeed   ? ""
                         : speedup < 1 - kSameSpeed ? "Distributing did not pay here: "
                                                    : "Distributing made no difference here: ";
   std::string clause = fmt::format("{}{} {} {}", opening, show_counted(distributed.replicas, "replica"),
                                    distributed.replicas == 1 ? "trains" : "train", rate);
-  if (comparison.scaling_efficiency) {
+  if (comparison.scaling_efficiency)
     clause += fmt::format(" ({:.0f} % scaling efficiency)", 100 * *comparison.scaling_efficiency);
-  }
   return clause;
 }
 

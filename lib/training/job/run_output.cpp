@@ -129,9 +129,7 @@ void RunOutput::look_for_checkpoints() {
 
 void RunOutput::go_on_from(const ResumePoint& from) {
   checkpoint_step_ = from.state.step;
-  for (const std::string& warning : from.warnings) {
-    warn(warning);
-  }
+  for (const std::string& warning : from.warnings) warn(warning);
 }
 
 void RunOutput::restart(const FailedAttempt& failed, double wait_seconds, const ResumePoint* from) {
@@ -212,9 +210,8 @@ std::string RunOutput::next_commands(const JobPlan& job) const {
   if (checkpoint_step_ >= 0 && !objective_info(job.spec.train.loss.kind).is_step)
     commands.insert(commands.begin(), {"eval", "predict"});
   std::string text = fmt::format("The run is in {}. Next:\n", printable(run.string(), 1000));
-  for (const std::string& command : commands) {
+  for (const std::string& command : commands)
     text += fmt::format("  {}{}\n", command_on(command, run), command == "predict" ? " FILE..." : "");
-  }
   return text;
 }
 

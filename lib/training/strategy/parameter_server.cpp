@@ -243,9 +243,8 @@ class ParameterServer : public Strategy {
     parts_.servers.on_wait();  // a worker that waits for a server must not look like a hung one
     std::vector<AnswerHeader> answers(servers_.size());
     std::vector<std::future<void>> others;
-    for (size_t i = 1; i < servers_.size(); ++i) {
+    for (size_t i = 1; i < servers_.size(); ++i)
       others.push_back(std::async(std::launch::async, [&, i] { answers[i] = servers_[i].ask(request); }));
-    }
     answers[0] = servers_[0].ask(request, [this] { parts_.clock->enter(StepTime::kWaitForPeers); });
     for (std::future<void>& other : others) other.get();
     others_leave_ = others_leave_ || answers[0].stopping != 0;
