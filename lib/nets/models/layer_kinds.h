@@ -63,7 +63,7 @@ struct LayerKind {
   bool (*draws)(const LayerSpec& spec) = nullptr;  // whether it draws numbers in training; null: never
   bool mixes_examples = false;                     // in training an output depends on other examples' inputs
   bool is_view = false;                            // its output is its input's memory
-  bool is_half_block = false;  // what it is added to, and the sum after that, are one block (layer_depths.h)
+  bool is_half_block = false;  // what it is added to, and the sum after that, are one block (layer_depths())
 
   // A compiled step. `match` finds passes that fit this very layer better, or it and those after it at once.
   const LayerPasses* passes = nullptr;

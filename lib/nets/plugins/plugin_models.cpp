@@ -276,7 +276,7 @@ void add_plugin_layer(const std::string& name) {
   kind.name = plugin_kinds().layers.find(name)->first.c_str();
   kind.place = place_layer;
   kind.make = make_layer;
-  kind.operations = [](const PlacedLayer&) { return 0.0; };  // not known, but there are some (layer_depths.h)
+  kind.operations = [](const PlacedLayer&) { return 0.0; };  // not known, but there are some (layer_depths())
   kind.draws = [](const LayerSpec&) { return true; };
   add_layer_kinds({&kind});
 }

@@ -5,7 +5,7 @@
 #include "callbacks/callbacks.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "optim/plateau.h"
+#include "optim/learning_rate.h"
 #include "traits/objectives.h"
 
 namespace dtrain {

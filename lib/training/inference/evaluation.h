@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,13 +14,33 @@
 #include "checkpoint/checkpoint.h"
 #include "comm/process_group.h"
 #include "data/example_source.h"
-#include "inference/groups.h"
+#include "judge/intervals.h"
 #include "metrics/events.h"
 #include "models/model.h"
 #include "plan/job_plan.h"
 #include "processes/supervisor.h"
 
 namespace dtrain {
+
+constexpr size_t kMostGroups = 1000;
+
+struct GroupMetrics {
+  std::string name;
+  int64_t examples = 0;
+  MetricValues metrics;
+  NamedIntervals intervals;
+};
+
+// The examples of each group, by the group's name.
+using ExampleGroups = std::map<std::string, std::vector<int64_t>>;
+
+// `by`: for a table, a column; for pictures, "folder" or a pattern of file names as in data.split.group.
+// Throws Error(kUsage) if the examples have no names or more than kMostGroups groups, Error(kData) if the
+// column cannot be read or a name does not match the pattern.
+ExampleGroups groups_of(const JobPlan& job, const ExampleSource& examples, const std::string& by);
+
+// The metrics of each group, in the order of the groups' names.
+std::vector<GroupMetrics> metrics_by_group(const ExampleResults& results, const ExampleGroups& groups);
 
 // find_dataset(). If the data of a run are not there, the error says how eval is told where they are now.
 DatasetInfo find_dataset_of_run(const DataSpec& spec);

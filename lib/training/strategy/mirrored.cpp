@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "models/layer_depths.h"
 #include "models/variables.h"
 #include "optim/optimizer.h"
 #include "optim/weight_average.h"

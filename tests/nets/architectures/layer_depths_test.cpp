@@ -1,5 +1,5 @@
 // Which layers of a model count as one, compared with timm's rules for vision transformers and ResNets.
-#include "models/layer_depths.h"
+#include "models/variables.h"
 
 #include <numeric>
 #include <regex>

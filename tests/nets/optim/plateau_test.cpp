@@ -1,4 +1,4 @@
-#include "optim/plateau.h"
+#include "optim/learning_rate.h"
 
 #include <cmath>
 #include <limits>
