@@ -17,7 +17,7 @@
 #include "launch/place.h"
 #include "metrics/show.h"
 #include "models/layer_kinds.h"
-#include "runs/run_history.h"
+#include "runs/finished_run.h"
 
 namespace dtrain {
 namespace {

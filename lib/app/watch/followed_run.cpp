@@ -16,8 +16,8 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "host/machine.h"
+#include "runs/finished_run.h"
 #include "runs/run_directory.h"
-#include "runs/run_history.h"
 
 namespace dtrain {
 namespace {

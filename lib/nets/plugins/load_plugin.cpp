@@ -15,9 +15,6 @@
 #include "core/version.h"
 #include "optim/weight_average.h"
 #include "plugins/plugin_kinds.h"
-#include "plugins/plugin_losses.h"
-#include "plugins/plugin_models.h"
-#include "plugins/plugin_optimizers.h"
 #include "traits/objectives.h"
 
 namespace dtrain {

@@ -3,10 +3,14 @@
 
 #include <c10/util/Exception.h>
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "models/model.h"
+#include "objective/objective.h"
 #include "plugins/plugin.h"
 #include "spec/added_kinds.h"
 
@@ -82,5 +86,36 @@ template <class Kind, class Call>
 auto in_plugin(const PluginKind<Kind>& kind, const Call& call) {
   return in_plugin(kind.plugin, kind.what, call);
 }
+
+// The modules of a plug-in's model, which is made and tried on a batch of [n, input_shape]: it must give [n,
+// outputs], which `needed_for` needs (as in place_layers()), or with `any_outputs` any shape. Whatever is
+// wrong with it becomes a problem.
+LayerPlan place_plugin_model(const ModelSpec& spec, const Shape& input_shape, int64_t outputs,
+                             const std::string& needed_for, bool any_outputs = false);
+
+// The model as a training step of a plug-in sees it.
+StepModel step_model(Model& model);
+
+bool is_plugin_layer(const std::string& kind);
+
+// Adds the layer of this name to those that models may have (models/layer_kinds.h).
+void add_plugin_layer(const std::string& name);
+
+// Adds the loss, or the step, of this name (traits/objectives.h, objective/objective.h).
+void add_plugin_loss(const std::string& name);
+void add_plugin_step(const std::string& name, const std::vector<std::string>& metrics);
+
+// The step of a plug-in that train.loss names, for this model; nullptr if it names a loss.
+std::unique_ptr<TrainingStep> make_plugin_step(const LossSpec& loss, const StepModel& model);
+
+// Runs `call` as part of that step: its exceptions name the plug-in.
+std::vector<at::Tensor> call_step(const LossSpec& loss, const std::function<std::vector<at::Tensor>()>& call);
+
+// TrainingStep::compute() for that loss, checked: as many metrics as were registered, and all of them and the
+// losses scalars. Throws Error(kUsage) with the plug-in's name.
+StepResult compute_step(const LossSpec& loss, TrainingStep& step, const StepBatch& batch);
+
+// Adds the optimizer of this name to those that a spec may have (optim/optimizer_kinds.h).
+void add_plugin_optimizer(const std::string& name);
 
 }  // namespace dtrain

@@ -1,4 +1,3 @@
-#include "plugins/plugin_losses.h"
 
 #include <ATen/ATen.h>
 

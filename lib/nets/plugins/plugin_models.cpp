@@ -1,4 +1,3 @@
-#include "plugins/plugin_models.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>

@@ -1,4 +1,3 @@
-#include "plugins/plugin_optimizers.h"
 
 #include "optim/list_optimizer.h"
 #include "optim/optimizer_kinds.h"

@@ -7,8 +7,8 @@
 
 #include "judge/chance.h"
 #include "report/model_report.h"
+#include "runs/finished_run.h"
 #include "runs/rate_test.h"
-#include "runs/run_history.h"
 #include "runs/sweep_results.h"
 #include "runs/tune_results.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "display/chart.h"
-#include "runs/run_history.h"
+#include "runs/finished_run.h"
 
 namespace dtrain {
 

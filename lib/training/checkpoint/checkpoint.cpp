@@ -17,7 +17,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "core/version.h"
-#include "safetensors/disk.h"
+#include "safetensors/safetensors.h"
 #include "spec/spec.h"
 
 namespace dtrain {

@@ -15,7 +15,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "safetensors/disk.h"
+#include "safetensors/safetensors.h"
 #include "traits/objectives.h"
 
 namespace dtrain {

@@ -6,7 +6,7 @@
 #include "core/files.h"
 #include "crypto/crypto.h"
 #include "models/model.h"
-#include "plugins/plugin_models.h"
+#include "plugins/plugin_kinds.h"
 #include "torchscript/script_program.h"
 
 namespace dtrain {

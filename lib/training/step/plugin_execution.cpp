@@ -7,8 +7,7 @@
 
 #include "models/parts_model.h"
 #include "models/variables.h"
-#include "plugins/plugin_losses.h"
-#include "plugins/plugin_models.h"
+#include "plugins/plugin_kinds.h"
 #include "step/step_execution.h"
 
 namespace dtrain {

@@ -13,8 +13,7 @@
 #include "objective/objective.h"
 #include "optim/optimizer.h"
 #include "plugins/load_plugin.h"
-#include "plugins/plugin_losses.h"
-#include "plugins/plugin_models.h"
+#include "plugins/plugin_kinds.h"
 #include "spec/fields.h"
 
 namespace dtrain {

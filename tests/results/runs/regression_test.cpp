@@ -8,7 +8,7 @@
 #include "metrics/sample_events.h"
 #include "report/report.h"
 #include "runs/comparison.h"
-#include "runs/run_history.h"
+#include "runs/finished_run.h"
 
 namespace dtrain {
 namespace {
