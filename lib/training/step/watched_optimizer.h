@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "optim/growth_bound.h"
 #include "optim/optimizer.h"
+#include "optim/optimizer_kinds.h"
 
 namespace dtrain {
 

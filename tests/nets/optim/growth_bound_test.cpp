@@ -1,5 +1,5 @@
 // The bound against what the optimizers do with the gradients that move them furthest.
-#include "optim/growth_bound.h"
+#include "optim/optimizer_kinds.h"
 
 #include <ATen/ATen.h>
 
