@@ -4,7 +4,6 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "layers/norms.h"

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <string_view>
-
 #include "core/version.h"
 #include "crypto/crypto.h"
 #include "report/texts.h"

@@ -1,9 +1,7 @@
-#include <algorithm>
 #include <exception>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "core/patterns.h"
 #include "core/text.h"
