@@ -431,27 +431,25 @@ void RuleBase::check_own(const std::string& section, Contradictions contradictio
 void check_spans_hosts(LoadedSpec& loaded, const std::string& known) {
   const StrategySpec& strategy = loaded.spec.strategy;
   const StrategyTraits& traits = strategy_traits(strategy.kind);
-  const auto add = [&](const std::string& path, const std::string& text) {
-    loaded.problems.push_back(loaded.problem_at(path, text));
-  };
   if (!traits.is_synchronous) return;
   if (loaded.spec.uses_xla())
-    add("train.step", "xla drives the GPUs of one host, but " + known +
-                          "; leave it out, and use strategy.kind multi_worker_mirrored");
+    loaded.refuse("train.step",
+                  "xla drives the GPUs of one host, but {}; leave it out, and use strategy.kind "
+                  "multi_worker_mirrored",
+                  known);
   else if (!traits.spans_hosts)
-    add(loaded.positions.contains("hosts") ? "hosts" : "strategy.kind",
-        fmt::format("{} trains on one host, but {}; use multi_worker_mirrored", strategy.kind, known));
+    loaded.refuse(loaded.positions.contains("hosts") ? "hosts" : "strategy.kind",
+                  "{} trains on one host, but {}; use multi_worker_mirrored", strategy.kind, known);
   if (strategy.communication == "shared_memory")
-    add("strategy.communication",
-        "shared_memory joins the replicas of one host, but " + known + "; use gloo, or auto");
+    loaded.refuse("strategy.communication",
+                  "shared_memory joins the replicas of one host, but {}; use gloo, or auto", known);
 }
 
 void check_even_share(LoadedSpec& loaded, int64_t replicas, int64_t hosts) {
   if (replicas % hosts == 0) return;
   const bool listed = loaded.positions.contains("strategy.devices[0]");
-  loaded.problems.push_back(
-      loaded.problem_at(listed ? "strategy.devices" : "strategy.replicas",
-                        fmt::format("is {}, which {} hosts cannot share evenly", replicas, hosts)));
+  loaded.refuse(listed ? "strategy.devices" : "strategy.replicas",
+                "is {}, which {} hosts cannot share evenly", replicas, hosts);
 }
 
 void check_rules(LoadedSpec& loaded) {
@@ -459,9 +457,7 @@ void check_rules(LoadedSpec& loaded) {
   Rules(base).check();
   check_columns_and_parts(base);
   check_training(base);
-  check_virtual_replicas(base);
-  check_local_steps(base);
-  check_plugins(base);
+  check_strategies(base);
 }
 
 }  // namespace dtrain

@@ -64,14 +64,8 @@ bool schedules_have_rates(const JobSpec& spec);
 // The rules between the fields of `train` and `phases`.
 void check_training(const RuleBase& base);
 
-// What a job does not take with strategy.virtual_replicas.
-void check_virtual_replicas(const RuleBase& base);
-
-// What a job does not take with strategy.local_steps.
-void check_local_steps(const RuleBase& base);
-
-// What a job does not take whose steps a plugin computes: strategy.kind tpu, train.step xla. That a model or
-// a training can be lowered is the plan's to check.
-void check_plugins(const RuleBase& base);
+// What a job does not take with strategy.virtual_replicas, with strategy.local_steps, or where a plugin
+// computes its steps: strategy.kind tpu, train.step xla.
+void check_strategies(const RuleBase& base);
 
 }  // namespace dtrain
