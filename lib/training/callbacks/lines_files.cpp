@@ -1,11 +1,84 @@
+// The files to which a run adds lines: history.csv and the receipts.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
 
 #include "callbacks/callbacks.h"
-#include "callbacks/lines_file.h"
+#include "core/descriptor.h"
+#include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
+#include "runs/receipts.h"
 
 namespace dtrain {
 namespace {
+
+// A file to which a callback adds text as the run goes on. All functions throw Error(kUsage, kDisk).
+class LinesFile {
+ public:
+  // Text already in the file stays until empty(). `what` names it in errors.
+  LinesFile(const std::filesystem::path& path, std::string what)
+      : path_(path),
+        what_(std::move(what)),
+        file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) {
+    if (file_.get() < 0) refuse("open");
+  }
+
+  void empty() { cut_to(0); }
+  void write(const std::string& text) {
+    if (!write_all(file_.get(), text.data(), text.size())) refuse("write");
+    bytes_ += static_cast<off_t>(text.size());
+  }
+  // For checkpoints: the size; 0: nothing was written yet.
+  off_t bytes() const { return bytes_; }
+  // Goes back to that size. A shorter file is a new one, in another folder, and stays as it is.
+  void go_back_to(off_t bytes) {
+    struct stat status {};
+    if (::fstat(file_.get(), &status) != 0) refuse("look at");
+    if (bytes > 0 && bytes <= status.st_size) cut_to(bytes);
+  }
+
+ private:
+  void cut_to(off_t bytes) {
+    if (::ftruncate(file_.get(), bytes) != 0 || ::lseek(file_.get(), bytes, SEEK_SET) < 0) refuse("write");
+    bytes_ = bytes;
+  }
+  [[noreturn]] void refuse(const char* verb) const {
+    const int error = errno;
+    throw Error(file_failure_code(error), "{}: cannot {} {}: {}", path_.string(), verb, what_,
+                std::strerror(error));
+  }
+
+  std::filesystem::path path_;
+  std::string what_;
+  Descriptor file_;
+  off_t bytes_ = 0;
+};
+
+class ReceiptsFile : public Callback {
+ public:
+  explicit ReceiptsFile(const std::filesystem::path& path) : file_(path, "the receipts") {}
+
+  void on_event(const Event& event) override {
+    if (decode<RunStartEvent>(event) && file_.bytes() == 0) file_.empty();
+  }
+  void on_receipt(const Event& receipt) override { file_.write(chained_line(receipt, chain_)); }
+
+  nlohmann::ordered_json state() const override { return {{"bytes", file_.bytes()}, {"chain", chain_}}; }
+  void restore(const nlohmann::ordered_json& state) override {
+    file_.go_back_to(state.at("bytes").get<off_t>());
+    chain_ = state.at("chain").get<std::string>();
+  }
+
+ private:
+  LinesFile file_;
+  std::string chain_;  // of the last line
+};
 
 // The names of the metrics that have columns: those of evaluations alone come last.
 struct MetricColumns {
@@ -85,6 +158,10 @@ class CsvHistory : public Callback {
 };
 
 }  // namespace
+
+std::unique_ptr<Callback> make_receipts_file(const CallbackContext& context) {
+  return std::make_unique<ReceiptsFile>(context.folder / kReceiptsFile);
+}
 
 std::unique_ptr<Callback> make_csv_history(const CallbackContext& context) {
   MetricColumns columns;
