@@ -1,5 +1,8 @@
 #include "transport/http.h"
 
+#include <curl/curl.h>
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -15,7 +18,6 @@
 #include "core/signals.h"
 #include "core/text.h"
 #include "core/version.h"
-#include "transport/libcurl.h"
 
 namespace dtrain {
 namespace {
@@ -30,6 +32,60 @@ constexpr long kLowSpeed = 1024;  // bytes a second
 constexpr auto kProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 181);
 constexpr auto kRedirectProtocols = static_cast<CURLoption>(CURLOPTTYPE_LONG + 182);
 constexpr long kHttp = 1, kHttps = 2;  // CURLPROTO_HTTP, CURLPROTO_HTTPS
+
+constexpr unsigned kLeastVersion = 0x074200;  // 7.66, which knows Retry-After
+constexpr const char* kFix = "which data at addresses needs; install libcurl4, or copy the data to this host";
+
+// Becomes the function of this name, of any type.
+struct Symbol {
+  void* library;
+  const char* name;
+
+  template <class Function>
+  operator Function*() const {
+    auto* const function = reinterpret_cast<Function*>(::dlsym(library, name));
+    if (function == nullptr) throw Error(ExitCode::kUsage, "libcurl has no {}, {}", name, kFix);
+    return function;
+  }
+};
+
+// Functions of <curl/curl.h>, without their "curl_".
+struct LibCurl {
+  void* library;
+  decltype(&::curl_version_info) version_info = Symbol{library, "curl_version_info"};
+  decltype(&::curl_global_init) global_init = Symbol{library, "curl_global_init"};
+  decltype(&::curl_easy_init) easy_init = Symbol{library, "curl_easy_init"};
+  decltype(&::curl_easy_cleanup) easy_cleanup = Symbol{library, "curl_easy_cleanup"};
+  decltype(&::curl_easy_reset) easy_reset = Symbol{library, "curl_easy_reset"};
+  decltype(&::curl_easy_setopt) easy_setopt = Symbol{library, "curl_easy_setopt"};
+  decltype(&::curl_easy_perform) easy_perform = Symbol{library, "curl_easy_perform"};
+  decltype(&::curl_easy_getinfo) easy_getinfo = Symbol{library, "curl_easy_getinfo"};
+  decltype(&::curl_easy_strerror) easy_strerror = Symbol{library, "curl_easy_strerror"};
+  decltype(&::curl_slist_append) slist_append = Symbol{library, "curl_slist_append"};
+  decltype(&::curl_slist_free_all) slist_free_all = Symbol{library, "curl_slist_free_all"};
+};
+
+LibCurl load() {
+  void* library = ::dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) library = ::dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw Error(ExitCode::kUsage, "there is no libcurl, {} ({})", kFix, ::dlerror());
+  const LibCurl curl{library};
+  const curl_version_info_data* const version = curl.version_info(CURLVERSION_NOW);
+  if (version->version_num < kLeastVersion)
+    throw Error(ExitCode::kUsage, "libcurl is {}, and data at addresses needs 7.66 or later",
+                version->version);
+  if (const CURLcode begun = curl.global_init(CURL_GLOBAL_DEFAULT); begun != CURLE_OK)
+    throw Error(ExitCode::kBug, "libcurl does not start: {}", curl.easy_strerror(begun));
+  return curl;
+}
+
+// libcurl, loaded when it is first used. With TLS, Kerberos and LDAP it brings some twenty libraries, so a
+// job whose data is on this host starts without them, and packages leave it to the system. Throws
+// Error(kUsage) if the system has no libcurl, or one before 7.66.
+const LibCurl& libcurl() {
+  static const LibCurl curl = load();
+  return curl;
+}
 
 // `heard`: when the server was last heard, or the waiting for it began.
 bool is_stopped(const HttpTimes& times, double heard) {
