@@ -9,7 +9,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "core/data_errors.h"
 #include "core/parallel.h"
@@ -81,13 +80,14 @@ void sort_words(std::vector<std::string>& words, NumberStyle style) {
 
 // The words of a column in these rows, sorted.
 std::vector<std::string> words_in(const RawColumn& column, std::span<const int64_t> rows) {
-  std::set<size_t> found;
+  std::vector<char> found(column.words.size());
   for (const int64_t row : rows) {
     const double value = column.values[static_cast<size_t>(row)];
-    if (!std::isnan(value)) found.insert(static_cast<size_t>(value));
+    if (!std::isnan(value)) found[static_cast<size_t>(value)] = 1;
   }
   std::vector<std::string> words;
-  for (const size_t word : found) words.push_back(column.words[word]);
+  for (size_t word = 0; word < found.size(); ++word)
+    if (found[word] != 0) words.push_back(column.words[word]);
   sort_words(words, column.reading.style);
   return words;
 }
@@ -176,17 +176,23 @@ std::string unknown_words_in(const InputColumn& input) {
 // Returns the lines of unknown_words_in().
 std::vector<std::string> encode_inputs(const RawTable& table, const TableFormat& format, float* out) {
   std::vector<InputColumn> inputs;
-  std::vector<std::string> unknown;
   int64_t width = 0;
   for (const TableColumn& one : format.inputs) {
     const RawColumn& column = column_named(table, one.name);
     inputs.push_back({one, column, places_of_words(column, one.categories), width});
     width += one.width();
-    const auto missing = std::ranges::find_if(column.values, [](double value) { return std::isnan(value); });
-    if (!format.fills_missing && missing != column.values.end())
-      refuse_missing(table, one.name, missing - column.values.begin(), false);
-    unknown.push_back(unknown_words_in(inputs.back()));
   }
+  std::vector<std::string> unknown(inputs.size());
+  std::vector<int64_t> missing(inputs.size());  // the first row of each
+  for_each_in_threads(std::ssize(inputs), available_cores(), [&](int64_t i) {
+    const auto place = static_cast<size_t>(i);
+    const std::vector<double>& values = inputs[place].column.values;
+    missing[place] =
+        std::ranges::find_if(values, [](double value) { return std::isnan(value); }) - values.begin();
+    unknown[place] = unknown_words_in(inputs[place]);
+  });
+  for (size_t i = 0; !format.fills_missing && i < inputs.size(); ++i)
+    if (missing[i] < table.rows) refuse_missing(table, inputs[i].format.name, missing[i], false);
   std::erase(unknown, "");
   const int64_t blocks = (table.rows + kRowsAtOnce - 1) / kRowsAtOnce;
   for_each_in_threads(blocks, available_cores(), [&](int64_t block) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "parallel/parallel_blocks.h"
+
 namespace dtrain {
 namespace {
 
@@ -19,6 +21,19 @@ at::Tensor rate_beside(const std::vector<at::Tensor>& tensors) {
 // LibTorch's kernels for lists take the rate of a CPU as a double, and that of a GPU in the parameters' type.
 at::ScalarType rate_type(at::Device device, at::ScalarType parameters) {
   return device.is_cpu() ? at::kDouble : parameters;
+}
+
+at::Tensor norms_of(const std::vector<at::Tensor>& tensors) {
+  const at::NoGradGuard no_grad;
+  if (tensors.empty()) return at::zeros({0}, at::kDouble);
+  if (!tensors.front().is_cpu()) return at::stack(at::_foreach_norm(tensors, 2, at::kDouble));
+  at::Tensor norms = at::empty({std::ssize(tensors)}, at::kDouble);
+  // Each by one thread, for several would add up parts of it.
+  run_blocks(std::ssize(tensors), [&](int64_t i) {
+    const at::Tensor norm = tensors[static_cast<size_t>(i)].detach().norm(2, at::kDouble);
+    norms.mutable_data_ptr<double>()[i] = norm.item<double>();
+  });
+  return norms;
 }
 
 int64_t Pieces::size_for(int64_t numbers, int64_t tensors) {

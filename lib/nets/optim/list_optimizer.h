@@ -19,6 +19,9 @@ inline std::vector<at::Tensor> chosen(const std::vector<at::Tensor>& tensors,
   return result;
 }
 
+// The norm of each, float64 [tensors.size()]. The number of threads changes no bit.
+at::Tensor norms_of(const std::vector<at::Tensor>& tensors);
+
 // Lists of tensors of the same sizes as `parameters`, cut into the same pieces. LibTorch's kernels for lists
 // give a block of a GPU's threads 65,536 numbers, so that a small model would keep only a few of its
 // processors busy.

@@ -7,10 +7,6 @@
 namespace dtrain {
 namespace {
 
-at::Tensor norms_of(const std::vector<at::Tensor>& tensors) {
-  return at::stack(at::_foreach_norm(tensors, 2, at::kDouble));
-}
-
 Value norm_of(const Value& value) {
   std::vector<int64_t> all(static_cast<size_t>(value.rank()));
   std::iota(all.begin(), all.end(), int64_t{0});

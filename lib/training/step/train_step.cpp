@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "models/variables.h"
+#include "optim/list_optimizer.h"
 
 namespace dtrain {
 namespace {
@@ -136,8 +137,7 @@ at::Tensor gradient_norm(const GradientReducer& reducer, ProcessGroup& group) {
   if (reducer.blocks() > 0) return norm_of_blocks(reducer, group);
   const std::vector<at::Tensor> gradients = gradients_of(reducer);
   at::Tensor squares = at::zeros({1}, at::kDouble);
-  if (!gradients.empty())
-    squares = at::stack(at::_foreach_norm(gradients, 2, at::kDouble)).square_().sum().view({1});
+  if (!gradients.empty()) squares = norms_of(gradients).square_().sum().view({1});
   add_up(reducer, group, squares);
   return squares.sqrt_();
 }

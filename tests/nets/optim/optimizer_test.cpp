@@ -198,6 +198,37 @@ TEST_CASE("weight decay of float64 is that of the papers, decoupled or not, at a
   }
 }
 
+// Three steps of float32 parameters that are large enough to be shared out among threads.
+std::vector<at::Tensor> updated_by(const std::string& kind, int threads) {
+  at::set_num_threads(threads);
+  OptimizerSpec spec;
+  set_kind(spec, kind);
+  spec.weight_decay = 0.01;
+  std::vector<at::Tensor> parameters;
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{257, 301}, {96, 64, 3, 3}, {70001}}) {
+    const at::Tensor numbers = at::arange(c10::multiply_integers(shape), at::kFloat).view(shape);
+    parameters.push_back((numbers * 0.7).sin());
+    parameters.back().mutable_grad() = (numbers * 1.3).cos();
+  }
+  const auto optimizer = make_optimizer(spec, parameters);
+  for (int step = 0; step < 3; ++step) optimizer->step(0.01);
+  parameters.push_back(norms_of(parameters));
+  return parameters;
+}
+
+TEST_CASE("the number of threads changes no bit of an update or a norm") {
+  const int before = at::get_num_threads();
+  for (const OptimizerKind& kind : all_optimizers()) {
+    INFO(kind.name);
+    const auto expected = updated_by(kind.name, 1);
+    for (const int threads : {2, 3}) {
+      const auto found = updated_by(kind.name, threads);
+      for (size_t i = 0; i < expected.size(); ++i) CHECK(found[i].equal(expected[i]));
+    }
+  }
+  at::set_num_threads(before);
+}
+
 TEST_CASE("an unknown optimizer is refused") { CHECK_THROWS_AS(make_optimizer(spec_of("sdg"), {}), Error); }
 
 TEST_CASE("a small model's lists are cut into as many pieces as one launch takes") {
