@@ -28,8 +28,8 @@ fs::path newest_run(const RunDirectoryOptions& options) {
   fs::file_time_type when{};
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(options.parent, none)) {
-    const std::string name = entry.path().filename();
-    if (name.rfind(options.name + "-", 0) != 0 || list_checkpoints(checkpoint_folder(entry.path())).empty())
+    if (!is_named_for(entry.path().filename(), options.name) ||
+        list_checkpoints(checkpoint_folder(entry.path())).empty())
       continue;
     const fs::file_time_type time = fs::last_write_time(checkpoint_folder(entry.path()), none);
     if (newest.empty() || time > when) newest = entry.path();
