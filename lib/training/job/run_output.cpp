@@ -295,6 +295,24 @@ std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions&
   return point;
 }
 
+std::string nothing_left(const JobPlan& job, const ResumePoint* from) {
+  if (from == nullptr) return "";
+  if (const std::string complete = complete_text(job, *from); !complete.empty()) return complete;
+  const auto state = from->state.callbacks.find("early_stopping");
+  if (!job.spec.callbacks.early_stopping.metric || state == from->state.callbacks.end()) return "";
+  NullSink nobody;
+  const auto stopping = make_early_stopping({job, job.distributed_run(), from->run, nobody});
+  try {
+    stopping->restore(*state);
+  } catch (const std::exception&) {  // the run that resumes says what is wrong with it
+    return "";
+  }
+  const std::optional<std::string> reason = stopping->reason_to_end();
+  return reason ? fmt::format("{} is complete: {}; more callbacks.early_stopping.patience would continue it",
+                              from->run.string(), *reason)
+                : "";
+}
+
 std::string resume_message(const RunOutput& output) {
   if (output.checkpoint_step() < 0) return "";
   return fmt::format("\nto resume from step {}: {}", with_separators(output.checkpoint_step()),
