@@ -206,6 +206,12 @@ fs::path make_folder_of_run(const RunDirectoryOptions& options) {
                            : make_new_folder(options.parent, options.name);
 }
 
+bool is_named_for(const std::string& folder, const std::string& job) {
+  static const Pattern kTime(R"(-\d{8}-\d{6}(-\d+)?)");
+  const std::string name = file_name_of(job);
+  return folder.starts_with(name) && kTime.match(folder.substr(name.size()));
+}
+
 RunDirectory RunDirectory::create(const RunDirectoryOptions& options) {
   const fs::path path = make_folder_of_run(options);
   RunDirectory run(path, lock_folder(path));

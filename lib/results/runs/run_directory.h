@@ -26,6 +26,9 @@ struct RunDirectoryOptions {
 // folder under `parent`, numbered -2, -3, ... if its name is taken. Throws Error if the file system refuses.
 std::filesystem::path make_folder_of_run(const RunDirectoryOptions& options);
 
+// Whether a folder of this name is one that make_folder_of_run() makes under `parent` for a job named `job`.
+bool is_named_for(const std::string& folder, const std::string& job);
+
 class RunDirectory {
  public:
   // Makes the folder with an empty metrics.jsonl and logs/, and locks it during the lifetime of this object

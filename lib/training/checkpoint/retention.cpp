@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <system_error>
 #include <utility>
@@ -44,6 +45,14 @@ std::optional<SavedCheckpoint> checkpoint_at(const fs::path& path) {
   return SavedCheckpoint{step, path, suspect};
 }
 
+// Swaps the names of two folders; false where the file system cannot, as some on a network.
+bool exchange(const fs::path& one, const fs::path& other) {
+  if (::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS)
+    fail_to_save(other, "replace the folder, which was saved before; remove it: the system says");
+  return false;
+}
+
 void remove_folder(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
@@ -67,11 +76,41 @@ std::optional<double> metric_of(const SavedCheckpoint& checkpoint, const std::st
   return state->metrics.at(metric);
 }
 
-// Removes those of which `goes` is true.
-void remove_checkpoints(const fs::path& folder, const std::function<bool(const SavedCheckpoint&)>& goes) {
-  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
-    if (goes(checkpoint)) remove_checkpoint(checkpoint);
+// Calls `remove` with each item, whether it can be removed or not; then throws the first failure.
+template <class Items, class Remove>
+void remove_each(const Items& items, const Remove& remove) {
+  std::exception_ptr failure;
+  for (const auto& item : items) {
+    try {
+      remove(item);
+    } catch (const Error&) {
+      if (!failure) failure = std::current_exception();
+    }
   }
+  if (failure) std::rethrow_exception(failure);
+}
+
+// Removes those of which `goes` is true, the later ones first: a run that is killed meanwhile resumes from
+// one that stays.
+void remove_checkpoints(const fs::path& folder, const std::function<bool(const SavedCheckpoint&)>& goes) {
+  std::vector<SavedCheckpoint> going = list_checkpoints(folder);
+  std::erase_if(going, std::not_fn(goes));
+  std::ranges::reverse(going);
+  remove_each(going, remove_checkpoint);
+}
+
+std::optional<SavedCheckpoint> best_of(const std::vector<SavedCheckpoint>& checkpoints,
+                                       const BestCheckpointSpec& best) {
+  if (!best.metric) return std::nullopt;
+  std::optional<SavedCheckpoint> winner;
+  double record = 0;
+  for (const SavedCheckpoint& checkpoint : checkpoints) {
+    const auto value = metric_of(checkpoint, *best.metric);
+    if (!value || (winner && !is_better(*best.metric, best.mode, *value, record))) continue;
+    winner = checkpoint;
+    record = *value;
+  }
+  return winner;
 }
 
 }  // namespace
@@ -107,9 +146,9 @@ void make_checkpoint_folder(const fs::path& folder) {
 }
 
 void remove_leftovers(const fs::path& folder) {
-  for (const fs::path& path : paths_in(folder)) {
+  remove_each(paths_in(folder), [](const fs::path& path) {
     if (path.filename().string().starts_with(kStagingPrefix)) remove_folder(path);
-  }
+  });
 }
 
 void remove_all_checkpoints(const fs::path& folder) {
@@ -130,11 +169,25 @@ StagingFolder::~StagingFolder() {
   fs::remove_all(path_, ignored);
 }
 
+// One name after the other: for a moment there is no folder at `path`.
+void StagingFolder::replace(const fs::path& path) {
+  fs::path old = path_;
+  old.replace_extension(fmt::format("old-{}", ::getpid()));
+  remove_folder(old);
+  if (::rename(path.c_str(), old.c_str()) != 0) fail_to_save(path, "rename the folder");
+  if (::rename(path_.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    ::rename(old.c_str(), path.c_str());
+    errno = error;
+    fail_to_save(path, "replace the folder");
+  }
+  path_ = old;
+}
+
 void StagingFolder::put_in_place(const fs::path& path) {
   if (::rename(path_.c_str(), path.c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST) fail_to_save(path, "give the folder its name");
-    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) != 0)
-      fail_to_save(path, "replace the folder, which was saved before; remove it: the system says");
+    if (!exchange(path_, path)) replace(path);
   }
   sync_folder(path.parent_path());
 }
@@ -149,16 +202,7 @@ std::optional<TrainingState> state_of(const SavedCheckpoint& checkpoint) {
 }
 
 std::optional<SavedCheckpoint> best_checkpoint(const fs::path& folder, const BestCheckpointSpec& best) {
-  if (!best.metric) return std::nullopt;
-  std::optional<SavedCheckpoint> winner;
-  double record = 0;
-  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
-    const auto value = metric_of(checkpoint, *best.metric);
-    if (!value || (winner && !is_better(*best.metric, best.mode, *value, record))) continue;
-    winner = checkpoint;
-    record = *value;
-  }
-  return winner;
+  return best_of(list_checkpoints(folder), best);
 }
 
 bool is_best(const fs::path& folder, const BestCheckpointSpec& best, int64_t step, double value) {
@@ -171,14 +215,15 @@ bool is_best(const fs::path& folder, const BestCheckpointSpec& best, int64_t ste
 }
 
 void remove_old_checkpoints(const fs::path& folder, int64_t saved, const CheckpointSpec& spec) {
-  remove_checkpoints(folder, [saved](const SavedCheckpoint& one) { return one.suspect || one.step > saved; });
-  const std::vector<SavedCheckpoint> line = list_checkpoints(folder);  // from which `saved` was reached
-  const auto best = best_checkpoint(folder, spec.best);
-  const auto count = static_cast<int64_t>(line.size());
-  for (int64_t i = 0; i < count - spec.keep; ++i) {
-    const SavedCheckpoint& checkpoint = line[static_cast<size_t>(i)];
-    if (!best || best->step != checkpoint.step) remove_checkpoint(checkpoint);
-  }
+  const auto is_other = [saved](const SavedCheckpoint& one) { return one.suspect || one.step > saved; };
+  std::vector<SavedCheckpoint> line = list_checkpoints(folder);  // from which `saved` was reached
+  std::erase_if(line, is_other);
+  const auto best = best_of(line, spec.best);
+  const int64_t count = std::ssize(line);
+  const int64_t first = count > spec.keep ? line[static_cast<size_t>(count - spec.keep)].step : 0;
+  remove_checkpoints(folder, [&](const SavedCheckpoint& one) {
+    return is_other(one) || (one.step < first && (!best || best->step != one.step));
+  });
 }
 
 void remove_later_checkpoints(const fs::path& folder, int64_t step) {

@@ -252,11 +252,7 @@ void RunOutput::fail(const RunPlan& run, ExitCode code, const std::string& messa
   }
 }
 
-void RunOutput::warn(const std::string& text) {
-  auto warning = begin_event<WarningEvent>(name_of(RunKind::kDistributed));
-  warning.text = text;
-  record(encode(warning));
-}
+void RunOutput::warn(const std::string& text) { record(warning_event(name_of(RunKind::kDistributed), text)); }
 
 void RunOutput::record(const Event& event) {
   keep_files();
@@ -294,6 +290,24 @@ std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions&
   }
   require_resumable(job, point.state, other_model);
   return point;
+}
+
+std::string nothing_left(const JobPlan& job, const ResumePoint* from) {
+  if (from == nullptr) return "";
+  if (const std::string complete = complete_text(job, *from); !complete.empty()) return complete;
+  const auto state = from->state.callbacks.find("early_stopping");
+  if (!job.spec.callbacks.early_stopping.metric || state == from->state.callbacks.end()) return "";
+  NullSink nobody;
+  const auto stopping = make_early_stopping({job, job.distributed_run(), from->run, nobody});
+  try {
+    stopping->restore(*state);
+  } catch (const std::exception&) {  // the run that resumes says what is wrong with it
+    return "";
+  }
+  const std::optional<std::string> reason = stopping->reason_to_end();
+  return reason ? fmt::format("{} is complete: {}; more callbacks.early_stopping.patience would continue it",
+                              from->run.string(), *reason)
+                : "";
 }
 
 std::string resume_message(const RunOutput& output) {

@@ -87,6 +87,24 @@ TEST_CASE("auto is the run directory, or the newest run of the name that has che
       ContainsSubstring("there is no checkpoint; a spec with checkpoint: {every_epochs: 1} saves some"));
 }
 
+TEST_CASE("auto is no run of a job whose name only begins alike, and finds those of a long name") {
+  const TemporaryFolder folder;
+  save(folder / "base-20260101-000000-2", 1);
+  for (const char* other : {"base-lr2-20260102-000000", "base-20260102-000000-old", "base-20260102",
+                            "rebase-20260102-000000", "base-20260102-000000-3-20260103-000000"})
+    save(folder / other, 2);
+  const auto later =
+      fs::last_write_time(checkpoint_folder(folder / "base-20260101-000000-2")) + std::chrono::hours(1);
+  fs::last_write_time(checkpoint_folder(folder / "base-lr2-20260102-000000"), later);
+  CHECK(find_resume_point("auto", named(folder.path(), "base")).run == folder / "base-20260101-000000-2");
+  CHECK(find_resume_point("auto", named(folder.path(), "base-lr2")).run ==
+        folder / "base-lr2-20260102-000000");
+  const RunDirectoryOptions of_long_name = named(folder.path(), std::string(100, 'n'));
+  const fs::path run = make_folder_of_run(of_long_name);
+  save(run, 3);
+  CHECK(find_resume_point("auto", of_long_name).run == run);
+}
+
 TEST_CASE("of a run a damaged checkpoint is passed over with a warning; one that was asked for is not") {
   const TemporaryFolder folder;
   const fs::path run = folder / "mine";
@@ -122,6 +140,16 @@ TEST_CASE("what would train on other examples is refused, with the fix") {
   CHECK_THAT(refusal(small_job({"data.train_examples=17"})), ContainsSubstring("18 examples"));
   CHECK_NOTHROW(require_resumable(small_job({"seed=1"}), state));  // between two epochs
   CHECK_NOTHROW(require_resumable(small_job({"train.epochs=9"}), state));
+  const JobPlan shorter = small_job({"data.drop_remainder=true"});  // four steps an epoch, and not five
+  CHECK_NOTHROW(require_resumable(shorter, state));                 // before the first step
+  state.step = 10;
+  CHECK_THAT(refusal(shorter), ContainsSubstring("--set data.drop_remainder=false"));
+  const auto even = [](const std::string& drops) {
+    return small_job({"data.train_examples=16", "data.drop_remainder=" + drops});
+  };
+  TrainingState of_even = state_of(even("false"));
+  of_even.step = 8;
+  CHECK_NOTHROW(require_resumable(even("true"), of_even));  // nothing is dropped
   state.dataset = job.data.name;
   CHECK_NOTHROW(require_resumable(job, state));
   state.dataset = "mnist";  // whose files are gone
