@@ -52,8 +52,8 @@ std::string line_of(const Row& row, const MetricColumns& columns) {
 
 class CsvHistory : public Callback {
  public:
-  CsvHistory(const std::filesystem::path& path, MetricColumns columns)
-      : columns_(std::move(columns)), file_(path, "the history") {}
+  CsvHistory(const CallbackContext& context, MetricColumns columns)
+      : columns_(std::move(columns)), file_(context, "history.csv", "the history") {}
 
   void on_event(const Event& event) override {
     if (decode<RunStartEvent>(event) && file_.bytes() == 0) begin();
@@ -90,7 +90,7 @@ std::unique_ptr<Callback> make_csv_history(const CallbackContext& context) {
   MetricColumns columns;
   for (const MetricInfo& metric : objective_info(context.job.spec.train.loss.kind).all_metrics())
     (metric.is_of_evaluations() ? columns.last : columns.first).push_back(metric.name);
-  return std::make_unique<CsvHistory>(context.folder / "history.csv", columns);
+  return std::make_unique<CsvHistory>(context, columns);
 }
 
 }  // namespace dtrain

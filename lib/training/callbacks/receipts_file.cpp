@@ -7,7 +7,7 @@ namespace {
 
 class ReceiptsFile : public Callback {
  public:
-  explicit ReceiptsFile(const std::filesystem::path& path) : file_(path, "the receipts") {}
+  explicit ReceiptsFile(const CallbackContext& context) : file_(context, kReceiptsFile, "the receipts") {}
 
   void on_event(const Event& event) override {
     if (decode<RunStartEvent>(event) && file_.bytes() == 0) file_.empty();
@@ -16,8 +16,10 @@ class ReceiptsFile : public Callback {
 
   nlohmann::ordered_json state() const override { return {{"bytes", file_.bytes()}, {"chain", chain_}}; }
   void restore(const nlohmann::ordered_json& state) override {
-    file_.go_back_to(state.at("bytes").get<off_t>());
     chain_ = state.at("chain").get<std::string>();
+    const std::string last = file_.go_back_to(state.at("bytes").get<off_t>());
+    const Event receipt = Event::parse(last, nullptr, /*allow_exceptions=*/false);
+    if (receipt.is_object()) chain_ = receipt.value("chain", chain_);
   }
 
  private:
@@ -28,7 +30,7 @@ class ReceiptsFile : public Callback {
 }  // namespace
 
 std::unique_ptr<Callback> make_receipts_file(const CallbackContext& context) {
-  return std::make_unique<ReceiptsFile>(context.folder / kReceiptsFile);
+  return std::make_unique<ReceiptsFile>(context);
 }
 
 }  // namespace dtrain
