@@ -40,10 +40,14 @@ TEST_CASE("a stopped job saves, says how to go on, and goes on bit for bit") {
   const auto saved = list_checkpoints(checkpoints_of(job));
   CHECK(job.event("run_end", "distributed").at("status") == "stopped");
   CHECK(job.events("checkpoint").back().at("step") == saved.back().step);
+  const fs::path log = job.run_folder() / "logs" / "distributed-rank0.log";
+  std::ofstream(log, std::ios::app) << "what it had to say";
   const Finished resumed = resume(job);
   INFO(resumed.output << resumed.errors);
   CHECK(resumed.exit_code == 0);
   CHECK(job.events("run_start", "distributed").back().at("resumed_step") == saved.back().step);
+  CHECK_THAT(content_of(log), ContainsSubstring("what it had to say"));
+  CHECK(fs::exists(job.run_folder() / "logs" / "distributed-rank0.attempt2.log"));
   check_like_undisturbed(job);
 }
 

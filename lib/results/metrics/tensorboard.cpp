@@ -129,7 +129,7 @@ EventFile::EventFile(const std::filesystem::path& folder, int64_t first_step) : 
     fail_to_write(path_, "cannot create the file of TensorBoard's events", errno, "--run-dir");
   write_record(event(0, bytes(3, "brain.Event:2")));
   const int kStart = 1;  // SessionLog.status
-  if (first_step > 0) write_record(event(first_step, bytes(7, integer(1, kStart))));
+  write_record(event(first_step, bytes(7, integer(1, kStart))));
 }
 
 void EventFile::add(int64_t step, const std::vector<Scalar>& scalars) {

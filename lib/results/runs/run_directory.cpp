@@ -153,11 +153,13 @@ bool is_surely_a_run(const fs::path& path) {
   return event.is_object() && text_at(event, "event") && text_at(event, "time") && text_at(event, "run");
 }
 
-// "distributed-rank0.log", "baseline-worker1.attempt2.restart1.log"
-bool is_log_of_a_replica(const std::string& name) {
-  static const Pattern kLog(
-      R"((baseline|overhead|distributed)-(rank|worker|server)\d+(\.attempt\d+)?(\.restart\d+)?\.log)");
-  return kLog.match(name).has_value();
+// The attempt of a log: of "distributed-rank0.log" 1, of "baseline-worker1.attempt2.restart1.log" 2. nullopt:
+// it is no log of a replica.
+std::optional<int64_t> attempt_of(const std::string& name) {
+  static const Pattern kLog(R"((?:baseline|overhead|distributed)-(?:rank|worker|server)\d+)"
+                            R"((?:\.attempt(\d{1,9}))?(?:\.restart\d+)?\.log)");
+  const auto found = kLog.match(name);
+  return found ? std::optional(whole_number(found->at(1).text).value_or(1)) : std::nullopt;
 }
 
 void remove_run(const RunDirectory& run) {
@@ -165,7 +167,7 @@ void remove_run(const RunDirectory& run) {
                                 run.path() / "summary.json", run.path() / kProgramFile};
   std::error_code error;
   for (const fs::path& path : paths_in(run.logs(), error)) {
-    if (is_log_of_a_replica(path.filename())) ours.push_back(path);
+    if (attempt_of(path.filename())) ours.push_back(path);
   }
   if (error) refuse(run.logs(), "cannot read the folder", error.value());
   for (const fs::path& file : ours) {
@@ -239,6 +241,13 @@ RunDirectory RunDirectory::reopen(const fs::path& path) {
   if (!holds_files_of_a_run(path))
     refuse(path, "holds no run of dtrain (metrics.jsonl and logs/) that could go on");
   return run;
+}
+
+int64_t RunDirectory::attempts() const {
+  int64_t attempts = 0;
+  for (const fs::path& path : paths_in(logs()))
+    attempts = std::max(attempts, attempt_of(path.filename()).value_or(0));
+  return attempts;
 }
 
 bool RunDirectory::is_in_place() const {

@@ -51,6 +51,8 @@ class RunDirectory {
   std::filesystem::path plan_file() const { return path_ / "plan.json"; }
   std::filesystem::path metrics_file() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path logs() const { return path_ / "logs"; }
+  // How many attempts at the run have logs here: the highest number of one; 0: none.
+  int64_t attempts() const;
 
   // Whether the folder and its logs/ are still where they were made.
   bool is_in_place() const;

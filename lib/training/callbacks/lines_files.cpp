@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "callbacks/callbacks.h"
@@ -21,11 +22,13 @@ namespace {
 // A file to which a callback adds text as the run goes on. All functions throw Error(kUsage, kDisk).
 class LinesFile {
  public:
-  // Text already in the file stays until empty(). `what` names it in errors.
-  LinesFile(const std::filesystem::path& path, std::string what)
-      : path_(path),
+  // The file `name` in the run's folder. Text already in it stays until empty(). `what` names it in errors.
+  LinesFile(const CallbackContext& context, const std::string& name, std::string what)
+      : run_(context.run),
+        events_(context.events),
+        path_(context.folder / name),
         what_(std::move(what)),
-        file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) {
+        file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) {
     if (file_.get() < 0) refuse("open");
   }
 
@@ -36,11 +39,27 @@ class LinesFile {
   }
   // For checkpoints: the size; 0: nothing was written yet.
   off_t bytes() const { return bytes_; }
-  // Goes back to that size. A shorter file is a new one, in another folder, and stays as it is.
-  void go_back_to(off_t bytes) {
+  // Goes back to that size. An empty file is a new one, in another folder, and stays as it is. A shorter one
+  // has lost its end, as when the power failed: it goes on after its last whole line, with a warning. Returns
+  // that line; empty if nothing was lost.
+  std::string go_back_to(off_t bytes) {
     struct stat status {};
     if (::fstat(file_.get(), &status) != 0) refuse("look at");
     if (bytes > 0 && bytes <= status.st_size) cut_to(bytes);
+    if (bytes <= status.st_size || status.st_size == 0) return "";
+    std::string last;
+    off_t whole = 0;
+    std::ifstream file(path_, std::ios::binary);
+    for (std::string line; std::getline(file, line) && !file.eof(); last = std::move(line))
+      whole += static_cast<off_t>(line.size() + 1);
+    cut_to(whole);
+    auto warning = begin_event<WarningEvent>(run_.name());
+    warning.text = fmt::format(
+        "{} has {} of the {} bytes that it had when the checkpoint was saved: lines are missing, and it goes "
+        "on after the last whole one",
+        path_.string(), status.st_size, bytes);
+    events_.on_event(encode(warning));
+    return last;
   }
 
  private:
@@ -54,6 +73,8 @@ class LinesFile {
                 std::strerror(error));
   }
 
+  const RunPlan& run_;
+  EventSink& events_;
   std::filesystem::path path_;
   std::string what_;
   Descriptor file_;
@@ -62,7 +83,7 @@ class LinesFile {
 
 class ReceiptsFile : public Callback {
  public:
-  explicit ReceiptsFile(const std::filesystem::path& path) : file_(path, "the receipts") {}
+  explicit ReceiptsFile(const CallbackContext& context) : file_(context, kReceiptsFile, "the receipts") {}
 
   void on_event(const Event& event) override {
     if (decode<RunStartEvent>(event) && file_.bytes() == 0) file_.empty();
@@ -71,8 +92,10 @@ class ReceiptsFile : public Callback {
 
   nlohmann::ordered_json state() const override { return {{"bytes", file_.bytes()}, {"chain", chain_}}; }
   void restore(const nlohmann::ordered_json& state) override {
-    file_.go_back_to(state.at("bytes").get<off_t>());
     chain_ = state.at("chain").get<std::string>();
+    const std::string last = file_.go_back_to(state.at("bytes").get<off_t>());
+    const Event receipt = Event::parse(last, nullptr, /*allow_exceptions=*/false);
+    if (receipt.is_object()) chain_ = receipt.value("chain", chain_);
   }
 
  private:
@@ -125,8 +148,8 @@ std::string line_of(const Row& row, const MetricColumns& columns) {
 
 class CsvHistory : public Callback {
  public:
-  CsvHistory(const std::filesystem::path& path, MetricColumns columns)
-      : columns_(std::move(columns)), file_(path, "the history") {}
+  CsvHistory(const CallbackContext& context, MetricColumns columns)
+      : columns_(std::move(columns)), file_(context, "history.csv", "the history") {}
 
   void on_event(const Event& event) override {
     if (decode<RunStartEvent>(event) && file_.bytes() == 0) begin();
@@ -160,14 +183,14 @@ class CsvHistory : public Callback {
 }  // namespace
 
 std::unique_ptr<Callback> make_receipts_file(const CallbackContext& context) {
-  return std::make_unique<ReceiptsFile>(context.folder / kReceiptsFile);
+  return std::make_unique<ReceiptsFile>(context);
 }
 
 std::unique_ptr<Callback> make_csv_history(const CallbackContext& context) {
   MetricColumns columns;
   for (const MetricInfo& metric : objective_info(context.job.spec.train.loss.kind).all_metrics())
     (metric.is_of_evaluations() ? columns.last : columns.first).push_back(metric.name);
-  return std::make_unique<CsvHistory>(context.folder / "history.csv", columns);
+  return std::make_unique<CsvHistory>(context, columns);
 }
 
 }  // namespace dtrain

@@ -14,7 +14,7 @@ class TensorBoard : public Callback {
 
   void on_event(const Event& event) override {
     if (const auto start = decode<RunStartEvent>(event)) {
-      // The later steps of an interrupted run are written again.
+      // The later steps of an interrupted run are written again: all of them if it begins again.
       file_ = std::make_unique<EventFile>(folder_, start->resumed_step ? *start->resumed_step + 1 : 0);
     }
     if (!file_) return;

@@ -40,10 +40,12 @@ int64_t count_at(const Json& json, const char* key) {
 }
 
 // What is wrong with the sums, in words. Of the counts, `correct` is compared with the number of examples.
+// Those of a plug-in's metrics may be any number, also none.
 std::string problem_of_sums(const char* name, const std::map<std::string, double>& sums) {
   if (sums.empty()) return "";
   for (const auto& [sum, value] : sums) {
-    if (!std::isfinite(value)) return fmt::format("{} in its {} is not a finite number", sum, name);
+    if (sum == "loss" && !std::isfinite(value))
+      return fmt::format("{} in its {} is not a finite number", sum, name);
   }
   const auto examples = sums.find("examples");
   if (examples == sums.end()) return fmt::format("its {} lack the number of examples", name);
@@ -79,6 +81,7 @@ void each_of_state(State& state, const Each& each) {
   each("train_examples", state.train_examples);
   each("validation_examples", state.validation_examples);
   each("global_batch", state.global_batch);
+  each("pass_seconds", state.pass_seconds);
   each("pass_sums", state.pass_sums);
   each("window_sums", state.window_sums);
   each("learning_rate", state.learning_rate);
@@ -124,14 +127,19 @@ Manifest read(const Json& json, const std::string& what) {
 TrainingState training_state_from(const Json& json) {
   static const std::set<std::string> kMayBeMissing = {
       // in checkpoints of older versions of dtrain
-      "validation_examples", "suspicion", "dataset", "content", "table", "arithmetic"};
+      "validation_examples", "pass_seconds", "suspicion", "dataset", "content", "table", "arithmetic"};
   TrainingState state;
   each_of_state(state, [&json](const char* name, auto& value) {
     if (kMayBeMissing.contains(name) && !json.contains(name)) return;
-    if constexpr (std::is_same_v<decltype(value), int64_t&>)
+    if constexpr (std::is_same_v<decltype(value), int64_t&>) {
       value = count_at(json, name);
-    else
+    } else if constexpr (std::is_same_v<decltype(value), std::map<std::string, double>&>) {
+      // JSON has no NaN and no infinity: they are null.
+      for (const auto& [key, number] : json.at(name).get_ref<const Json::object_t&>())
+        value[key] = number.is_null() ? std::nan("") : number.get<double>();
+    } else {
       json.at(name).get_to(value);
+    }
   });
   return state;
 }
@@ -140,7 +148,7 @@ ordered_json to_json(const TrainingState& state) {
   ordered_json json;
   each_of_state(state, [&json](const char* name, const auto& value) { json[name] = value; });
   for (const auto& [name, value] : state.metrics) {
-    if (!std::isfinite(value)) json["metrics"].erase(name);  // JSON has no NaN and no infinity
+    if (!std::isfinite(value)) json["metrics"].erase(name);
   }
   return json;
 }

@@ -119,6 +119,7 @@ std::optional<int64_t> ResizeDesk::take() {
   std::error_code none;
   if (!fs::exists(run_ / kRequest, none)) return std::nullopt;
   const std::optional<int64_t> replicas = number_in(run_ / kRequest);
+  fs::remove(run_ / kAnswer, none);  // of a request that nobody waits for any more
   fs::remove(run_ / kRequest, none);
   if (!replicas) refuse("the request is no number of replicas");
   return replicas;
@@ -146,7 +147,8 @@ int64_t resize(const fs::path& run, int64_t replicas) {
     fail_to_write(run / kRequest, "cannot ask for another number of replicas", errno, "");
   while (number_in(run / kNow) != replicas) {
     std::error_code none;
-    if (fs::exists(run / kAnswer, none)) {
+    // An answer that is there before the request was taken is that of an earlier one.
+    if (!fs::exists(run / kRequest, none) && fs::exists(run / kAnswer, none)) {
       const std::string why = read_file(run / kAnswer, kMostAnswer, ExitCode::kUsage);
       fs::remove(run / kAnswer, none);
       throw Error(ExitCode::kUsage, why);

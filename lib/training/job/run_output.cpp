@@ -138,6 +138,11 @@ void RunOutput::restart(const FailedAttempt& failed, double wait_seconds, const 
   keep_files();
   file_.reset();
   rewind(from);
+  // A checkpoint of another run, from which this one began, does not say how far the files here went.
+  std::error_code unknown;
+  const bool is_own = from == nullptr || std::filesystem::equivalent(run_of_checkpoint(from->checkpoint),
+                                                                     directory_.path(), unknown);
+  if (!is_own && !unknown) remove_files_of_callbacks(directory_.path());
   auto event = begin_event<RestartEvent>(name_of(RunKind::kDistributed));
   event.restart = restarts_.restarts();
   event.exit_code = static_cast<int>(failed.code);

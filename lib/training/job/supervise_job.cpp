@@ -63,7 +63,8 @@ class SupervisingLauncher : public RunLauncher {
         from_(from),
         output_(output),
         others_(others),
-        signals_before_(signals_before) {
+        signals_before_(signals_before),
+        restart_(output.directory().attempts()) {
     if (from != nullptr) point_ = *from;
   }
 
@@ -236,7 +237,7 @@ class SupervisingLauncher : public RunLauncher {
   LeadingHost* others_;
   int signals_before_;
   std::optional<ResumePoint> point_;  // what the next attempt resumes from
-  int64_t restart_ = 0;               // how often the run was restarted
+  int64_t restart_;                   // how often the run was started before, by earlier jobs too
   std::optional<ResizeDesk> desk_;    // while the number of replicas can be changed
   std::optional<JobPlan> resized_;    // the job with another number of replicas than it began with
   std::optional<JobPlan> next_;       // what the next attempt makes of it

@@ -15,7 +15,7 @@
 namespace dtrain {
 namespace {
 
-// "distributed-rank1.log", after the second restart of the run "distributed-rank1.attempt3.log"
+// "distributed-rank1.log", when the run is started for the third time "distributed-rank1.attempt3.log"
 std::string log_name(const std::string& run, std::string process, int64_t restart) {
   std::erase(process, ' ');
   return fmt::format("{}-{}{}.log", run, process, restart > 0 ? fmt::format(".attempt{}", restart + 1) : "");

@@ -25,7 +25,7 @@ struct LocalReplicas {
   SuperviseOptions watching = {};         // without on_report and first_rank, which the others decide
   bool resumes = false;                   // from a checkpoint
   std::filesystem::path checkpoint = {};  // which one; empty where rank 0, which reads it, is on another host
-  int64_t restart = 0;                    // how often the run was restarted: each time has logs of its own
+  int64_t restart = 0;  // how often the run was started before: each time has logs of its own
 };
 
 // Writes the plan into `directory`, where the replicas read it, and their logs too. Blocks until all have

@@ -117,6 +117,18 @@ TEST_CASE("a run is not replaced without overwrite, and the refusal names both w
   CHECK(fs::file_size(folder.path() / "run" / "metrics.jsonl") > 1);
 }
 
+TEST_CASE("a run that is opened again knows how many attempts have logs there") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "run";
+  CHECK(RunDirectory::create(into(path)).attempts() == 0);
+  write_file(path / "logs" / "distributed-rank0.log", "x");
+  write_file(path / "logs" / "distributed-rank0.attempt7.log.old", "x");
+  CHECK(RunDirectory::reopen(path).attempts() == 1);
+  write_file(path / "logs" / "distributed-rank0.attempt10.log", "x");
+  write_file(path / "logs" / "distributed-worker1.attempt9.restart11.log", "x");
+  CHECK(RunDirectory::reopen(path).attempts() == 10);
+}
+
 TEST_CASE("overwrite replaces a run and keeps what is not dtrain's") {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "run";

@@ -166,15 +166,47 @@ TEST_CASE("the history has a line for every epoch and evaluation, and another fo
   CHECK_FALSE(fs::exists(job.folder / "history.csv"));
 }
 
+Event receipt(int step) {
+  return Event{{"step", step},
+               {"examples", "e"},
+               {"replicas", {"r"}},
+               {"gradient", {{"w", "g"}}},
+               {"weights", {{"w", "v"}}}};
+}
+
+TEST_CASE("files that have lost their end go on after the last whole line, with a warning") {
+  Watched job({"callbacks.csv=true", "receipts.every_steps=2"});
+  job.start();
+  job.epoch(1);
+  job.list->on_receipt(receipt(2));
+  const std::string history = content_of(job.folder / "history.csv");
+  job.epoch(2);
+  job.list->on_receipt(receipt(4));
+  const auto state = job.list->state();
+  for (const char* name : {"history.csv", kReceiptsFile})
+    fs::resize_file(job.folder / name, fs::file_size(job.folder / name) - 3);
+
+  job.make();  // another process, after the power had failed
+  job.list->restore(state);
+  job.start(5);
+  const auto warnings = job.sink.of("warning");
+  REQUIRE(warnings.size() == 2);
+  for (const Event& warning : warnings)
+    CHECK_THAT(warning.at("text").get<std::string>(), ContainsSubstring("lines are missing"));
+  CHECK(content_of(job.folder / "history.csv") == history);
+  job.list->on_receipt(receipt(6));
+  CHECK(read_receipts(job.folder / "") == std::vector<Event>{receipt(2), receipt(6)});
+
+  for (const char* name : {"history.csv", kReceiptsFile}) std::ofstream(job.folder / name) << "cut";
+  job.make();
+  job.list->restore(state);
+  job.start(5);
+  CHECK(content_of(job.folder / "history.csv") == history.substr(0, history.find('\n') + 1));
+  CHECK(content_of(job.folder / kReceiptsFile).empty());
+}
+
 TEST_CASE("receipts after a checkpoint are removed, and the chain goes on, in another folder too") {
   const std::vector<std::string> spec = {"receipts.every_steps=2"};
-  const auto receipt = [](int step) {
-    return Event{{"step", step},
-                 {"examples", "e"},
-                 {"replicas", {"r"}},
-                 {"gradient", {{"w", "g"}}},
-                 {"weights", {{"w", "v"}}}};
-  };
   Watched job(spec);
   CHECK(has_callbacks(job.job, job.job.distributed_run()));
   job.start();

@@ -1,10 +1,14 @@
 #include "job/other_replicas.h"
 
+#include <chrono>
 #include <fstream>
+#include <future>
+#include <thread>
 
 #include "catch.h"
 #include "core/error.h"
 #include "files.h"
+#include "runs/run_directory.h"
 #include "train/small_jobs.h"
 
 namespace dtrain {
@@ -119,6 +123,21 @@ TEST_CASE("what is asked for is taken once, and no file stays") {
   }
   CHECK(std::filesystem::is_empty(folder.path()));
   CHECK_THROWS_WITH(resize(folder.path(), 3), ContainsSubstring("no dtrain trains this job on one host"));
+}
+
+TEST_CASE("the refusal of a request that nobody waited for is no answer to the next one") {
+  const TemporaryFolder folder;
+  RunDirectoryOptions options;
+  options.directory = folder / "run";
+  const RunDirectory run = RunDirectory::create(options);
+  ResizeDesk desk(run.path());
+  desk.open(2);
+  desk.refuse("of another request");
+  std::future<int64_t> before = std::async(std::launch::async, [&] { return resize(run.path(), 3); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // it looks for an answer every 20
+  CHECK(desk.take() == 3);
+  desk.open(3);
+  CHECK(before.get() == 2);
 }
 
 TEST_CASE("what cannot go on with fewer hosts says why") {

@@ -211,6 +211,23 @@ TEST_CASE("what is removed from the folder while the job runs is written again, 
              ContainsSubstring("WARNING: " + (folder / "run").string() + ", or some of it, was removed"));
 }
 
+TEST_CASE("a restart from the checkpoint of another run begins the files of callbacks anew") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  std::ofstream(folder / "run/history.csv") << "epoch\n";
+  const FailedAttempt failed = {ExitCode::kPeerLost, "lost", "lost", 7, 5};
+  for (const std::string run : {"run", "other"}) {
+    ResumePoint from;
+    from.checkpoint = folder / run / "checkpoints" / "step-000000005";
+    from.state.step = 5;
+    std::filesystem::create_directories(from.checkpoint);
+    output.restart(failed, /*wait_seconds=*/0, &from);
+    CHECK(std::filesystem::exists(folder / "run/history.csv") == (run == "run"));
+  }
+}
+
 TEST_CASE("a name that a terminal would obey is shown without") {
   const TemporaryFolder folder;
   const JobPlan job = small_job();
