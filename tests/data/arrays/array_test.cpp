@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "arrays/array_file.h"
+#include "arrays/idx.h"
 #include "catch.h"
 #include "core/error.h"
 #include "files.h"
@@ -39,6 +40,30 @@ std::string array_refusal(const TemporaryFolder& folder, const std::string& cont
     return error.what();
   }
   return "accepted";
+}
+
+TEST_CASE("a .npy file of pixels is read as pictures, whatever it is called") {
+  const TemporaryFolder folder;
+  const auto read = [&](const std::string& content) {
+    return read_images_of_any_file(folder.write("pictures", content));
+  };
+  const at::Tensor expected = at::tensor({1, 2, 255, 4, 5, 6}, at::kByte);
+  const std::string pixels = "\x01\x02\xFF\x04\x05\x06";
+  CHECK(at::equal(read(npy("|u1", "(1, 3, 2, 1)", pixels)), expected.view({1, 3, 2, 1})));
+  CHECK(at::equal(read(npy("|u1", "(3, 1, 2)", pixels)), expected.view({3, 1, 1, 2})));
+  for (const auto& [content, fault] : std::vector<std::pair<std::string, std::string>>{
+           {npy("|u1", "(3, 2)", pixels), "has the shape [3, 2]; pictures are uint8 [n, height, width]"},
+           {npy("|u1", "(0, 1, 2, 2)", ""), "has the shape [0, 1, 2, 2]"},
+           {npy("<f4", "(1, 1, 1)", bytes_of<float>({1})), "[1, 1, 1] and numbers that are not uint8"},
+           {npy("|u1", "(3, 1, 3)", pixels), "its header promises"}}) {
+    try {
+      read(content);
+      FAIL("accepted: " << fault);
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::kData);
+      CHECK_THAT(error.what(), ContainsSubstring(fault));
+    }
+  }
 }
 
 TEST_CASE("arrays have the values and shapes that NumPy saved") {
