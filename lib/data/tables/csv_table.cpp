@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -138,6 +139,7 @@ struct InputColumn {
   std::vector<int64_t> places;  // of the column's words among the inputs
   int64_t first;                // of the inputs
 
+  double standardised(double value) const { return (value - format.mean) / format.standard_deviation; }
   // Of a word; -1: it is none of the categories.
   int64_t place_of(double word) const {
     return word == kUnknownWord ? -1 : places[static_cast<size_t>(word)];
@@ -147,14 +149,28 @@ struct InputColumn {
 void encode_cell(const InputColumn& input, size_t row, float* out) {
   const double value = input.column.values[row];
   if (input.format.is_number()) {
-    *out = std::isnan(value)
-               ? 0.0F  // the mean
-               : static_cast<float>((value - input.format.mean) / input.format.standard_deviation);
+    *out = std::isnan(value) ? 0.0F /* the mean */ : static_cast<float>(input.standardised(value));
     return;
   }
   std::fill_n(out, input.format.width(), 0.0F);  // none of the categories
   const int64_t place = std::isnan(value) ? -1 : input.place_of(value);
   if (place >= 0) out[place] = 1;
+}
+
+// Refuses numbers that are infinite in float32 once they are standardised: a code for missing values, such as
+// -1.8e308, makes all of its column so.
+void require_in_range(const RawTable& table, const InputColumn& input) {
+  const std::vector<double>& values = input.column.values;
+  const auto is_in_range = [&](double value) {
+    return std::isnan(value) || std::fabs(input.standardised(value)) <= std::numeric_limits<float>::max();
+  };
+  if (!input.format.is_number() || std::ranges::all_of(values, is_in_range)) return;
+  const auto largest = std::ranges::max_element(
+      values, {}, [](double value) { return std::isnan(value) ? 0 : std::fabs(value); });
+  refuse_file(table.path,
+              "{}, row {}: {} is too large to be standardised with the others; if it means a missing value, "
+              "name it in data.missing_values, as it is in the file",
+              in_column(input.format.name), largest - values.begin() + 1, *largest);
 }
 
 // A line about words that are none of the categories; empty: there are none.
@@ -185,6 +201,7 @@ std::vector<std::string> encode_inputs(const RawTable& table, const TableFormat&
     const auto missing = std::ranges::find_if(column.values, [](double value) { return std::isnan(value); });
     if (!format.fills_missing && missing != column.values.end())
       refuse_missing(table, one.name, missing - column.values.begin(), false);
+    require_in_range(table, inputs.back());
     unknown.push_back(unknown_words_in(inputs.back()));
   }
   std::erase(unknown, "");
