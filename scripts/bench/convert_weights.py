@@ -233,7 +233,10 @@ def main():
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--channels", choices=["bgr", "rgb"], default="bgr")
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it is there")
     options = parser.parse_args()
+    if options.out.exists() and not options.overwrite:
+        sys.exit(f"convert_weights: {options.out} is there; --overwrite replaces it")
     try:
         convert(options.file, options.out, options.channels)
     except Exception as error:  # the readers of both raise errors of many kinds for a damaged file

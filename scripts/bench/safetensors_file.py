@@ -3,6 +3,8 @@ JSON, and the tensors' bytes (https://huggingface.co/docs/safetensors)."""
 
 import json
 import math
+import os
+import pathlib
 import struct
 
 import numpy
@@ -10,8 +12,19 @@ import numpy
 TYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8"}
 
 
+def written_whole(path, write):
+    """Lets write() make the file under another name, and renames it when it is whole."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        write(part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def write(path, tensors, metadata):
-    """tensors: {name: NumPy array}; metadata: {text: text}."""
+    """tensors: {name: NumPy array}; metadata: {text: text}. A file that is there is replaced when the new one is
+    whole."""
     codes = {numpy.dtype(code): name for name, code in TYPES.items()}
     header, offset = {"__metadata__": metadata}, 0
     for name, tensor in tensors.items():
@@ -20,10 +33,14 @@ def write(path, tensors, metadata):
         offset = end
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for tensor in tensors.values():
-            file.write(numpy.ascontiguousarray(tensor).tobytes())
+
+    def write_part(part):
+        with open(part, "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text)
+            for tensor in tensors.values():
+                file.write(numpy.ascontiguousarray(tensor).tobytes())
+
+    written_whole(pathlib.Path(path), write_part)
 
 
 def read(path):

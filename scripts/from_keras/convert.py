@@ -116,16 +116,6 @@ class Job:
             )
 
 
-def written_whole(path, write):
-    """Lets write() make the file under another name, and renames it when it is whole."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        write(part)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
 def convert(options):
     options.out = options.out or options.spec.with_suffix(".safetensors")  # beside the spec
     if options.out.resolve() == options.spec.resolve():
@@ -159,8 +149,8 @@ def convert(options):
     job.weights_path = out.name if beside else str(out.resolve())
     text = spec_text.write(job)
     metadata = {"source": printable(f"{options.file.name}: {job.title}")}
-    written_whole(out, lambda part: safetensors_file.write(part, tensors, metadata))
-    written_whole(options.spec, lambda part: part.write_text(text))
+    safetensors_file.write(out, tensors, metadata)
+    safetensors_file.written_whole(options.spec, lambda part: part.write_text(text))
     print(f"{options.file}: {job.title}, {len(job.entries)} layers, {job.parameters:,} parameters")
     for note in job.report.notes:
         print(f"  {note}")

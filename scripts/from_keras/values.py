@@ -27,7 +27,7 @@ UNLIKE = {
 }
 CHANNELS_FIRST = "save the model with channels_last; dtrain turns the images itself"
 PADDING_ADVICE = (
-    "dtrain's convolutions pad as padding='same' does, or by half the kernel on every side; before a convolution with"
+    "dtrain's convolutions pad as padding='same' does, or by (kernel - 1) // 2 on every side; before a convolution with"
     " padding='valid' such a layer becomes that"
 )
 
@@ -183,7 +183,7 @@ class Base:
             self.report.problem(fields.place, "pads what a ZeroPadding2D has padded", PADDING_ADVICE)
             return "valid", [None, None]
         out = [spread(size, kernel, stride, "valid") for size in value.shape[:2]]
-        if top == bottom == left == right == kernel // 2:
+        if top == bottom == left == right == (kernel - 1) // 2:  # which is less than half of an even one
             return "symmetric", out
         both = None not in (height, width)
         if both and (top, bottom, left, right) == (

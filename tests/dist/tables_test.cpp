@@ -1,6 +1,7 @@
 // Jobs on tables and arrays, from the file to predictions.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -153,6 +154,40 @@ train: {epochs: 1, loss: mean_squared_error}
     return done.output;
   };
   CHECK(predicted(npy("|u1", "(4, 1, 2, 2)", bytes)) == predicted(npy("<f4", "(4, 1, 2, 2)", pixels)));
+}
+
+TEST_CASE("bytes in a .npy file are pixels for predictions of classes") {
+  const Job job(R"(name: pixels
+data: {dataset: arrays, path: arrays}
+batch: {per_replica: 4}
+model: {kind: layers, layers: [{kind: flatten}, {kind: dense, units: 2}]}
+train: {epochs: 1}
+)");
+  const std::vector<uint8_t> bytes = {0, 255, 7, 100, 200, 50, 1, 2, 90, 91, 92, 93, 255, 0, 255, 128};
+  fs::create_directories(job.folder() / "arrays");
+  for (const char* part : {"train", "test"}) {
+    write_file(job.folder() / "arrays" / fmt::format("x_{}.npy", part), npy("|u1", "(4, 1, 2, 2)", bytes));
+    write_file(job.folder() / "arrays" / fmt::format("y_{}.npy", part),
+               npy<int64_t>("<i8", "(4,)", {0, 1, 1, 0}));
+  }
+  const Finished run = run_program(job.run());
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  const auto predicted = [&](const std::string& content) {
+    return run_program(
+        {"predict", job.run_folder().string(), "--json", write_file(job.folder() / "x", content).string()});
+  };
+  const Finished of_numpy = predicted(npy("|u1", "(4, 1, 2, 2)", bytes));
+  INFO(of_numpy.errors);
+  CHECK(of_numpy.exit_code == 0);
+  CHECK(std::ranges::count(of_numpy.output, '\n') == 4);
+  // The same pixels as an IDX file.
+  const std::string idx("\0\0\x08\x03\0\0\0\x04\0\0\0\x02\0\0\0\x02", 16);
+  CHECK(of_numpy.output == predicted(idx + std::string(bytes.begin(), bytes.end())).output);
+  CHECK(of_numpy.output == predicted(npy("|u1", "(4, 2, 2)", bytes)).output);
+  const Finished channels_last = predicted(npy("|u1", "(2, 2, 2, 2)", bytes));
+  CHECK(channels_last.exit_code == 3);
+  CHECK_THAT(channels_last.errors, ContainsSubstring("2 channels, and the model takes 1"));
 }
 
 TEST_CASE("a German table goes from Excel to predictions, with no field set by hand") {

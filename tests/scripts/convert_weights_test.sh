@@ -69,6 +69,42 @@ python "$work/bin/python3" torch torchvision numpy
 capture "$convert" "$work/whole.pth" "$work/a.safetensors"
 claim "without \$PYTHON, python3 converts where it can" asked_for "convert_weights.py $work/whole.pth"
 
+# Weights that are there are kept.
+python "$work/bin/python3"
+echo trained >"$work/there.safetensors"
+: >"$work/asked"
+capture "$convert" "$work/whole.pth" "$work/there.safetensors"
+claim "weights that are there are kept" contains "$err" "there.safetensors is there; --overwrite replaces it"
+claim "before anything is fetched" [ "$(grep -c -- '-m pip' "$work/asked")" = 0 ]
+capture "$convert" "$work/mlp.keras" --spec "$work/job.yaml" "$work/there.safetensors"
+claim "those beside a spec, too" contains "$err" "there.safetensors is there; --overwrite replaces it"
+PYTHON=$work/mine capture "$convert" "$work/whole.pth" "$work/there.safetensors" --overwrite
+claim "unless they are to be replaced" asked_for \
+  "convert_weights.py $work/whole.pth $work/there.safetensors --overwrite"
+# The converter itself, as far as it goes with a NumPy that cannot write.
+mkdir "$work/numpy"
+cat >"$work/numpy/numpy.py" <<'PYTHON'
+def dtype(code):
+    return code
+
+
+def ascontiguousarray(tensor):
+    raise OSError("the disk is full")
+PYTHON
+export PYTHONPATH=$work/numpy:$sources/scripts/bench
+weights=("$sources/scripts/bench/convert_weights.py" "$work/whole.pth" "$work/there.safetensors")
+capture "$real" -B "${weights[@]}"
+claim "the converter keeps them as well" contains "$err" "there.safetensors is there; --overwrite replaces it"
+capture "$real" -B "${weights[@]}" --overwrite
+claim "and knows --overwrite" [ "$status" = 1 ]
+capture "$real" -B -c 'import sys, types, safetensors_file
+tensor = types.SimpleNamespace(dtype="<f4", nbytes=4, shape=(1,))
+safetensors_file.write(sys.argv[1], {"x": tensor}, {})' "$work/there.safetensors"
+claim "where the new ones cannot be written" contains "$err" "the disk is full"
+claim "the old ones stay" [ "$(<"$work/there.safetensors")" = trained ]
+claim "alone" [ -z "$(find "$work" -name '*.part')" ]
+unset PYTHONPATH
+
 # --spec: what a .keras file says is read before anything is fetched.
 keras() { (cd "$work" && printf '%s' "$2" >config.json && "$real" -m zipfile -c "$1" config.json); }
 keras mlp.keras '{"class_name": "Sequential", "config": {"layers": [

@@ -172,6 +172,26 @@ claim("the maps before the dense layer", job.entries[-1].variables["weight"].map
 claim("the shape of its kernel", job.entries[-1].variables["weight"].shape, (144, 4))
 claim("of the depthwise one", job.entries[1].variables["weight"].shape, (3, 3, 8, 2))
 
+
+def after_zeros(zeros, window):
+    """What becomes of a window after zeros on every side."""
+    job = job_of(sequential(
+        layer("InputLayer", "input", batch_shape=[None, 16, 16, 3]),
+        layer("ZeroPadding2D", "pad", padding=zeros),
+        window,
+        layer("GlobalAveragePooling2D", "mean"),
+        layer("Dense", "dense", units=4),
+    ))  # fmt: skip
+    return job.entries[0].fields.get("padding", "valid") if not job.report.problems else "refused"
+
+
+# dtrain's symmetric padding: (kernel - 1) // 2 zeros on every side.
+for zeros, kernel, expected in ((1, 3, "symmetric"), (3, 7, "symmetric"), (1, 4, "symmetric"),
+                                (1, 2, "refused"), (2, 4, "refused"), (2, 3, "refused")):  # fmt: skip
+    claim(f"a kernel of {kernel} after {zeros} zeros", after_zeros(zeros, conv("conv", 4, kernel)), expected)
+claim("an even pool after zeros", after_zeros(1, layer("MaxPooling2D", "pool", pool_size=2)), "refused")
+claim("zeros at one end are those of an even kernel", after_zeros([[0, 1], [0, 1]], conv("conv", 4, 2)), "same")
+
 block = functional(
     start(16, 16, 3),
     calls(conv("stem", 8, padding="same"), "start"),

@@ -82,8 +82,8 @@ void CommandLine::add_predict() {
   add_checkpoint(command, predict.checkpoint);
   predict.checkpoint.usage = "dtrain predict RUN FILE...";
   add_value(command, "FILE", predict.files,
-            "JPEG, PNG, WebP, TIFF, GIF, BMP, PGM or PPM pictures, folders of them, IDX files of many; CSV, "
-            "Parquet or .npy files of numbers")
+            "JPEG, PNG, WebP, TIFF, GIF, BMP, PGM or PPM pictures, folders of them, IDX or .npy files of "
+            "many; CSV, Parquet or .npy files of numbers")
       ->required();
   add_value(command, "--top K", predict.top, "How many classes to show, the most probable first (default: 3)")
       ->check(whole_numbers(1, 1'000'000));

@@ -37,8 +37,10 @@ constexpr size_t kPiece = size_t{1} << 20;
 const char* const kMetadataKey = "__metadata__";
 
 const std::vector<std::pair<std::string, at::ScalarType>> kDtypes = {
-    {"F64", at::kDouble}, {"F32", at::kFloat}, {"F16", at::kHalf}, {"BF16", at::kBFloat16},
-    {"I64", at::kLong},   {"I32", at::kInt},   {"U8", at::kByte},  {"BOOL", at::kBool},
+    {"F64", at::kDouble}, {"F32", at::kFloat}, {"F16", at::kHalf},   {"BF16", at::kBFloat16},
+    {"I64", at::kLong},   {"I32", at::kInt},   {"U8", at::kByte},    {"BOOL", at::kBool},
+    {"I16", at::kShort},  {"I8", at::kChar},   {"U16", at::kUInt16}, {"U32", at::kUInt32},
+    {"U64", at::kUInt64},
 };
 
 int64_t element_bytes(at::ScalarType dtype) { return static_cast<int64_t>(at::elementSize(dtype)); }
@@ -72,13 +74,15 @@ const json& member(const json& object, const std::string& name, const char* key,
   return *at;
 }
 
-TensorEntry read_entry(const std::string& name, const json& value) {
+// Of one that is not `wanted`, the dtype and the size may be any.
+TensorEntry read_entry(const std::string& name, const json& value, bool wanted) {
   using Type = json::value_t;
   if (!value.is_object() || value.size() != 3)
     throw HeaderProblem{in_quotes(name) + " is no description of a tensor"};
   TensorEntry entry;
   entry.name = name;
-  entry.dtype = read_dtype(member(value, name, "dtype", Type::string), name);
+  const json& dtype = member(value, name, "dtype", Type::string);
+  if (wanted) entry.dtype = read_dtype(dtype, name);
   int64_t bytes = element_bytes(entry.dtype);
   int64_t extent = bytes;  // counts sizes of 0 as 1, because strides must not overflow either
   const json& shape = member(value, name, "shape", Type::array);
@@ -93,7 +97,7 @@ TensorEntry read_entry(const std::string& name, const json& value) {
   if (offsets.size() != 2) throw HeaderProblem{in_quotes(name) + " has no valid 'data_offsets'"};
   entry.begin = read_count(offsets[0], name, "an offset");
   entry.end = read_count(offsets[1], name, "an offset");
-  if (entry.end < entry.begin || entry.end - entry.begin != bytes) {
+  if (entry.end < entry.begin || (wanted && entry.end - entry.begin != bytes)) {
     throw HeaderProblem{fmt::format("{} takes {} bytes by its shape, but lies at {} to {}", in_quotes(name),
                                     bytes, entry.begin, entry.end)};
   }
@@ -245,7 +249,7 @@ std::string safetensors_bytes(const NamedTensors& tensors, const Metadata& metad
 }
 
 // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, const std::vector<std::string>& only)
     : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   struct stat status {};
   if (file_.get() < 0 || ::fstat(file_.get(), &status) != 0)
@@ -275,10 +279,12 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
       if (name == kMetadataKey) {
         metadata_ = read_metadata(value);
       } else {
-        tensors_.push_back(read_entry(name, value));
+        tensors_.push_back(read_entry(name, value, only.empty() || contains(only, name)));
       }
     }
     check_layout(tensors_, bytes_ - data_begin_);
+    std::erase_if(tensors_,
+                  [&](const TensorEntry& one) { return !only.empty() && !contains(only, one.name); });
   } catch (const HeaderProblem& problem) {
     refuse("is damaged, or no safetensors file: " + problem.text);
   }

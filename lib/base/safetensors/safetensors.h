@@ -63,10 +63,10 @@ struct FileChecksums {
   std::map<std::string, std::string> tensors;  // by tensor name
 };
 
-// Writes `tensors` (on the CPU, with any layout; F64, F32, F16, BF16, I64, I32, U8 or BOOL) to a new file and
-// returns when it is on the disk. Tensors with larger elements come first, so that each tensor is aligned for
-// its type; otherwise the order is kept. Throws Error(kUsage, kDisk) if the file cannot be written, and
-// Error(kBug) for another dtype or a duplicate name.
+// Writes `tensors` (on the CPU, with any layout; floating-point numbers of 16 bits or more, integers or bool)
+// to a new file and returns when it is on the disk. Tensors with larger elements come first, so that each
+// tensor is aligned for its type; otherwise the order is kept. Throws Error(kUsage, kDisk) if the file cannot
+// be written, and Error(kBug) for another dtype or a duplicate name.
 FileChecksums write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                                 const Metadata& metadata);
 
@@ -79,8 +79,9 @@ class SafetensorsFile {
  public:
   // Throws an Error(kCheckpoint) with the reason if the file cannot be read or is not a valid safetensors
   // file: the header is over 16 MiB or not JSON, names are duplicate, a dtype is unknown, a shape does not
-  // fit its bytes, or bytes overlap, are missing, or belong to no tensor.
-  explicit SafetensorsFile(const std::filesystem::path& path);
+  // fit its bytes, or bytes overlap, are missing, or belong to no tensor. With names in `only`, the others
+  // are not among tensors(), and may be of any dtype.
+  explicit SafetensorsFile(const std::filesystem::path& path, const std::vector<std::string>& only = {});
 
   const std::vector<TensorEntry>& tensors() const { return tensors_; }  // in the order of their offsets
   const Metadata& metadata() const { return metadata_; }

@@ -214,13 +214,12 @@ std::map<std::string, at::Tensor> read_safetensors_arrays(const fs::path& path,
                                                           const std::vector<std::string>& names) {
   std::map<std::string, at::Tensor> arrays;
   try {
-    const SafetensorsFile file(path);
+    const SafetensorsFile file(path, names);
     for (const TensorEntry& entry : file.tensors()) {
-      if (std::ranges::find(names, entry.name) == names.end()) continue;
       at::Tensor tensor = file.read(entry);
       if (tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16)
         tensor = tensor.to(at::kFloat);
-      if (tensor.scalar_type() == at::kInt || tensor.scalar_type() == at::kBool)
+      if (at::isIntegralType(tensor.scalar_type(), /*includeBool=*/true) && tensor.scalar_type() != at::kByte)
         tensor = tensor.to(at::kLong);
       arrays[entry.name] = tensor;
     }

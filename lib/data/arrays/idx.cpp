@@ -2,8 +2,11 @@
 
 #include <ATen/ATen.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
+#include "arrays/array_file.h"
 #include "arrays/packed_file.h"
 #include "core/text.h"
 
@@ -12,6 +15,7 @@ namespace {
 
 constexpr uint32_t kImageMagic = 0x00000803;  // unsigned bytes, three dimensions
 constexpr uint32_t kLabelMagic = 0x00000801;  // unsigned bytes, one dimension
+constexpr uint32_t kNpyMagic = 0x934e554d;    // "\x93NUM", of a .npy file
 constexpr int64_t kWord = 4;
 
 uint32_t read_word(PackedFile& file) {
@@ -74,6 +78,17 @@ at::Tensor read_examples(PackedFile& file, uint32_t magic, int64_t count) {
   return examples;
 }
 
+at::Tensor read_npy_images(const std::filesystem::path& path) {
+  const at::Tensor stored = map_npy(path);
+  const at::Tensor images = stored.dim() == 3 ? stored.unsqueeze(1) : stored;
+  if (images.dim() != 4 || images.numel() == 0 || images.scalar_type() != at::kByte)
+    refuse_file(path,
+                "has the shape [{}]{}; pictures are uint8 [n, height, width] or [n, channels, height, width]",
+                fmt::join(stored.sizes(), ", "),
+                stored.scalar_type() == at::kByte ? "" : " and numbers that are not uint8");
+  return images;
+}
+
 }  // namespace
 
 IdxHeader read_image_header(const std::filesystem::path& path) {
@@ -108,11 +123,14 @@ at::Tensor read_labels(const std::filesystem::path& path, int64_t count, int64_t
 }
 
 at::Tensor read_images_of_any_file(const std::filesystem::path& path, SmallestSize smallest) {
-  const auto begins_as_idx = [&path] {
+  const auto first_word = [&path] {
     PackedFile file(path);
-    return read_word(file) == kImageMagic;
+    return read_word(file);
   };
-  return begins_as_idx() ? read_images(path, read_image_header(path).count) : read_image_file(path, smallest);
+  const uint32_t magic = first_word();
+  if (magic == kNpyMagic) return read_npy_images(path);
+  return magic == kImageMagic ? read_images(path, read_image_header(path).count)
+                              : read_image_file(path, smallest);
 }
 
 }  // namespace dtrain

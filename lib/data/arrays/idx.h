@@ -39,8 +39,9 @@ at::Tensor read_images(const std::filesystem::path& path, int64_t count);
 // The first `count` labels as int64 [count], each checked to be below `classes`; the end as for images.
 at::Tensor read_labels(const std::filesystem::path& path, int64_t count, int64_t classes);
 
-// The images of a file from a user: all those of an IDX file of images, or the one of an image file
-// (codecs/image_file.h), uint8 [n, channels, height, width]. Throws Error(kData) with the file and the fault.
+// The images of a file from a user: all those of an IDX file of images or of a .npy file, or the one of an
+// image file (codecs/image_file.h), uint8 [n, channels, height, width]. A .npy file is mapped, as map_npy()
+// does it. Throws Error(kData) with the file and the fault.
 at::Tensor read_images_of_any_file(const std::filesystem::path& path, SmallestSize smallest = {});
 
 }  // namespace dtrain

@@ -319,8 +319,8 @@ void require_finite(const std::string& what, const at::Tensor& numbers) {
   if (!numbers.is_floating_point()) return;
   for (int64_t row = 0; row < numbers.size(0); row += kRowsAtOnce) {
     const int64_t count = std::min(kRowsAtOnce, numbers.size(0) - row);
-    if (!at::isfinite(numbers.narrow(0, row, count)).all().item<bool>())
-      refuse_file(what, "not all numbers of examples {} to {} are finite", row, row + count - 1);
+    if (!at::isfinite(numbers.narrow(0, row, count).to(at::kFloat)).all().item<bool>())
+      refuse_file(what, "not all numbers of examples {} to {} are finite in float32", row, row + count - 1);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace dtrain {
 namespace {
@@ -67,8 +68,9 @@ Fit fit_of(const std::string& name) {
 
 at::Tensor fit_images(const at::Tensor& images, const std::vector<int64_t>& shape, Fit fit) {
   const int64_t channels = shape[0], height = shape[1], width = shape[2];
-  if (channels != images.size(1) && channels != 1 && channels != 3)
-    throw Error(ExitCode::kData, "the model takes {} channels, and no image file has as many", channels);
+  const auto is_grey_or_colour = [](int64_t count) { return count == 1 || count == 3; };
+  if (channels != images.size(1) && !(is_grey_or_colour(channels) && is_grey_or_colour(images.size(1))))
+    throw Error(ExitCode::kData, "{}, and the model takes {}", counted(images.size(1), "channel"), channels);
   at::Tensor fitted = images;
   if (images.size(2) != height || images.size(3) != width) {
     if (fit == Fit::kRefuse) {

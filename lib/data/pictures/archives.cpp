@@ -57,6 +57,12 @@ std::pair<std::string, std::string> split_name(const std::string& name) {
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
+// Of a member: whether its file, or a folder that it lies in, is left out. "." and ".." are no names.
+bool is_left_out_member(const fs::path& name) {
+  return std::ranges::any_of(
+      name, [](const fs::path& part) { return part != "." && part != ".." && is_left_out(part.string()); });
+}
+
 // Reads the members of one archive in order.
 class TarReader {
  public:
@@ -68,7 +74,7 @@ class TarReader {
     if (::archive_read_open_filename(archive_.get(), plain.c_str(), kReadAtOnce) != ARCHIVE_OK) fail();
   }
 
-  // Calls `take` with each regular file: its name, and where its bytes are.
+  // Calls `take` with each regular file that is not left out: its name, and where its bytes are.
   template <typename Take>
   void read_all(const Take& take) {
     for (archive_entry* entry = nullptr; next(&entry);) {
@@ -76,7 +82,7 @@ class TarReader {
       size_t at = 0;
       if (name == nullptr || !is_clean_text(name, at))
         refuse_file(path_, "a name in it is not UTF-8 text, or has control characters");
-      if (::archive_entry_filetype(entry) == AE_IFDIR) continue;
+      if (::archive_entry_filetype(entry) == AE_IFDIR || is_left_out_member(name)) continue;
       if (::archive_entry_filetype(entry) != AE_IFREG || ::archive_entry_hardlink(entry) != nullptr ||
           ::archive_entry_sparse_count(entry) > 0)
         refuse_member(path_, name, "not a plain file; links, devices and sparse files are not read");

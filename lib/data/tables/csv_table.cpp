@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <exception>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -138,23 +140,40 @@ struct InputColumn {
   std::vector<int64_t> places;  // of the column's words among the inputs
   int64_t first;                // of the inputs
 
+  double standardised(double value) const { return (value - format.mean) / format.standard_deviation; }
   // Of a word; -1: it is none of the categories.
   int64_t place_of(double word) const {
     return word == kUnknownWord ? -1 : places[static_cast<size_t>(word)];
   }
 };
 
-void encode_cell(const InputColumn& input, size_t row, float* out) {
+// Returns false for a number that has none in float32.
+bool encode_cell(const InputColumn& input, size_t row, float* out) {
   const double value = input.column.values[row];
   if (input.format.is_number()) {
-    *out = std::isnan(value)
-               ? 0.0F  // the mean
-               : static_cast<float>((value - input.format.mean) / input.format.standard_deviation);
-    return;
+    *out = std::isnan(value) ? 0.0F /* the mean */ : static_cast<float>(input.standardised(value));
+    return std::isfinite(*out);
   }
   std::fill_n(out, input.format.width(), 0.0F);  // none of the categories
   const int64_t place = std::isnan(value) ? -1 : input.place_of(value);
   if (place >= 0) out[place] = 1;
+  return true;
+}
+
+// Refuses numbers that are infinite in float32 once they are standardised: a code for missing values, such as
+// -1.8e308, makes all of its column so.
+void require_in_range(const RawTable& table, const InputColumn& input) {
+  const std::vector<double>& values = input.column.values;
+  const auto is_in_range = [&](double value) {
+    return std::isnan(value) || std::fabs(input.standardised(value)) <= std::numeric_limits<float>::max();
+  };
+  if (!input.format.is_number() || std::ranges::all_of(values, is_in_range)) return;
+  const auto largest = std::ranges::max_element(
+      values, {}, [](double value) { return std::isnan(value) ? 0 : std::fabs(value); });
+  refuse_file(table.path,
+              "{}, row {}: {} is too large to be standardised with the others; if it means a missing value, "
+              "name it in data.missing_values, as it is in the file",
+              in_column(input.format.name), largest - values.begin() + 1, *largest);
 }
 
 // A line about words that are none of the categories; empty: there are none.
@@ -195,13 +214,18 @@ std::vector<std::string> encode_inputs(const RawTable& table, const TableFormat&
     if (missing[i] < table.rows) refuse_missing(table, inputs[i].format.name, missing[i], false);
   std::erase(unknown, "");
   const int64_t blocks = (table.rows + kRowsAtOnce - 1) / kRowsAtOnce;
+  std::atomic<bool> all_finite = true;
   for_each_in_threads(blocks, available_cores(), [&](int64_t block) {
     const int64_t end = std::min(table.rows, (block + 1) * kRowsAtOnce);
+    bool finite = true;
     for (const InputColumn& input : inputs) {
       for (int64_t row = block * kRowsAtOnce; row < end; ++row)
-        encode_cell(input, static_cast<size_t>(row), out + row * width + input.first);
+        finite &= encode_cell(input, static_cast<size_t>(row), out + row * width + input.first);
     }
+    if (!finite) all_finite = false;
   });
+  if (!all_finite)
+    for (const InputColumn& input : inputs) require_in_range(table, input);
   return unknown;
 }
 

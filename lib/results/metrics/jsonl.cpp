@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <sstream>
+#include <fstream>
 
 #include "core/files.h"
 #include "metrics/events.h"
@@ -21,8 +21,6 @@ bool ends_within_a_line(int descriptor) {
   char last = '\n';
   return ::pread(descriptor, &last, 1, status.st_size - 1) == 1 && last != '\n';
 }
-
-constexpr int64_t kMaxBytes = int64_t{1} << 30;
 
 bool stays(const Event& event, int64_t epochs, int64_t step) {
   const EventPlace place = place_of(event);
@@ -82,22 +80,31 @@ void JsonLinesFile::write(const std::string& text) {
   fail_to_write(path_, "cannot write the metrics", errno, "--run-dir");
 }
 
+void for_each_line(
+    const std::filesystem::path& file,
+    const std::function<void(const std::string& line, const Event& event, bool is_whole)>& take) {
+  read_file_part(file, 0, 0, ExitCode::kUsage);  // fails as it should for what is no file that can be read
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);)
+    take(line, Event::parse(line, nullptr, /*allow_exceptions=*/false), !lines.eof());
+  if (lines.bad()) throw Error(ExitCode::kDisk, "{}: cannot be read to its end", file.string());
+}
+
 std::optional<std::filesystem::path> rewind_metrics(const std::filesystem::path& file, int64_t epochs,
                                                     int64_t step,
                                                     const std::function<void(const Event&)>& on_kept) {
-  const std::string content = read_file(file, kMaxBytes, ExitCode::kUsage);
-  std::istringstream lines(content);
   std::string kept;
   bool damaged = false;
-  for (std::string line; std::getline(lines, line);) {
-    const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
-    damaged |= !event.is_object() && !lines.eof();  // a killed job may leave the last line incomplete
-    if (!event.is_object() || !stays(event, epochs, step)) continue;
+  for_each_line(file, [&](const std::string& line, const Event& event, bool is_whole) {
+    damaged |= !event.is_object() && is_whole;  // a killed job may leave the last line incomplete
+    if (!event.is_object() || !stays(event, epochs, step)) return;
     kept += line + "\n";
     on_kept(event);
-  }
+  });
   std::optional<std::filesystem::path> copy;
-  if (damaged) write_file_atomically(copy.emplace(place_of_copy(file)), content, "--run-dir");
+  if (damaged)
+    write_file_atomically(copy.emplace(place_of_copy(file)), read_file(file, INT64_MAX, ExitCode::kUsage),
+                          "--run-dir");
   write_file_atomically(file, kept, "--run-dir");
   return copy;
 }

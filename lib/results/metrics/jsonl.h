@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "core/descriptor.h"
 #include "metrics/event.h"
@@ -36,6 +37,12 @@ class JsonLinesFile : public EventSink {
   Descriptor file_;
   bool failed_ = false;
 };
+
+// Calls `take` with each line of a file of any size, without its newline; `event` is no object where the line
+// is none, and `is_whole` is false for a last line without a newline. Throws Error(kUsage, kDisk).
+void for_each_line(
+    const std::filesystem::path& file,
+    const std::function<void(const std::string& line, const Event& event, bool is_whole)>& take);
 
 // Removes the events of the distributed run after optimizer step `step` and after `epochs` complete epochs,
 // because that part is trained again. Also removes its evaluation of the test part (data.split), which comes

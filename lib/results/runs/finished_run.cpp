@@ -4,21 +4,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
 #include "core/error.h"
-#include "core/files.h"
 #include "job_file/load.h"
+#include "metrics/jsonl.h"
 #include "metrics/show.h"
 #include "spec/fields.h"
 #include "yaml/yaml_text.h"
 
 namespace dtrain {
 namespace {
-
-constexpr int64_t kMaxMetricsBytes = int64_t{1} << 30;
 
 // "7.1 % less" if `value` is worse than `reference` by more than `tolerated`; nullopt otherwise.
 // `more_is_better` says which direction is worse.
@@ -148,15 +145,13 @@ FinishedRun read_finished_run(const std::filesystem::path& folder,
                 folder.string(), loaded.problems.front().to_string());
   }
   run.spec = loaded.spec;
-  std::istringstream lines(read_file(folder / "metrics.jsonl", kMaxMetricsBytes, ExitCode::kUsage));
-  for (std::string line; std::getline(lines, line);) {
-    const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!event.is_object()) continue;
+  for_each_line(folder / "metrics.jsonl", [&](const std::string&, const Event& event, bool) {
+    if (!event.is_object()) return;
     on_event(event);
-    if (place_of(event).run != "distributed") continue;
+    if (place_of(event).run != "distributed") return;
     run.take(event);
     if (auto end = decode<RunEndEvent>(event)) run.end = std::move(*end);
-  }
+  });
   run.final_metrics = run.end.validation ? run.end.validation->metrics : run.end.metrics;
   return run;
 }

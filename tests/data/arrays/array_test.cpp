@@ -1,10 +1,12 @@
 // Arrays in NumPy's formats and in safetensors files.
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 #include <zip.h>
 
 #include <cstring>
 
 #include "arrays/array_file.h"
+#include "arrays/idx.h"
 #include "catch.h"
 #include "core/error.h"
 #include "files.h"
@@ -39,6 +41,30 @@ std::string array_refusal(const TemporaryFolder& folder, const std::string& cont
     return error.what();
   }
   return "accepted";
+}
+
+TEST_CASE("a .npy file of pixels is read as pictures, whatever it is called") {
+  const TemporaryFolder folder;
+  const auto read = [&](const std::string& content) {
+    return read_images_of_any_file(folder.write("pictures", content));
+  };
+  const at::Tensor expected = at::tensor({1, 2, 255, 4, 5, 6}, at::kByte);
+  const std::string pixels = "\x01\x02\xFF\x04\x05\x06";
+  CHECK(at::equal(read(npy("|u1", "(1, 3, 2, 1)", pixels)), expected.view({1, 3, 2, 1})));
+  CHECK(at::equal(read(npy("|u1", "(3, 1, 2)", pixels)), expected.view({3, 1, 1, 2})));
+  for (const auto& [content, fault] : std::vector<std::pair<std::string, std::string>>{
+           {npy("|u1", "(3, 2)", pixels), "has the shape [3, 2]; pictures are uint8 [n, height, width]"},
+           {npy("|u1", "(0, 1, 2, 2)", ""), "has the shape [0, 1, 2, 2]"},
+           {npy("<f4", "(1, 1, 1)", bytes_of<float>({1})), "[1, 1, 1] and numbers that are not uint8"},
+           {npy("|u1", "(3, 1, 3)", pixels), "its header promises"}}) {
+    try {
+      read(content);
+      FAIL("accepted: " << fault);
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::kData);
+      CHECK_THAT(error.what(), ContainsSubstring(fault));
+    }
+  }
 }
 
 TEST_CASE("arrays have the values and shapes that NumPy saved") {
@@ -185,6 +211,32 @@ TEST_CASE("tensors of a safetensors file and files of a folder are found by thei
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::kData);
   }
+}
+
+// As Python's safetensors writes it: the length of the header, the header, and the numbers.
+std::string safetensors_of(const std::string& header, const std::string& data) {
+  return bytes_of<uint64_t>({header.size()}) + header + data;
+}
+
+TEST_CASE("integers of a safetensors file may be of any type, and what nobody asks for, too") {
+  const TemporaryFolder folder;
+  const auto read = [&](const std::string& type, size_t bytes, const std::string& numbers) {
+    const std::string header =
+        fmt::format(R"({{"x_train":{{"dtype":"{}","shape":[2],"data_offsets":[0,{}]}},)"
+                    R"("scales":{{"dtype":"F8_E4M3","shape":[3],"data_offsets":[{},{}]}}}})",
+                    type, 2 * bytes, 2 * bytes, 2 * bytes + 3);
+    return read_arrays(folder.write("all.safetensors", safetensors_of(header, numbers + "abc")), kNames)
+        .at("x_train");
+  };
+  const auto values = [](int64_t first, int64_t second) { return at::tensor({first, second}, at::kLong); };
+  CHECK(at::equal(read("I8", 1, bytes_of<int8_t>({7, -128})), values(7, -128)));
+  CHECK(at::equal(read("I16", 2, bytes_of<int16_t>({7, -32768})), values(7, -32768)));
+  CHECK(at::equal(read("I32", 4, bytes_of<int32_t>({7, -1})), values(7, -1)));
+  CHECK(at::equal(read("U16", 2, bytes_of<uint16_t>({7, 65535})), values(7, 65535)));
+  CHECK(at::equal(read("U32", 4, bytes_of<uint32_t>({7, 4294967295})), values(7, 4294967295)));
+  CHECK(at::equal(read("U64", 8, bytes_of<uint64_t>({7, uint64_t{1} << 60})), values(7, int64_t{1} << 60)));
+  CHECK(read("U8", 1, "ab").scalar_type() == at::kByte);
+  CHECK_THROWS_WITH(read("F8_E5M2", 1, "ab"), ContainsSubstring("the dtype of 'x_train' is not one of F64"));
 }
 
 }  // namespace

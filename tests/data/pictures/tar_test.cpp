@@ -164,6 +164,26 @@ TEST_CASE("examples of an archive that are no pictures are counted, and most of 
       ContainsSubstring("has no pictures with a class (KEY.jpg and KEY.cls); 3 files are left out: 3 .svg"));
 }
 
+TEST_CASE("hidden members, and those that macOS adds, are no part of an example") {
+  Archives archives;
+  archives.spec.split.test = 0.5;
+  std::string members;  // as tar of macOS writes them: the attributes of each file before it
+  for (int number = 0; number < 8; ++number) {
+    const std::string name = std::to_string(number);
+    for (const auto& [ending, content] : std::map<std::string, std::string>{
+             {".cls", std::to_string(number % 2)}, {".png", png_file(shard_picture(number))}})
+      members += tar_member("./._" + name + ending, std::string("\x00\x05\x16\x07", 4)) +
+                 tar_member("./" + name + ending, content);
+  }
+  members += tar_member("__MACOSX/0.png", "x") + tar_member(".git/a.png", "x", '2', "/etc/passwd");
+  CHECK(archives.error(tar_of(members)) == "no error");
+  const PictureList found = list_archives(archives.folder.path(), archives.spec);
+  CHECK(found.left_out.empty());
+  REQUIRE(found.pictures.size() == 8);
+  CHECK(found.pictures[3].file.member == "./3.png");
+  CHECK(found.pictures[3].label == 1);
+}
+
 TEST_CASE("one archive is divided as its keys decide, and classes may be words") {
   Archives archives;
   const fs::path file = archives.folder.write("pictures.tar", tar_of(samples(0, 40, {"rose", "daisy"})));

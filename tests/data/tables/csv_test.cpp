@@ -407,6 +407,37 @@ TEST_CASE("a column without variation stays finite") {
   CHECK(encode_table(table, format, true).inputs.abs().max().item<float>() < 1e-12F);
 }
 
+TEST_CASE("a number that makes its column infinite is refused, unless it means a missing value") {
+  const TemporaryFolder folder;
+  const std::vector<int64_t> all = {0, 1, 2};
+  for (const std::string code : {"-1.7976931348623157e308", "1e200", "1e300"}) {
+    INFO(code);
+    const fs::path path = folder.write(
+        "coded.csv", "id,a,y\n1,0.5,1\n2," + code + ",2\n3," + (code == "1e300" ? code : "0.25") + ",3\n");
+    TableWish wish = wish_for("y");
+    const RawTable table = read_raw_table(path, wish);
+    const TableFormat format = make_table_format(table, wish, all);
+    CHECK_THAT(refusal([&] { encode_table(table, format, true); }),
+               ContainsSubstring("column 'a', row 2: ") && ContainsSubstring("data.missing_values"));
+    wish.missing_values = {code};
+    wish.fills_missing = true;
+    const RawTable without = read_raw_table(path, wish);
+    const at::Tensor inputs = encode_table(without, make_table_format(without, wish, all), true).inputs;
+    CHECK(inputs[1][0].item<float>() == 0);
+    CHECK(at::isfinite(inputs).all().item<bool>());
+  }
+  // A saved format meets such a number when the model is used.
+  const RawTable sound =
+      read_raw_table(folder.write("sound.csv", "id,a,y\n1,1,1\n2,2,2\n3,4,3\n"), wish_for("y"));
+  const TableFormat saved = make_table_format(sound, wish_for("y"), all);
+  const auto predicted = [&](const std::string& number) {
+    const RawTable rows = read_raw_table(folder.write("new.csv", "a\n3\n" + number + "\n"), saved, false);
+    return refusal([&] { encode_table(rows, saved, false); });
+  };
+  CHECK(predicted("1e38") == "accepted");
+  CHECK_THAT(predicted("-1e39"), ContainsSubstring("column 'a', row 2: -1e+39 is too large"));
+}
+
 TEST_CASE("a format that dtrain did not save is refused") {
   for (
       const char* text :

@@ -54,6 +54,18 @@ TEST_CASE("a run is read from its folder") {
   CHECK_THROWS_AS(read_finished_run(folder.path() / "a"), Error);
 }
 
+TEST_CASE("a run with gigabytes of events is read like any other") {
+  const TemporaryFolder folder;
+  const fs::path run = make_run(folder.path() / "a", "", 1000, {0.5});
+  std::fstream metrics(run / "metrics.jsonl", std::ios::in | std::ios::out | std::ios::ate);
+  // Lines that are no events and mostly holes, which take no room on the disk.
+  for (int64_t megabyte = 1; megabyte <= 1025; ++megabyte) metrics.seekp((megabyte << 20) - 1).put('\n');
+  metrics << Event{{"event", "eval"}, {"run", "distributed"}, {"epoch", 2}, {"accuracy", 0.75}} << "\n";
+  metrics.close();
+  REQUIRE(fs::file_size(run / "metrics.jsonl") > uint64_t{1} << 30);
+  CHECK(read_finished_run(run).points.back().value("accuracy") == 0.75);
+}
+
 TEST_CASE("a run that went back to its best weights is judged by these") {
   const TemporaryFolder folder;
   const fs::path run = make_run(folder.path() / "a", "", 1000, {0.5, 0.9, 0.8});
