@@ -7,6 +7,7 @@
 #include "csv/csv_file.h"
 #include "files.h"
 #include "tables/csv_table.h"
+#include "tables/growing_columns.h"
 
 namespace dtrain {
 namespace {
@@ -56,6 +57,7 @@ TEST_CASE("cells are separated, quoted and trimmed") {
         "a;b c;d\n1;\"x, \"\"y\"\"\nz\";\n2;;-3.5\n",
         "\n\r\na;b c;d\n1;\"x, \"\"y\"\"\nz\";\n2;;-3.5\n",  // empty lines before the header
         "a\tb c\td\n1\t\"x, \"\"y\"\"\nz\"\t\n2\t\t-3.5\n",
+        "a,b c,d\n1,\"x, \"\"y\"\"\nz\",\n2,,-3.5\n\x1A",  // as old programs end a text
         "a | b c | d\n 1 | \"x, \"\"y\"\"\nz\" | \n2 || -3.5\n"}) {
     INFO(text);
     CHECK(csv_rows(folder.write("some.csv", text)) == wanted);
@@ -85,6 +87,10 @@ TEST_CASE("what is no table is refused, with the row") {
              ContainsSubstring("more than 1 MiB"));
   CHECK_THAT(csv_refusal(folder, "a,b\n1,2\n3,caf\xe9\n"),
              ContainsSubstring("row 2, column 2: 'caf\\xe9' is not UTF-8 text; convert the file"));
+  CHECK_THAT(csv_refusal(folder, "a,b\n1,2\n3,x\x0By\n"),
+             ContainsSubstring("row 2, column 2: 'x\\x0by' has the control character 0x0b; remove it"));
+  CHECK_THAT(csv_refusal(folder, "a,b\n1,2\x1A\x1A"), ContainsSubstring("the control character 0x1a"));
+  CHECK_THAT(csv_refusal(folder, std::string("a\0,\0b\0", 6)), ContainsSubstring("is not UTF-8 text"));
   for (const std::string workbook : {"PK\x03\x04,\n1", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"})
     CHECK_THAT(csv_refusal(folder, workbook),
                ContainsSubstring("is a workbook, as of Excel, or an archive") &&
@@ -395,6 +401,23 @@ TEST_CASE("a class is the same however its number is written") {
       R"({"inputs":[{"name":"x","mean":0,"standard_deviation":1}],"targets":["y"],"classes":["0","1"],"fills_missing":false})");
   CHECK(earlier.target_readings.front().kind == CellKind::kWord);
   CHECK(earlier.inputs[0].reading == ColumnReading());
+}
+
+TEST_CASE("whole numbers that double does not tell apart are classes of their own") {
+  const TemporaryFolder folder;
+  const TableWish wish{.targets = {"y"}, .classes = true};
+  const RawTable table = read_raw_table(
+      folder.write("some.csv", "x,y\n1,9007199254740993\n2,9007199254740992\n3,+09007199254740993\n"), wish);
+  const std::vector<int64_t> all = {0, 1, 2};
+  const TableFormat format = make_table_format(table, wish, all);
+  CHECK(format.classes == std::vector<std::string>{"9007199254740992", "9007199254740993"});
+  CHECK(table_numbers(encode_table(table, format, true).targets) == std::vector<double>{1, 0, 1});
+  WordIndex german({CellKind::kNumber, {',', '.'}}, {"9.007.199.254.740.993"});
+  CHECK(german.find("9007199254740993") == 0U);
+  CHECK_FALSE(german.find("-9007199254740993"));
+  CHECK_FALSE(german.find("9.007.199.254.740.992"));
+  german.add("1e300");
+  CHECK(german.find("10,0e299") == 1U);
 }
 
 TEST_CASE("a column without variation stays finite") {
