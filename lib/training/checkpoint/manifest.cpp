@@ -40,10 +40,12 @@ int64_t count_at(const Json& json, const char* key) {
 }
 
 // What is wrong with the sums, in words. Of the counts, `correct` is compared with the number of examples.
+// Those of a plug-in's metrics may be any number, also none.
 std::string problem_of_sums(const char* name, const std::map<std::string, double>& sums) {
   if (sums.empty()) return "";
   for (const auto& [sum, value] : sums) {
-    if (!std::isfinite(value)) return fmt::format("{} in its {} is not a finite number", sum, name);
+    if (sum == "loss" && !std::isfinite(value))
+      return fmt::format("{} in its {} is not a finite number", sum, name);
   }
   const auto examples = sums.find("examples");
   if (examples == sums.end()) return fmt::format("its {} lack the number of examples", name);
@@ -128,10 +130,15 @@ TrainingState training_state_from(const Json& json) {
   TrainingState state;
   each_of_state(state, [&json](const char* name, auto& value) {
     if (kMayBeMissing.contains(name) && !json.contains(name)) return;
-    if constexpr (std::is_same_v<decltype(value), int64_t&>)
+    if constexpr (std::is_same_v<decltype(value), int64_t&>) {
       value = count_at(json, name);
-    else
+    } else if constexpr (std::is_same_v<decltype(value), std::map<std::string, double>&>) {
+      // JSON has no NaN and no infinity: they are null.
+      for (const auto& [key, number] : json.at(name).get_ref<const Json::object_t&>())
+        value[key] = number.is_null() ? std::nan("") : number.template get<double>();
+    } else {
       json.at(name).get_to(value);
+    }
   });
   return state;
 }
@@ -140,7 +147,7 @@ ordered_json to_json(const TrainingState& state) {
   ordered_json json;
   each_of_state(state, [&json](const char* name, const auto& value) { json[name] = value; });
   for (const auto& [name, value] : state.metrics) {
-    if (!std::isfinite(value)) json["metrics"].erase(name);  // JSON has no NaN and no infinity
+    if (!std::isfinite(value)) json["metrics"].erase(name);
   }
   return json;
 }

@@ -7,6 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cmath>
+#include <limits>
+
 #include "checkpoints.h"
 #include "core/checksum.h"
 #include "core/random.h"
@@ -185,6 +188,20 @@ TEST_CASE("a manifest with a sound checksum may still be nonsense") {
   refused("\"metrics\": {", "\"metrics\": {\"other\": \"low\", ", "missing or malformed");
   refused("\"schedule\": {", "\"schedule\": {\"a\": [[[[[[[1]]]]]]], ", "nests deeper");
   refused("{\n", "{ nonsense", "not JSON");
+}
+
+TEST_CASE("a metric of a plug-in that is not a finite number is saved as one that is none") {
+  TrainingState state = small_checkpoint(1).state;
+  const double infinity = std::numeric_limits<double>::infinity();
+  state.pass_sums = {{"loss", 0.5}, {"examples", 1}, {"margin", std::nan("")}, {"gap", -2}};
+  state.window_sums = {{"loss", 0.5}, {"examples", 1}, {"margin", infinity}, {"gap", -2}};
+  const std::string text = manifest_text({state, {{"model.safetensors", {}}, {"optimizer.safetensors", {}}}});
+  const TrainingState read = parse_manifest(text, "it").state;
+  for (const auto& sums : {read.pass_sums, read.window_sums}) {
+    CHECK(std::isnan(sums.at("margin")));
+    CHECK(sums.at("gap") == -2);
+    CHECK(sums.size() == 4);
+  }
 }
 
 TEST_CASE("numbers that no training comes to are refused, written or read") {
