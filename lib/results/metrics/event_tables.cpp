@@ -257,7 +257,7 @@ const EventTable<RunEndEvent> RunEndEvent::table = {
       "the number of the last phase, from 1, which `seconds_per_epoch`, `examples_per_second`, `step_ms`, "
       "`bytes_sent`, `bytes_received`, `skipped_steps` and `phases_ms` describe",
       "with several `phases`, and not with `parameter_server`, where they describe the whole run"},
-     {FIELD(seconds_per_epoch), "s", "a median", "when there was an epoch"},
+     {FIELD(seconds_per_epoch), "s", "a median", "when there was a whole epoch"},
      {PART(speed), "", ""},
      {FIELD(staleness), "updates", "see below", "with `parameter_server`"},
      {FIELD(workers), "", "one object for each worker, in order, see below", "with `parameter_server`"},
@@ -341,7 +341,7 @@ const EventTable<ComparedRun> ComparedRun::table = {
     {{FIELD(strategy), "", ""},
      {FIELD(replicas), "", ""},
      {FIELD(global_batch), "examples", ""},
-     {FIELD(seconds_per_epoch), "s", "", "when there was an epoch"},
+     {FIELD(seconds_per_epoch), "s", "", "when there was a whole epoch"},
      {PART(speed), "", ""},
      {FIELD(part), "", "", kWithSplit},
      {PART(metrics), "", "of the last evaluation", "when there was one"},

@@ -281,7 +281,8 @@ void RunReporter::warn_if_cores_are_shared(double step_ms) {
 
 void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate,
                            const MetricSums& sums, std::optional<double> noise_scale) {
-  if (!std::exchange(epoch_is_mixed_, false)) epoch_seconds_.push_back(seconds);
+  const bool whole = steps >= run_.steps_per_epoch;  // not cut by train.max_steps
+  if (!std::exchange(epoch_is_mixed_, false) && whole) epoch_seconds_.push_back(seconds);
   last_loss_ = sums.loss();
   auto line = begin_event<EpochEvent>(run_.name());
   line.epoch = epoch;

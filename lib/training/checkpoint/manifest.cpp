@@ -81,6 +81,7 @@ void each_of_state(State& state, const Each& each) {
   each("train_examples", state.train_examples);
   each("validation_examples", state.validation_examples);
   each("global_batch", state.global_batch);
+  each("pass_seconds", state.pass_seconds);
   each("pass_sums", state.pass_sums);
   each("window_sums", state.window_sums);
   each("learning_rate", state.learning_rate);
@@ -126,7 +127,7 @@ Manifest read(const Json& json, const std::string& what) {
 TrainingState training_state_from(const Json& json) {
   static const std::set<std::string> kMayBeMissing = {
       // in checkpoints of older versions of dtrain
-      "validation_examples", "suspicion", "dataset", "content", "table", "arithmetic"};
+      "validation_examples", "pass_seconds", "suspicion", "dataset", "content", "table", "arithmetic"};
   TrainingState state;
   each_of_state(state, [&json](const char* name, auto& value) {
     if (kMayBeMissing.contains(name) && !json.contains(name)) return;

@@ -25,7 +25,8 @@ struct TrainingState {
   // By name, from evaluating these weights on the validation part, or without one on the test examples.
   // Empty: they were not evaluated.
   std::map<std::string, double> metrics;
-  std::string suspicion;  // why the tensors may be corrupt; empty: no suspicion
+  std::string suspicion;    // why the tensors may be corrupt; empty: no suspicion
+  double pass_seconds = 0;  // what the current pass took so far, in this process and those before it
   // The objective's sums by name (ObjectiveInfo::sum_names()): over the current pass so far, and over those
   // of its steps that were not reported yet. Empty if there are no such steps.
   std::map<std::string, double> pass_sums;

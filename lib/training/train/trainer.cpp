@@ -88,6 +88,7 @@ void Trainer::resume(const Resumption& from) {
   const TrainingState& state = from.state;
   go_to(strategy_.restore_variables(from.variables, state.step), state);
   kept_step_ = step_;
+  epoch_start_ = steady_seconds() - state.pass_seconds;
   // That of the last step made when it was saved, whose schedule was saved too. A worker of parameter servers
   // may have made other steps of it.
   phase_ = &run_.phase_of(std::max<int64_t>(0, state.step - 1));
@@ -149,9 +150,9 @@ void Trainer::go_to(int64_t step, const TrainingState& from) {
 }
 
 void Trainer::train_epoch(int64_t epoch) {
-  const double epoch_start = steady_seconds();
   const int64_t first_step = step_ - position_ / run_.batch.global;
   double learning_rate = 0;
+  if (position_ == 0) epoch_start_ = steady_seconds();
   if (position_ == 0) epoch_sums_ = MetricSums();
   rows_.clear();
   if (leads_ && run_.traits().is_observed) callbacks_.forget_examples();
@@ -168,8 +169,7 @@ void Trainer::train_epoch(int64_t epoch) {
     learning_rate = learning_rate_at(step_);
     const MetricSums sums = make_step(*share, {step_ + 1, learning_rate}, epoch);
     window_.add(sums);
-    ++step_;
-    if (step_ == 1 && leads_ && !strategy_.defers_steps()) reporter_.on_first_step(sums);
+    if (++step_ == 1 && leads_ && !strategy_.defers_steps()) reporter_.on_first_step(sums);
     position_ += share->global_examples;
     reporter_.on_step(epoch + 1, step_, clock_.lap(), share->global_examples, !strategy_.defers_steps());
     if (reporter_.ends_warm_up()) finish_steps();
@@ -177,7 +177,7 @@ void Trainer::train_epoch(int64_t epoch) {
     after_step(epoch);
   }
   end_window(epoch, learning_rate);
-  reporter_.on_epoch(epoch + 1, step_ - first_step, steady_seconds() - epoch_start, learning_rate,
+  reporter_.on_epoch(epoch + 1, step_ - first_step, steady_seconds() - epoch_start_, learning_rate,
                      epoch_sums_, strategy_.take_noise_scale());
 }
 
@@ -225,8 +225,7 @@ void Trainer::after_step(int64_t epoch) {
 }
 
 void Trainer::after_epoch(int64_t epoch) {
-  const bool is_best = checkpoints_.is_best(evaluation_, step_);
-  const Decision decision = deciding_ ? decide(is_best) : Decision();
+  const Decision decision = deciding_ ? decide(checkpoints_.is_best(evaluation_, step_)) : Decision();
   ended_ = ended_ || decision.end;
   const bool last = ended_ || step_ == run_.total_steps;
   if (last) check_variables();
@@ -244,8 +243,7 @@ Decision Trainer::decide(bool saves) {
   Decision own;
   const bool due = checkpoints_.are_due_by_time();
   const int requests = save_requests_received();
-  const bool asked = saves_here() && requests > save_requests_met_;
-  own.save = saves || due || asked;
+  own.save = saves || due || (saves_here() && requests > save_requests_met_);
   own.leave = checkpoints_.are_saved() && stop_signals_received() > 0;
   own.end = callbacks_.want_to_end();
   const Decision decision = decisions_.agree(own, step_);
@@ -363,6 +361,7 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
   state.train_examples = job_.data.train_examples;
   state.validation_examples = job_.data.validation_examples;
   state.global_batch = run_.batch.global;
+  state.pass_seconds = complete ? 0 : steady_seconds() - epoch_start_;
   state.pass_sums = epoch_sums_.named();
   state.window_sums = window.named();
   if (step_ > 0) state.learning_rate = learning_rate_at(step_ - 1);

@@ -198,7 +198,8 @@ class Trainer {
   bool ended_ = false;         // before the end of the plan
   bool went_back_ = false;     // to the weights of the best evaluation
   int save_requests_met_ = 0;
-  MetricSums window_;  // of this replica
+  double epoch_start_ = steady_seconds();  // of the pass, as if all of it had been made by this process
+  MetricSums window_;                      // of this replica
   MetricSums epoch_sums_;
   // The rows that the last evaluation kept, and their examples; empty: none, or the weights have changed.
   MetricSums::Rows rows_;

@@ -340,6 +340,21 @@ TEST_CASE("run_end is the medians of the run without its first steps, and the la
   CHECK(end["seconds"].get<double>() < 60);
 }
 
+TEST_CASE("an epoch that train.max_steps has cut tells nothing about the time of one") {
+  const JobPlan job = small_job({"train.max_steps=7"});
+  for (const bool whole : {false, true}) {
+    RecordingSink sink;
+    RunReporter reporter(job, job.distributed_run(), sink);
+    reporter.on_run_start();
+    if (whole) reporter.on_epoch(1, 5, 10, 0.5, sums_of(18, 1, 1));
+    reporter.on_epoch(2, 2, 4, 0.5, sums_of(8, 1, 1));
+    reporter.on_run_end(2, 7);
+    const Event end = sink.of("run_end").at(0);
+    CHECK(end.contains("seconds_per_epoch") == whole);
+    if (whole) CHECK(end["seconds_per_epoch"] == Approx(10));
+  }
+}
+
 TEST_CASE("with a validation part events say which part was evaluated, without one nothing") {
   const JobPlan job = small_job({"data.split.validation=0.25"});
   RecordingSink sink;

@@ -292,6 +292,25 @@ TEST_CASE("a training that goes on trains the rest, each example once, and repor
   }
 }
 
+TEST_CASE("the epoch in which a training goes on has the seconds of all its steps") {
+  Training whole({"checkpoint.every_steps=5", "checkpoint.keep=100"});
+  whole.run();
+  CHECK(saved_in(whole.folder / "checkpoints").front().pass_seconds == 0);  // its pass is complete
+  Training cut({"checkpoint.every_steps=4"});
+  cut.run();
+  Checkpoint checkpoint = load_checkpoint(list_checkpoints(cut.folder / "checkpoints").front().path);
+  REQUIRE(checkpoint.state.position > 0);
+  CHECK(checkpoint.state.pass_seconds > 0);
+  checkpoint.state.pass_seconds = 1000;  // of the process before
+  Training rest;
+  rest.strategy.steps_before = checkpoint.state.step;
+  const Resumption from{checkpoint.state, {checkpoint.model, checkpoint.optimizer}};
+  rest.run(/*evaluates=*/true, &from);
+  const auto seconds = rest.values<double>("epoch", "seconds");
+  CHECK(seconds.at(0) > 1000);
+  for (size_t i = 0; i < seconds.size(); ++i) CHECK(seconds[i] < (i == 0 ? 1100 : 100));
+}
+
 TEST_CASE("a training that goes on with steps of another arithmetic says so once") {
   Training whole({"checkpoint.every_steps=4"});
   whole.run();
