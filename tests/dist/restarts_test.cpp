@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 #include "catch.h"
 #include "checkpoint/retention.h"
@@ -80,6 +82,25 @@ TEST_CASE("a replica that stands still is replaced after its time") {
   check_like_undisturbed(job);
   CHECK_THAT(job.event("restart", "distributed").at("error").get<std::string>(),
              ContainsSubstring("rank 1 failed first: it did not answer"));
+}
+
+// Rank 0 writes a checkpoint when the supervisor has the metrics before it: one that stands still is as slow
+// as a disk can be.
+TEST_CASE("replicas wait for the disk longer than for each other") {
+  const std::string communication = GENERATE("auto", "gloo");
+  const Job job(kResumableSpec);
+  Program program(job.run(Job::set({"strategy.timeout_seconds=3", "strategy.communication=" + communication,
+                                    "checkpoint.best.metric=loss"})));
+  wait_for_checkpoint(job, 25);
+  program.send(SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(6));
+  program.send(SIGCONT);
+  const Finished end = program.wait(60);
+  INFO(end.output << end.errors);
+  REQUIRE(end.exit_code == 0);
+  CHECK(job.events("restart").empty());
+  CHECK_THAT(end.output + end.errors, ContainsSubstring("training waits for the disk"));
+  check_like_undisturbed(job);
 }
 
 TEST_CASE("a job that goes on from a checkpoint begins there again, not at an abandoned later one") {

@@ -53,12 +53,11 @@ class LinesFile {
     for (std::string line; std::getline(file, line) && !file.eof(); last = std::move(line))
       whole += static_cast<off_t>(line.size() + 1);
     cut_to(whole);
-    auto warning = begin_event<WarningEvent>(run_.name());
-    warning.text = fmt::format(
-        "{} has {} of the {} bytes that it had when the checkpoint was saved: lines are missing, and it goes "
-        "on after the last whole one",
-        path_.string(), status.st_size, bytes);
-    events_.on_event(encode(warning));
+    events_.on_event(warning_event(
+        run_.name(),
+        fmt::format("{} has {} of the {} bytes that it had when the checkpoint was saved: lines are "
+                    "missing, and it goes on after the last whole one",
+                    path_.string(), status.st_size, bytes)));
     return last;
   }
 

@@ -136,7 +136,7 @@ TrainingState training_state_from(const Json& json) {
     } else if constexpr (std::is_same_v<decltype(value), std::map<std::string, double>&>) {
       // JSON has no NaN and no infinity: they are null.
       for (const auto& [key, number] : json.at(name).get_ref<const Json::object_t&>())
-        value[key] = number.is_null() ? std::nan("") : number.get<double>();
+        value[key] = number.is_null() ? std::nan("") : number.template get<double>();
     } else {
       json.at(name).get_to(value);
     }

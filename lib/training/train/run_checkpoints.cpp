@@ -65,20 +65,20 @@ bool RunCheckpoints::is_best(const std::map<std::string, double>& metrics, int64
   if (!writer_ || !spec_.best.metric) return false;
   const auto value = metrics.find(*spec_.best.metric);
   if (value == metrics.end() || !std::isfinite(value->second)) return false;
-  await_previous(step);  // it may be the best so far
   return dtrain::is_best(folder_, spec_.best, step, value->second);
 }
 
-void RunCheckpoints::await_previous(int64_t step) {
-  if (writing_ && !told_of_slow_disk_ && !writer_->is_idle(kNoticeable)) {
-    told_of_slow_disk_ = true;
-    sink_.on_event(warning_event(
-        run_,
-        fmt::format("the checkpoint of step {} is still being written after step {}: training waits for "
-                    "the disk; save less often, or choose a faster disk with --run-dir",
-                    writing_->step.value_or(0), step)));
-  }
-  finish();
+bool RunCheckpoints::is_written(int64_t step) {
+  if (!writing_) return true;
+  const bool written = writer_->is_idle(kNoticeable);
+  if (written) report();
+  if (written || std::exchange(told_of_slow_disk_, true)) return written;
+  sink_.on_event(warning_event(
+      run_,
+      fmt::format("the checkpoint of step {} is still being written after step {}: training waits for the "
+                  "disk; save less often, or choose a faster disk with --run-dir",
+                  writing_->step.value_or(0), step)));
+  return false;
 }
 
 void RunCheckpoints::save(Checkpoint checkpoint, double since) {
@@ -107,7 +107,6 @@ void RunCheckpoints::report() {
 std::optional<Resumption> RunCheckpoints::return_to_best(int64_t step) {
   std::optional<SavedCheckpoint> best;
   if (leads_) {
-    finish();
     best = best_checkpoint(folder_, spec_.best);
     if (best && best->step >= step) best.reset();
     tell(store_, "best/is_earlier", best ? "yes" : "no");
@@ -119,8 +118,7 @@ std::optional<Resumption> RunCheckpoints::return_to_best(int64_t step) {
 }
 
 void RunCheckpoints::finish() {
-  if (!writer_) return;
-  writer_->finish();
+  if (writer_) writer_->finish();
   report();
 }
 

@@ -49,15 +49,14 @@ class RunCheckpoints {
   bool are_due_by_time() const;
 
   // Whether the spec wants the best one kept and an evaluation after `step` with these metrics is better than
-  // those of all checkpoints before. Always false on replicas other than rank 0. Throws as save() does.
+  // those of all checkpoints on the disk. Always false on replicas other than rank 0.
   bool is_best(const std::map<std::string, double>& metrics, int64_t step);
   // Whether the end of the run is saved in any case.
   bool are_saved_at_end() const { return saves_ && spec_.final; }
 
-  // Rank 0 alone: call it after step `step`, before the variables are collected for save(). Waits until the
-  // previous checkpoint is on the disk, so that no two copies are held at once, and reports it; warns the
-  // user, once, if that takes noticeably long. Throws like report().
-  void await_previous(int64_t step);
+  // Whether the previous checkpoint is on the disk after step `step`; always true on replicas other than rank
+  // 0. Reports it. Waits for a moment; then warns the user, once. Throws like report().
+  bool is_written(int64_t step);
   // Rank 0 alone: writes the checkpoint in the background. `since`: steady_seconds() when training paused.
   void save(Checkpoint checkpoint, double since);
   // Rank 0 alone: reports the checkpoints that are on the disk. Throws Error if one could not be written.
@@ -66,7 +65,7 @@ class RunCheckpoints {
   void finish();
 
   // Returns to the best checkpoint before step `step`: reads it, and removes those of later steps. nullopt if
-  // there is none, or if that of `step` is the best. Collective. Throws like report().
+  // there is none, or if that of `step` is the best. Collective. Call it when all are on the disk.
   std::optional<Resumption> return_to_best(int64_t step);
 
  private:

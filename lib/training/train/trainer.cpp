@@ -25,11 +25,7 @@ Trainer::Trainer(const JobPlan& job, const RunPlan& run, const SteppingParts& st
       checkpoints_(records.checkpoints),
       callbacks_(records.callbacks),
       activity_(records.activity),
-      leads_(leads),
-      deciding_(records.checkpoints.are_saved() || has_callbacks(job, run)),
-      phase_(&run.phases.front()),
-      learning_rate_(phase_->learning_rate),
-      decisions_(stepping.strategy) {}
+      leads_(leads) {}
 
 void Trainer::run(const Resumption* from) {
   if (from == nullptr) {
@@ -68,6 +64,7 @@ void Trainer::restore_best() {
   if (!early.metric || !early.restore_best || !checkpoints_.are_saved() || strategy_.is_asynchronous())
     return;
   activity_.doing(Activity::kSaving);
+  await_disk();
   std::optional<Resumption> best = checkpoints_.return_to_best(step_);
   if (!best) return;
   went_back_ = true;
@@ -79,9 +76,8 @@ void Trainer::restore_best() {
   reporter_.on_best(state.metrics);
   if (!leads_) return;
   const std::string& metric = *job_.spec.checkpoint.best.metric;
-  callbacks_.on_event(
-      message_event(run_, fmt::format("the weights are those after epoch {}, the best by {}: {:.6g}",
-                                      state.epoch, metric, state.metrics.at(metric))));
+  tell(fmt::format("the weights are those after epoch {}, the best by {}: {:.6g}", state.epoch, metric,
+                   state.metrics.at(metric)));
 }
 
 void Trainer::resume(const Resumption& from) {
@@ -100,11 +96,10 @@ void Trainer::resume(const Resumption& from) {
   callbacks_.restore(state.callbacks);
   const std::string arithmetic = arithmetic_of(job_, run_, *phase_);
   if (leads_ && !state.arithmetic.empty() && state.arithmetic != arithmetic)
-    callbacks_.on_event(message_event(
-        run_,
+    tell(
         fmt::format("the checkpoint's steps were {}, and these are {}: the same training, but not to the "
                     "last bit",
-                    printable(state.arithmetic), arithmetic)));
+                    printable(state.arithmetic), arithmetic));
   if (deciding_) ended_ = decide().end;  // a callback may have ended it before
 }
 
@@ -225,6 +220,7 @@ void Trainer::after_step(int64_t epoch) {
 }
 
 void Trainer::after_epoch(int64_t epoch) {
+  if (checkpoints_.are_saved() && job_.spec.checkpoint.best.metric) await_disk();
   const Decision decision = deciding_ ? decide(checkpoints_.is_best(evaluation_, step_)) : Decision();
   ended_ = ended_ || decision.end;
   const bool last = ended_ || step_ == run_.total_steps;
@@ -249,8 +245,7 @@ Decision Trainer::decide(bool saves) {
   const Decision decision = decisions_.agree(own, step_);
   if (decision.save) save_requests_met_ = requests;
   if (decision.save && leads_ && !saves && !due)
-    callbacks_.on_event(
-        message_event(run_, fmt::format("SIGUSR1: saving a checkpoint after step {}", step_)));
+    tell(fmt::format("SIGUSR1: saving a checkpoint after step {}", step_));
   clock_.enter(StepTime::kUpdate);
   return decision;
 }
@@ -288,11 +283,17 @@ void Trainer::refuse_save_requests() {
   reporter_.on_warning(text);
 }
 
+// A moment at a time: the others wait for rank 0 no longer than that, else they would take it for dead.
+void Trainer::await_disk() {
+  Decision wait = {.save = true};
+  while (wait.save) wait = strategy_.agree({.save = !checkpoints_.is_written(step_)});
+}
+
 void Trainer::save(int64_t epoch) {
   finish_steps();
   const double start = steady_seconds();
   activity_.doing(Activity::kSaving);
-  if (leads_) checkpoints_.await_previous(step_);
+  await_disk();  // so that no two copies are held at once
   check_variables();
   const MetricSums window = finite_window();  // what is spoiled replaces nothing good
   CollectedVariables variables = strategy_.collect_variables();
@@ -313,7 +314,7 @@ void Trainer::save_before_lost_step(int64_t epoch) {
   try {
     activity_.doing(Activity::kSaving);
     const double start = steady_seconds();
-    checkpoints_.await_previous(step_);
+    checkpoints_.finish();
     if (step_ == kept_step_ || step_ == phase_->first_step) return;
     const MetricSums window = open_window();
     CollectedVariables variables = strategy_.collect_variables();
@@ -378,7 +379,7 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
 }
 
 void Trainer::leave() {
-  checkpoints_.finish();
+  await_disk();
   finish_strategy();  // nobody leaves before rank 0 has written everything
   throw Error(ExitCode::kStopped, "stopped after step {}", step_);
 }

@@ -141,6 +141,8 @@ class Trainer {
   // Whether SIGUSR1 to this replica saves a checkpoint. If not, refuse_save_requests() gives advice.
   bool saves_here() const;
   void refuse_save_requests();
+  void tell(const std::string& text) { callbacks_.on_event(message_event(run_, text)); }
+  void await_disk();  // until the last checkpoint is on it. Collective.
   void save(int64_t epoch);
   [[noreturn]] void leave();
   void finish_strategy();
@@ -183,12 +185,13 @@ class Trainer {
   RunCheckpoints& checkpoints_;
   CallbackList& callbacks_;
   ActivityLog& activity_;
-  bool leads_;                           // rank 0
-  bool deciding_;                        // there may be something to decide during the run
-  const PhasePlan* phase_;               // of the last step
-  LearningRateSchedule learning_rate_;   // of that phase
+  bool leads_;  // rank 0
+  // There may be something to decide during the run.
+  const bool deciding_ = checkpoints_.are_saved() || has_callbacks(job_, run_);
+  const PhasePlan* phase_ = &run_.phases.front();              // of the last step
+  LearningRateSchedule learning_rate_{phase_->learning_rate};  // of that phase
   std::optional<ReplicaShares> shares_;  // of that phase; nullopt: it has not begun in this process
-  Decisions decisions_;
+  Decisions decisions_{strategy_};
   int64_t first_epoch_ = 0;
   int64_t step_ = 0;           // optimizer steps done
   int64_t position_ = 0;       // examples of this pass that were trained on

@@ -58,8 +58,7 @@ NamedIntervals Trainer::keep_examples() {
   const ShareLoader* const loader = tested ? shares().final_test.get() : shares().evaluated.get();
   if (!leads_ || loader == nullptr || !run_.traits().is_observed) return {};
   try {
-    if (why_not_kept(job_, loader->source().size()) == kTooManyExamples)
-      callbacks_.on_event(message_event(run_, kTooManyExamples));
+    if (why_not_kept(job_, loader->source().size()) == kTooManyExamples) tell(kTooManyExamples);
     if (!examples_.defined()) return {};
     ExampleResults results =
         results_of(job_, tested || !job_.data.has_validation() ? kTestPart : kValidationPart, examples_);
