@@ -69,6 +69,12 @@ MicroBatch ExampleReader::read(const ExamplePlace& place) const {
   return MicroBatch(std::move(batch), options_.format);
 }
 
+std::vector<int64_t> ExampleReader::needed_for(const ExamplePlace& place) const {
+  if (augmenter_ && augmenter_->mixes()) return partners_of(place).examples;
+  const std::span<const int64_t> own = own_examples(place);
+  return {own.begin(), own.end()};
+}
+
 ExampleSlot ExampleReader::slot_of(int64_t count, at::ScalarType dtype) const {
   std::vector<int64_t> shape = source_->shape().vec();
   shape.insert(shape.begin(), count);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cmath>
+#include <exception>
 
 #include "core/error.h"
 #include "core/signals.h"
@@ -12,6 +14,25 @@
 #include "plan/planned_step.h"
 
 namespace dtrain {
+namespace {
+
+// After a stop signal data do not come; kStopped would say that a checkpoint was saved.
+template <class Read>
+auto data_of(const Read& read) try {
+  return read();
+} catch (const Error& error) {
+  if (error.code() != ExitCode::kStopped) throw;
+  throw Error(ExitCode::kData, "{}", error.what());
+}
+
+// Of a streamed training. With local steps, hosts do not meet in each step. With virtual replicas, those that
+// are left save what they have when one is lost within the step, and could not when it is lost before.
+bool decides_before_steps(const JobSpec& spec, const RunPlan& run) {
+  return spec.data.stream && run.processes() > 1 && !spec.strategy.local_steps.every &&
+         run.virtual_replicas == 0;
+}
+
+}  // namespace
 
 Trainer::Trainer(const JobPlan& job, const RunPlan& run, const SteppingParts& stepping,
                  MakeShares make_shares, const RunRecords& records, bool leads)
@@ -27,6 +48,7 @@ Trainer::Trainer(const JobPlan& job, const RunPlan& run, const SteppingParts& st
       activity_(records.activity),
       leads_(leads),
       deciding_(records.checkpoints.are_saved() || has_callbacks(job, run)),
+      decides_before_steps_(records.checkpoints.are_saved() && decides_before_steps(job.spec, run)),
       phase_(&run.phases.front()),
       learning_rate_(phase_->learning_rate),
       decisions_(stepping.strategy) {}
@@ -132,7 +154,7 @@ bool Trainer::enter_phase_of(int64_t step, int64_t epoch) {
 }
 
 ReplicaShares& Trainer::shares() {
-  if (!shares_) shares_ = make_shares_(*phase_);
+  if (!shares_) shares_ = data_of([this] { return make_shares_(*phase_); });
   return *shares_;
 }
 
@@ -189,12 +211,28 @@ void Trainer::start_shares(int64_t epoch) {
                               phase_->first_step + phase_->steps - step_);
 }
 
-std::optional<Share> Trainer::next_share(int64_t epoch) try {
-  return next_of(*shares().train);
-} catch (const Error& error) {  // where there are others, they may be within the step
-  if (error.code() != ExitCode::kData || stop_signals_received() == 0 || run_.processes() > 1) throw;
-  save_before_lost_step(epoch);
-  leave();
+std::optional<Share> Trainer::next_of(ShareLoader& loader) {
+  return data_of([&loader] { return loader.next(); });
+}
+
+// No replica begins a step for which another gets no data. In the first step of a phase, there is nothing to
+// save: the variables are no longer those of the step before.
+std::optional<Share> Trainer::next_share(int64_t epoch) {
+  std::optional<Share> share;
+  std::exception_ptr missing;
+  try {
+    share = next_of(*shares().train);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kData || stop_signals_received() == 0) throw;
+    missing = std::current_exception();
+  }
+  const bool decides = decides_before_steps_ ? share || missing : missing && run_.processes() == 1;
+  if (decides && step_ > phase_->first_step) {
+    activity_.doing(Activity::kCommunicating);
+    act_on(decide(), /*due=*/false, epoch);
+  }
+  if (missing) std::rethrow_exception(missing);
+  return ended_ ? std::nullopt : std::move(share);
 }
 
 MetricSums Trainer::make_step(const Share& share, const StepContext& context, int64_t epoch) {
@@ -218,8 +256,12 @@ void Trainer::after_step(int64_t epoch) {
   if (!saves_here()) refuse_save_requests();
   if (job_.spec.callbacks.terminate_on_nan) finite_window();
   if (pass_is_complete() || step_ == run_.total_steps || !deciding_) return;
-  const Decision decision = decisions_.are_due(step_) ? decide() : Decision();
-  if (checkpoints_.are_due_after_step(step_) || decision.save || decision.leave) save(epoch);
+  const bool decides = !decides_before_steps_ && decisions_.are_due(step_);
+  act_on(decides ? decide() : Decision(), checkpoints_.are_due_after_step(step_), epoch);
+}
+
+void Trainer::act_on(const Decision& decision, bool due, int64_t epoch) {
+  if ((due || decision.save || decision.leave) && kept_step_ != step_) save(epoch);
   if (decision.leave) leave();
   ended_ = decision.end;
 }

@@ -72,12 +72,6 @@ NamedIntervals Trainer::keep_examples() {
   return {};
 }
 
-std::optional<Share> Trainer::next_of(ShareLoader& loader) try {
-  return loader.next();
-} catch (const Error& error) {  // after a stop signal data do not come; kStopped would say that it saved
-  throw Error(error.code() == ExitCode::kStopped ? ExitCode::kData : error.code(), "{}", error.what());
-}
-
 MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
   activity_.doing(Activity::kEvaluating);
   MetricSums sums;
