@@ -69,12 +69,6 @@ MicroBatch ExampleReader::read(const ExamplePlace& place) const {
   return MicroBatch(std::move(batch), options_.format);
 }
 
-std::vector<int64_t> ExampleReader::needed_for(const ExamplePlace& place) const {
-  if (augmenter_ && augmenter_->mixes()) return partners_of(place).examples;
-  const std::span<const int64_t> own = own_examples(place);
-  return {own.begin(), own.end()};
-}
-
 ExampleSlot ExampleReader::slot_of(int64_t count, at::ScalarType dtype) const {
   std::vector<int64_t> shape = source_->shape().vec();
   shape.insert(shape.begin(), count);
@@ -123,6 +117,12 @@ ExampleReader::Partners ExampleReader::partners_of(const ExamplePlace& place) co
     partners.rows.push_back(mixture ? row_of_position(mixture->partner) : 0);
   }
   return partners;
+}
+
+std::vector<int64_t> ExampleReader::needed_for(const ExamplePlace& place) const {
+  if (augmenter_ && augmenter_->mixes()) return partners_of(place).examples;
+  const std::span<const int64_t> own = own_examples(place);
+  return {own.begin(), own.end()};
 }
 
 // A partner that another replica has is read and changed here too: to the same pixels, without a message.
