@@ -5,10 +5,13 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <limits>
+#include <mutex>
 #include <thread>
-#include <utility>
+#include <tuple>
 
 #include "catch.h"
+#include "checkpoint/retention.h"
 #include "http_server.h"
 #include "picture_job.h"
 #include "resumable.h"
@@ -18,19 +21,74 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST_CASE("a stop signal saves a streamed training, whose server is slow") {
-  const PictureJob job;
-  const Finished packed = job.start({"data", "pack", job.spec_file(), "--out", job.folder() / "shards"});
-  INFO(packed.errors);
-  REQUIRE(packed.exit_code == 0);
-  HttpServer server([&](const AskedFor& request) {
-    const fs::path file = job.folder() / request.path.substr(1);
-    std::this_thread::sleep_for(std::chrono::milliseconds(file.extension() == ".tar" ? 20 : 0));
+// A job whose pictures are packed, too.
+struct PackedJob : PictureJob {
+  PackedJob() { require_done(start({"data", "pack", spec_file(), "--out", folder() / "shards"})); }
+  // To train on what is at `path`.
+  Arguments run_on(const std::string& path, const Arguments& overrides) const {
+    return run(set(Arguments{"data.dataset=tar", "data.path=" + path, "data.split.test=none",
+                             "data.split.validation=none"} +
+                   overrides));
+  }
+};
+
+enum class Silence {
+  kOfAll,
+  kOfOnePicture,  // the first that is asked for: one replica has its data, and the other has not
+};
+
+// Its archives at a server that takes 20 ms for a picture, and may fall silent.
+class ShardServer {
+ public:
+  explicit ShardServer(const PackedJob& job) : folder_(job.folder()) {}
+  ~ShardServer() { speak(); }  // also where a check fails: the server waits for its answers
+
+  std::string address() const { return server_.address() + "/shards/"; }
+  // After it has answered so many requests for pictures.
+  void fall_silent(Silence silence, int64_t answers = 0) {
+    const std::lock_guard lock(mutex_);
+    silence_ = silence;
+    answers_ = answers;
+  }
+  void speak() { speaks_ = true; }
+  int holds() const { return held_; }
+
+ private:
+  Answer answer(const AskedFor& request) {
+    const fs::path file = folder_ / request.path.substr(1);
+    if (file.extension() == ".tar") {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (is_silent(request)) {
+        ++held_;
+        while (!speaks_) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+    }
     return fs::is_regular_file(file) ? part_of(content_of(file), request, "\"1\"") : Answer{.status = 404};
-  });
-  Program program(job.run(Job::set({"data.dataset=tar", "data.path=" + server.address() + "/shards/",
-                                    "data.stream=true", "data.split.test=none", "data.split.validation=none",
-                                    "train.epochs=100000", "checkpoint.every_steps=1000000"})),
+  }
+
+  bool is_silent(const AskedFor& request) {
+    const std::lock_guard lock(mutex_);
+    if (--answers_ >= 0) return false;
+    const std::string picture = request.path + request.header("range");
+    if (picture_.empty()) picture_ = picture;
+    return silence_ == Silence::kOfAll || picture == picture_;
+  }
+
+  const fs::path folder_;
+  std::mutex mutex_;  // guards the next three
+  Silence silence_ = Silence::kOfAll;
+  int64_t answers_ = std::numeric_limits<int64_t>::max();
+  std::string picture_;
+  std::atomic<bool> speaks_ = false;
+  std::atomic<int> held_ = 0;
+  HttpServer server_{[this](const AskedFor& request) { return answer(request); }};
+};
+
+TEST_CASE("a stop signal saves a streamed training, whose server is slow") {
+  const PackedJob job;
+  const ShardServer server(job);
+  Program program(job.run_on(server.address(),
+                             {"data.stream=true", "train.epochs=100000", "checkpoint.every_steps=1000000"}),
                   job.options);
   job.wait_for_step();
   program.send(SIGINT);
@@ -50,60 +108,67 @@ bool waits_for_data(const std::string& run) {
   });
 }
 
+// One replica saves its last step. Of several, others may be within the next.
 TEST_CASE("a stop signal ends a streamed training within seconds, whose server has fallen silent") {
-  const PictureJob job;
-  const Finished packed = job.start({"data", "pack", job.spec_file(), "--out", job.folder() / "shards"});
-  INFO(packed.errors);
-  REQUIRE(packed.exit_code == 0);
-  for (const auto& [replicas, prefetch] : {std::pair{1, 0}, std::pair{1, 3}, std::pair{2, 2}}) {
-    INFO(replicas << " replicas, prefetch " << prefetch);
-    std::atomic<bool> is_silent = false;
-    std::atomic<int> held = 0;
-    HttpServer server([&](const AskedFor& request) {
-      const fs::path file = job.folder() / request.path.substr(1);
-      if (file.extension() == ".tar") {
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        if (is_silent) ++held;
-        while (is_silent) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      }
-      return fs::is_regular_file(file) ? part_of(content_of(file), request, "\"1\"") : Answer{.status = 404};
-    });
-    const struct Heard {  // also where a check fails: the server waits for its answers
-      std::atomic<bool>& silent;
-      ~Heard() { silent = false; }
-    } heard{is_silent};
-    const std::string run = job.folder() / fmt::format("run-{}-{}", replicas, prefetch);
-    Program program(
-        Arguments{"run", job.spec_file(), "--run-dir", run} +
-            Job::set({"data.dataset=tar", "data.path=" + server.address() + "/shards/", "data.stream=true",
-                      "data.split.test=none", "data.split.validation=none", "train.epochs=100000",
-                      "evaluate.every_epochs=100000",  // which would not save
-                      fmt::format("strategy.replicas={}", replicas),
-                      fmt::format("data.prefetch={}", prefetch), "checkpoint.every_steps=3"}),
-        job.options);
-    const fs::path events = run + "/metrics.jsonl";
-    const auto has_saved = [&] {
-      return fs::exists(events) && content_of(events).find("\"event\":\"checkpoint\"") != std::string::npos;
-    };
-    REQUIRE(eventually(30, has_saved));
-    is_silent = true;
-    REQUIRE(eventually(30, [&] { return held > 0; }));
+  for (const auto& [replicas, prefetch, silence] :
+       {std::tuple{1, 0, Silence::kOfAll}, std::tuple{1, 3, Silence::kOfAll},
+        std::tuple{2, 2, Silence::kOfAll}, std::tuple{2, 2, Silence::kOfOnePicture}}) {
+    INFO(replicas << " replicas, prefetch " << prefetch
+                  << (silence == Silence::kOfAll ? "" : ", without a picture"));
+    const PackedJob job, undisturbed;
+    ShardServer server(job);
+    const Arguments training = {fmt::format("strategy.replicas={}", replicas),
+                                fmt::format("data.prefetch={}", prefetch), "model.dropout=0.2",
+                                "metrics.every_steps=1"};
+    const Arguments endless = {"data.stream=true", "train.epochs=100000", "evaluate.every_epochs=100000",
+                               "checkpoint.every_steps=3"};
+    Program program(job.run_on(server.address(), training + endless), job.options);
+    wait_for_checkpoint(job, 3);
+    server.fall_silent(silence);
+    REQUIRE(eventually(30, [&] { return server.holds() > 0; }));
     // Whatever is still there is trained on.
-    REQUIRE(eventually(30, [&] { return waits_for_data(run); }));
+    REQUIRE(eventually(30, [&] { return waits_for_data(job.run_folder()); }));
     program.send(SIGINT);
     const Finished stopped = program.wait();
-    is_silent = false;
+    server.speak();
     INFO(stopped.output << stopped.errors);
     CHECK(stopped.exit_code == 75);
     CHECK(stopped.seconds < 10);  // silence alone is a fault after 30
-    CHECK(last_line(stopped.errors) == "to resume: dtrain run --resume " + run);
-    // One replica saves its last step. Of several, others may be within the next.
-    CHECK_THAT(stopped.errors, ContainsSubstring(replicas == 1 ? "stopped by SIGINT after step "
-                                                               : "; the last checkpoint is of step "));
-    const Finished resumed = job.start({"run", "--resume", run, "--set", "train.epochs=1"});
-    INFO(resumed.errors);
-    CHECK(resumed.exit_code == 0);
+    const auto step = job.events("step", "distributed").back().at("step").get<int64_t>();
+    const int64_t saved = list_checkpoints(checkpoints_of(job)).back().step;
+    CHECK(saved == (replicas == 1 ? step : step / 3 * 3));
+    CHECK_THAT(stopped.errors, ContainsSubstring(fmt::format(
+                                   replicas == 1 ? "stopped by SIGINT after step {}\nto resume: "
+                                                 : "; the last checkpoint is of step {}\nto resume: ",
+                                   saved)));
+
+    // An epoch has six steps.
+    const std::string epochs = fmt::format("train.epochs={}", step / 6 + 2);
+    require_done(job.start({"run", "--resume", job.run_folder(), "--set", epochs}));
+    require_done(
+        undisturbed.start(undisturbed.run_on(undisturbed.folder() / "shards", training + Arguments{epochs})));
+    CHECK(result_of(job) == result_of(undisturbed));
   }
+}
+
+TEST_CASE("a stop signal does not claim to have saved when features of a silent server are computed") {
+  const PackedJob job;
+  ShardServer server(job);
+  server.fall_silent(Silence::kOfAll, /*answers=*/4 * 8);  // those of the first phase
+  Program program(job.run_on(server.address(),
+                             {"data.stream=true", "strategy.replicas=1", "checkpoint.every_steps=3",
+                              "phases=[{steps: 4}, {steps: 4, trainable: head, cache_features: memory}]"}) +
+                      Arguments{"--unset", "train.epochs"},
+                  job.options);
+  wait_for_checkpoint(job, 3);
+  REQUIRE(eventually(30, [&] { return server.holds() > 0; }));
+  program.send(SIGINT);
+  const Finished stopped = program.wait();
+  INFO(stopped.output << stopped.errors);
+  CHECK(stopped.exit_code == 75);
+  CHECK(stopped.seconds < 10);
+  CHECK_THAT(stopped.errors, ContainsSubstring("; the last checkpoint is of step 3\nto resume: "));
+  CHECK(list_checkpoints(checkpoints_of(job)).back().step == 3);
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ class ShareLoader::Implementation {
       const Range whole = plan.step_range(next, source_->size());
       const Range mine = {share_of(whole, options_.own.begin, plan.parts).begin,
                           share_of(whole, options_.own.end - 1, plan.parts).end};
-      expected_[next] = source_->expect(part_of(order_.examples, mine));
+      expected_[next] = source_->expect(reader_->needed_for(place_of(whole, mine)));
     }
   }
 
@@ -209,10 +209,14 @@ class ShareLoader::Implementation {
   // The examples at `positions` of the order, which are within the step `whole`.
   MicroBatch micro_batch(Range whole, Range positions) const {
     if (!reader_) return {stored_, options_.format, rows_.narrow(-1, positions.begin, positions.size())};
-    return reader_->read({epoch_,
-                          part_of(order_.examples, whole),
-                          part_of(order_.repeats, whole),
-                          {positions.begin - whole.begin, positions.end - whole.begin}});
+    return reader_->read(place_of(whole, positions));
+  }
+
+  ExamplePlace place_of(Range whole, Range positions) const {
+    return {epoch_,
+            part_of(order_.examples, whole),
+            part_of(order_.repeats, whole),
+            {positions.begin - whole.begin, positions.end - whole.begin}};
   }
 
   // Called by the training thread: each thread has its own queue on the device.

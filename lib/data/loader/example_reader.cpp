@@ -119,6 +119,12 @@ ExampleReader::Partners ExampleReader::partners_of(const ExamplePlace& place) co
   return partners;
 }
 
+std::vector<int64_t> ExampleReader::needed_for(const ExamplePlace& place) const {
+  if (augmenter_ && augmenter_->mixes()) return partners_of(place).examples;
+  const std::span<const int64_t> own = own_examples(place);
+  return {own.begin(), own.end()};
+}
+
 // A partner that another replica has is read and changed here too: to the same pixels, without a message.
 Batch ExampleReader::read_mixed(const ExamplePlace& place) const {
   const Partners partners = partners_of(place);

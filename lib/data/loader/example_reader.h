@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "augment/augmenter.h"
 #include "data/example_source.h"
@@ -32,6 +33,8 @@ class ExampleReader {
 
   // The micro-batch at `place`, in memory that a device can read while the CPU continues.
   MicroBatch read(const ExamplePlace& place) const;
+  // The examples that it reads for that from the source: also partners of mixed ones.
+  std::vector<int64_t> needed_for(const ExamplePlace& place) const;
 
  private:
   struct Partners;

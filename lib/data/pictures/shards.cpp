@@ -29,6 +29,8 @@ using nlohmann::json;
 
 constexpr int64_t kTarBlock = 512;
 constexpr const char* kOutOption = "--out";
+constexpr int64_t kMostShards = 1'000'000;  // in a part: their names have six digits
+constexpr int64_t kEndOfTar = 2 * kTarBlock;
 
 struct Part {
   const char* name;
@@ -47,14 +49,14 @@ class ShardWriter {
   }
 
   void add(const std::string& members) {
-    if (file_.get() >= 0 && bytes_ + std::ssize(members) + kEnd > most_) close();
+    if (file_.get() >= 0 && bytes_ + std::ssize(members) + kEndOfTar > most_) close();
     if (file_.get() < 0) open();
     write(members);
   }
 
   void close() {
     if (file_.get() < 0) return;
-    write(std::string(kEnd, '\0'));
+    write(std::string(kEndOfTar, '\0'));
     all_bytes_ += bytes_;
     if (::fsync(file_.get()) != 0) fail_to_write(path_, "cannot write", errno, kOutOption);
     file_.reset();
@@ -70,8 +72,6 @@ class ShardWriter {
   }
 
  private:
-  static constexpr int64_t kEnd = 2 * kTarBlock;
-
   void open() {
     path_ = folder_ / fmt::format("shard-{:06d}.tar", shards_++);
     bytes_ = 0;
@@ -148,12 +148,23 @@ int64_t bytes_of_file(const PictureList& all, const ImageFile& file) {
   return none ? 0 : static_cast<int64_t>(bytes);
 }
 
-// Of archives of all pictures together.
-void require_room(const PictureList& all, const fs::path& folder) {
+// For archives of all pictures together, and for the names of the archives.
+void require_room(const PictureList& all, const fs::path& folder, int64_t shard_bytes) {
   int64_t bytes = 0;
   for (const Part& part : kParts) {
-    for (const int64_t index : all.*part.pictures)
-      bytes += 3 * kTarBlock + in_blocks(bytes_of_file(all, all.pictures[static_cast<size_t>(index)].file));
+    int64_t shards = 0, last = shard_bytes;  // bytes of the last archive, as ShardWriter fills it
+    for (const int64_t index : all.*part.pictures) {
+      const ImageFile& file = all.pictures[static_cast<size_t>(index)].file;
+      const int64_t members = 3 * kTarBlock + in_blocks(bytes_of_file(all, file));
+      bytes += members;
+      last += members;
+      if (last + kEndOfTar > shard_bytes) ++shards, last = members;
+    }
+    if (shards > kMostShards)
+      throw Error(ExitCode::kUsage,
+                  "the pictures of {} would be {} archives, more than {}: choose larger ones with "
+                  "--shard-size",
+                  part.name, with_separators(shards), with_separators(kMostShards));
   }
   std::error_code code;
   const fs::space_info space = fs::space(folder, code);
@@ -263,7 +274,7 @@ std::vector<WrittenPart> write_shards(const PictureList& all, const ShardOptions
   const fs::path parent = out.parent_path();
   fs::create_directories(parent, code);
   if (code) fail_to_write(parent, "cannot make the folder", code.value(), kOutOption);
-  require_room(all, parent);
+  require_room(all, parent, options.shard_bytes);
   NewFolder folder(out);
   const int stops = stop_signals_received();
   const int64_t count = std::ssize(all.train) + std::ssize(all.validation) + std::ssize(all.test);

@@ -127,9 +127,11 @@ bool Trainer::enter_phase_of(int64_t step, int64_t epoch) {
   return true;
 }
 
-ReplicaShares& Trainer::shares() {
+ReplicaShares& Trainer::shares() try {
   if (!shares_) shares_ = make_shares_(*phase_);
   return *shares_;
+} catch (const Error& error) {
+  refuse_data(error);
 }
 
 double Trainer::learning_rate_at(int64_t step) const { return learning_rate_.at(step - phase_->first_step); }
@@ -186,8 +188,12 @@ void Trainer::start_shares(int64_t epoch) {
 
 std::optional<Share> Trainer::next_share(int64_t epoch) try {
   return next_of(*shares().train);
-} catch (const Error& error) {  // where there are others, they may be within the step
-  if (error.code() != ExitCode::kData || stop_signals_received() == 0 || run_.processes() > 1) throw;
+} catch (const Error& error) {
+  // Where there are others, they may be within the step. In the first one of a phase, there is nothing to
+  // save.
+  if (error.code() != ExitCode::kData || stop_signals_received() == 0 || run_.processes() > 1 ||
+      step_ == phase_->first_step)
+    throw;
   save_before_lost_step(epoch);
   leave();
 }

@@ -15,6 +15,7 @@
 #include "callbacks/run_reporter.h"
 #include "callbacks/step_watch.h"
 #include "core/clock.h"
+#include "core/error.h"
 #include "core/step_clock.h"
 #include "loader/batches.h"
 #include "plan/job_plan.h"
@@ -130,6 +131,9 @@ class Trainer {
   void start_shares(int64_t epoch);
   // nullopt: the epoch has no more. Error(kData), or leaves, if data do not come after a stop signal.
   static std::optional<Share> next_of(ShareLoader& loader);
+  // Within a handler: after a stop signal data do not come, and kStopped would say that a checkpoint was
+  // saved.
+  [[noreturn]] static void refuse_data(const Error& error);
   std::optional<Share> next_share(int64_t epoch);
   MetricSums make_step(const Share& share, const StepContext& context, int64_t epoch);
   // Between two steps of an epoch, and after an epoch with its evaluation: acts on what was decided.

@@ -73,8 +73,13 @@ NamedIntervals Trainer::keep_examples() {
 
 std::optional<Share> Trainer::next_of(ShareLoader& loader) try {
   return loader.next();
-} catch (const Error& error) {  // after a stop signal data do not come; kStopped would say that it saved
-  throw Error(error.code() == ExitCode::kStopped ? ExitCode::kData : error.code(), "{}", error.what());
+} catch (const Error& error) {
+  refuse_data(error);
+}
+
+void Trainer::refuse_data(const Error& error) {
+  if (error.code() != ExitCode::kStopped) throw;
+  throw Error(ExitCode::kData, "{}", error.what());
 }
 
 MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {

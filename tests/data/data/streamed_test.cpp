@@ -211,11 +211,13 @@ TEST_CASE(
   const Dataset streamed = load_dataset(shards.spec_at(shards.address()), 1);
   for (const auto& [replicas, rank, first] : {std::tuple{1, 0, 0}, std::tuple{2, 0, 0}, std::tuple{2, 1, 0},
                                               std::tuple{2, 0, 3}, std::tuple{1, 0, 2}}) {
-    const auto these = shares_of(streamed, replicas, rank, first),
-               those = shares_of(local, replicas, rank, first);
-    REQUIRE(these.size() == those.size());
-    REQUIRE(these.size() > 10);
-    for (size_t i = 0; i < these.size(); ++i) CHECK(at::equal(these[i], those[i]));
+    for (const bool mixes : {false, true}) {
+      const auto these = shares_of(streamed, replicas, rank, first, mixes),
+                 those = shares_of(local, replicas, rank, first, mixes);
+      REQUIRE(these.size() == those.size());
+      REQUIRE(these.size() > 10);
+      for (size_t i = 0; i < these.size(); ++i) CHECK(at::equal(these[i], those[i]));
+    }
   }
   // Of an epoch that ends early, no picture of a later step is fetched.
   for (const int64_t prefetch : {0, 3}) {
@@ -240,6 +242,31 @@ TEST_CASE(
   CHECK(left.next().has_value());
   left.start_epoch(1, 2);
   CHECK(left.next().has_value());
+}
+
+TEST_CASE("partners that another replica has are fetched ahead of their step, like the replica's own") {
+  const ServedShards shards;
+  const Dataset streamed = load_dataset(shards.spec_at(shards.address()), 1);
+  LoaderOptions options;
+  options.plan.global = 6;
+  options.plan.parts = 2;
+  options.plan.per_replica = 3;
+  options.own = {1, 2};
+  options.augment = {AugmentSpec{.kind = "mixup"}};
+  const auto asked_by = [&](ShareLoader& loader, int64_t steps, int64_t taken) {
+    const size_t before = shards.ranges().size();
+    loader.start_epoch(0, 0, steps);
+    for (int64_t step = 0; step < taken; ++step) CHECK(loader.next()->step == step);
+    return shards.ranges().size() - before;
+  };
+  ShareLoader loader(streamed.train, options);
+  const size_t first = asked_by(loader, 1, 1), both = asked_by(loader, 2, 2);
+  REQUIRE(both > first + 3);  // the second step has partners of the other replica
+  const size_t before = shards.ranges().size();
+  asked_by(loader, 2, 1);
+  for (int look = 0; look < 2000 && shards.ranges().size() < before + both; ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  CHECK(shards.ranges().size() == before + both);
 }
 
 TEST_CASE(

@@ -120,6 +120,34 @@ TEST_CASE("packing replaces only what packing has written, and leaves nothing ha
       ContainsSubstring("the pictures to pack are there"));
 }
 
+TEST_CASE("archives have names in their order, or are refused before any is written") {
+  const TemporaryFolder temporary;
+  PictureList list;  // the same picture each time, which is not there; it takes 2048 bytes of an archive
+  list.root = temporary.path();
+  list.classes = {"a"};
+  list.pictures = {{.file = {.path = "none.tar", .member = "a.png", .bytes = 100}}};
+  const auto failure = [&](size_t pictures, int64_t shard_bytes) -> std::pair<ExitCode, std::string> {
+    list.train.assign(pictures, 0);
+    try {
+      write_shards(list, {.out = temporary.path() / "shards", .shard_bytes = shard_bytes});
+    } catch (const Error& error) {
+      return {error.code(), error.what()};
+    }
+    return {};
+  };
+  for (const auto& [pictures, shard_bytes] : {std::pair{1'000'001, 1}, std::pair{2'000'002, 5120}}) {
+    const auto [code, text] = failure(static_cast<size_t>(pictures), shard_bytes);
+    CHECK(code == ExitCode::kUsage);
+    CHECK(text ==
+          "the pictures of train would be 1,000,001 archives, more than 1,000,000: choose larger ones with "
+          "--shard-size");
+  }
+  CHECK(fs::is_empty(temporary.path()));
+  // Others fail at the picture that is not there, or at a disk that has too little room.
+  for (const auto& [pictures, shard_bytes] : {std::pair{1'000'000, 1}, std::pair{2'000'000, 5120}})
+    CHECK(failure(static_cast<size_t>(pictures), shard_bytes).first != ExitCode::kUsage);
+}
+
 TEST_CASE("packing into a link writes where it leads") {
   PackedPictures pictures;
   const fs::path disk = pictures.temporary.path() / "disk";
