@@ -60,6 +60,12 @@ Event message_event(const RunPlan& run, const std::string& text) {
   return encode(message);
 }
 
+Event warning_event(const std::string& run, const std::string& text) {
+  auto warning = begin_event<WarningEvent>(run);
+  warning.text = text;
+  return encode(warning);
+}
+
 bool has_callbacks(const JobPlan& job, const RunPlan& run) {
   return run.traits().is_observed &&
          std::ranges::any_of(kCallbacks, [&](const Kind& kind) { return kind.is_asked_for(job.spec); });

@@ -53,6 +53,8 @@ struct CallbackContext {
 
 // A message of the run: the terminal shows it as a line.
 Event message_event(const RunPlan& run, const std::string& text);
+// A warning of the run of this name.
+Event warning_event(const std::string& run, const std::string& text);
 
 // The callbacks that callbacks.cpp makes.
 //

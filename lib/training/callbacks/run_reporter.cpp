@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "callbacks/callbacks.h"
 #include "core/clock.h"
 #include "core/version.h"
 #include "host/machine.h"
@@ -205,11 +206,7 @@ void RunReporter::on_phase(int64_t step, const PhasePlan& phase, double seconds)
   sink_.on_event(encode(event));
 }
 
-void RunReporter::on_warning(const std::string& text) {
-  auto warning = begin_event<WarningEvent>(run_.name());
-  warning.text = text;
-  sink_.on_event(encode(warning));
-}
+void RunReporter::on_warning(const std::string& text) { sink_.on_event(warning_event(run_.name(), text)); }
 
 void RunReporter::on_step(int64_t epoch, int64_t step, const StepTimes& seconds, int64_t examples,
                           bool made) {

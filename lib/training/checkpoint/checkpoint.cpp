@@ -104,6 +104,17 @@ FileChecksums checksums_of_program(const fs::path& path) {
   return found;
 }
 
+// Why old checkpoints are still there, for people; "" if `remove` could remove them.
+std::string failure_to_remove(const std::function<void()>& remove) {
+  try {
+    remove();
+  } catch (const Error& error) {
+    return fmt::format("what a new checkpoint replaces could not be removed, and is tried again later: {}",
+                       error.what());
+  }
+  return "";
+}
+
 FileReport inspect_program(const fs::path& checkpoint, const FileChecksums& saved,
                            std::vector<std::string>& problems) {
   FileReport report;
@@ -255,9 +266,9 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
 }
 
 CheckpointWriter::CheckpointWriter(std::filesystem::path folder, const CheckpointSpec& spec,
-                                   std::function<void()> settle)
-    : folder_(std::move(folder)), spec_(spec), settle_(std::move(settle)) {
-  remove_leftovers(folder_);
+                                   std::function<void()> settle, std::function<void(const std::string&)> warn)
+    : folder_(std::move(folder)), spec_(spec), settle_(std::move(settle)), warn_(std::move(warn)) {
+  tell(failure_to_remove([&] { remove_leftovers(folder_); }));
 }
 
 void CheckpointWriter::save(Checkpoint checkpoint) {
@@ -269,11 +280,14 @@ void CheckpointWriter::save(Checkpoint checkpoint) {
     static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness));
     settle_();
     save_checkpoint(folder_, checkpoint);
-    if (checkpoint.state.suspicion.empty()) {
-      remove_old_checkpoints(folder_, checkpoint.state.step, spec_);
-    } else {
-      remove_other_suspects(folder_, checkpoint.state.step);
-    }
+    return failure_to_remove([&] {
+      if (checkpoint.state.suspicion.empty()) {
+        remove_old_checkpoints(folder_, checkpoint.state.step, spec_);
+      } else {
+        remove_other_suspects(folder_, checkpoint.state.step);
+      }
+      remove_leftovers(folder_);
+    });
   });
 }
 
@@ -284,7 +298,14 @@ bool CheckpointWriter::is_idle(std::chrono::milliseconds within) {
 }
 
 void CheckpointWriter::finish() {
-  if (writing_.valid()) writing_.get();
+  if (writing_.valid()) tell(writing_.get());
+}
+
+// Once, and not after each checkpoint.
+void CheckpointWriter::tell(const std::string& failure) {
+  const bool is_news = !failure.empty() && failure != told_;
+  told_ = failure;
+  if (is_news) warn_(failure);
 }
 
 }  // namespace dtrain

@@ -94,9 +94,11 @@ CheckpointReport inspect_checkpoint(const std::filesystem::path& path);
 class CheckpointWriter {
  public:
   // Removes what killed processes left in `folder`. The folder does not have to exist. `settle` is called on
-  // the writer's thread before each checkpoint, which appears after it has returned.
+  // the writer's thread before each checkpoint, which appears after it has returned. `warn` gets a line on
+  // the thread that calls the writer if something old cannot be removed.
   CheckpointWriter(
-      std::filesystem::path folder, const CheckpointSpec& spec, std::function<void()> settle = [] {});
+      std::filesystem::path folder, const CheckpointSpec& spec, std::function<void()> settle = [] {},
+      std::function<void(const std::string&)> warn = [](const std::string&) {});
   // Waits for the current write. Errors of that write are lost; call finish() first to get them.
   ~CheckpointWriter() = default;
 
@@ -111,10 +113,14 @@ class CheckpointWriter {
   void finish();
 
  private:
+  void tell(const std::string& failure);
+
   std::filesystem::path folder_;
   CheckpointSpec spec_;
   std::function<void()> settle_;
-  std::future<void> writing_;
+  std::function<void(const std::string&)> warn_;
+  std::string told_;  // the last failure to remove something, "" if it could be
+  std::future<std::string> writing_;
 };
 
 }  // namespace dtrain

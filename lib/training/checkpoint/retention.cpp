@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <system_error>
 #include <utility>
@@ -70,11 +71,41 @@ std::optional<double> metric_of(const SavedCheckpoint& checkpoint, const std::st
   return state->metrics.at(metric);
 }
 
-// Removes those of which `goes` is true.
-void remove_checkpoints(const fs::path& folder, const std::function<bool(const SavedCheckpoint&)>& goes) {
-  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
-    if (goes(checkpoint)) remove_checkpoint(checkpoint);
+// Calls `remove` with each item, whether it can be removed or not; then throws the first failure.
+template <class Items, class Remove>
+void remove_each(const Items& items, const Remove& remove) {
+  std::exception_ptr failure;
+  for (const auto& item : items) {
+    try {
+      remove(item);
+    } catch (const Error&) {
+      if (!failure) failure = std::current_exception();
+    }
   }
+  if (failure) std::rethrow_exception(failure);
+}
+
+// Removes those of which `goes` is true, the later ones first: a run that is killed meanwhile resumes from
+// one that stays.
+void remove_checkpoints(const fs::path& folder, const std::function<bool(const SavedCheckpoint&)>& goes) {
+  std::vector<SavedCheckpoint> going = list_checkpoints(folder);
+  std::erase_if(going, std::not_fn(goes));
+  std::ranges::reverse(going);
+  remove_each(going, remove_checkpoint);
+}
+
+std::optional<SavedCheckpoint> best_of(const std::vector<SavedCheckpoint>& checkpoints,
+                                       const BestCheckpointSpec& best) {
+  if (!best.metric) return std::nullopt;
+  std::optional<SavedCheckpoint> winner;
+  double record = 0;
+  for (const SavedCheckpoint& checkpoint : checkpoints) {
+    const auto value = metric_of(checkpoint, *best.metric);
+    if (!value || (winner && !is_better(*best.metric, best.mode, *value, record))) continue;
+    winner = checkpoint;
+    record = *value;
+  }
+  return winner;
 }
 
 }  // namespace
@@ -110,9 +141,9 @@ void make_checkpoint_folder(const fs::path& folder) {
 }
 
 void remove_leftovers(const fs::path& folder) {
-  for (const fs::path& path : paths_in(folder)) {
+  remove_each(paths_in(folder), [](const fs::path& path) {
     if (path.filename().string().starts_with(kStagingPrefix)) remove_folder(path);
-  }
+  });
 }
 
 void remove_all_checkpoints(const fs::path& folder) {
@@ -152,16 +183,7 @@ std::optional<TrainingState> state_of(const SavedCheckpoint& checkpoint) {
 }
 
 std::optional<SavedCheckpoint> best_checkpoint(const fs::path& folder, const BestCheckpointSpec& best) {
-  if (!best.metric) return std::nullopt;
-  std::optional<SavedCheckpoint> winner;
-  double record = 0;
-  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
-    const auto value = metric_of(checkpoint, *best.metric);
-    if (!value || (winner && !is_better(*best.metric, best.mode, *value, record))) continue;
-    winner = checkpoint;
-    record = *value;
-  }
-  return winner;
+  return best_of(list_checkpoints(folder), best);
 }
 
 bool is_best(const fs::path& folder, const BestCheckpointSpec& best, int64_t step, double value) {
@@ -174,14 +196,15 @@ bool is_best(const fs::path& folder, const BestCheckpointSpec& best, int64_t ste
 }
 
 void remove_old_checkpoints(const fs::path& folder, int64_t saved, const CheckpointSpec& spec) {
-  remove_checkpoints(folder, [saved](const SavedCheckpoint& one) { return one.suspect || one.step > saved; });
-  const std::vector<SavedCheckpoint> line = list_checkpoints(folder);  // from which `saved` was reached
-  const auto best = best_checkpoint(folder, spec.best);
-  const auto count = static_cast<int64_t>(line.size());
-  for (int64_t i = 0; i < count - spec.keep; ++i) {
-    const SavedCheckpoint& checkpoint = line[static_cast<size_t>(i)];
-    if (!best || best->step != checkpoint.step) remove_checkpoint(checkpoint);
-  }
+  const auto is_other = [saved](const SavedCheckpoint& one) { return one.suspect || one.step > saved; };
+  std::vector<SavedCheckpoint> line = list_checkpoints(folder);  // from which `saved` was reached
+  std::erase_if(line, is_other);
+  const auto best = best_of(line, spec.best);
+  const int64_t count = std::ssize(line);
+  const int64_t first = count > spec.keep ? line[static_cast<size_t>(count - spec.keep)].step : 0;
+  remove_checkpoints(folder, [&](const SavedCheckpoint& one) {
+    return is_other(one) || (one.step < first && (!best || best->step != one.step));
+  });
 }
 
 void remove_later_checkpoints(const fs::path& folder, int64_t step) {

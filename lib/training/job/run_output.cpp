@@ -255,11 +255,7 @@ void RunOutput::fail(const RunPlan& run, ExitCode code, const std::string& messa
   }
 }
 
-void RunOutput::warn(const std::string& text) {
-  auto warning = begin_event<WarningEvent>(name_of(RunKind::kDistributed));
-  warning.text = text;
-  record(encode(warning));
-}
+void RunOutput::warn(const std::string& text) { record(warning_event(name_of(RunKind::kDistributed), text)); }
 
 void RunOutput::record(const Event& event) {
   keep_files();

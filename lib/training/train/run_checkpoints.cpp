@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "callbacks/callbacks.h"
 #include "checkpoint/retention.h"
 #include "core/clock.h"
 #include "plan/own_program.h"
@@ -55,8 +56,10 @@ RunCheckpoints::RunCheckpoints(const JobPlan& job, const RunPlan& run, const std
   if (!saves_ || !leads_) return;
   make_checkpoint_folder(folder_);
   program_ = settled_program(keep_program(job, folder_.parent_path()));
+  const auto warn = [this](const std::string& text) { sink_.on_event(warning_event(run_, text)); };
   // A run that resumes from a checkpoint reads the metrics up to there: they are in their file before it is.
-  writer_ = std::make_unique<CheckpointWriter>(folder_, spec_, [this] { sink_.settle(); });
+  writer_ = std::make_unique<CheckpointWriter>(
+      folder_, spec_, [this] { sink_.settle(); }, warn);
 }
 
 bool RunCheckpoints::are_due_by_time() const {
@@ -75,12 +78,11 @@ bool RunCheckpoints::is_best(const std::map<std::string, double>& metrics, int64
 void RunCheckpoints::await_previous(int64_t step) {
   if (writing_ && !told_of_slow_disk_ && !writer_->is_idle(kNoticeable)) {
     told_of_slow_disk_ = true;
-    auto warning = begin_event<WarningEvent>(run_);
-    warning.text = fmt::format(
-        "the checkpoint of step {} is still being written after step {}: training waits for the disk; save "
-        "less often, or choose a faster disk with --run-dir",
-        writing_->step.value_or(0), step);
-    sink_.on_event(encode(warning));
+    sink_.on_event(warning_event(
+        run_,
+        fmt::format("the checkpoint of step {} is still being written after step {}: training waits for "
+                    "the disk; save less often, or choose a faster disk with --run-dir",
+                    writing_->step.value_or(0), step)));
   }
   finish();
 }
@@ -93,9 +95,8 @@ void RunCheckpoints::save(Checkpoint checkpoint, double since) {
   const bool suspect = !checkpoint.state.suspicion.empty();
   event.path = (folder_ / checkpoint_name(checkpoint.state.step, suspect)).string();
   if (suspect) event.suspicion = checkpoint.state.suspicion;
-  std::error_code told_by_the_writer;
-  std::filesystem::create_directories(folder_.parent_path(),
-                                      told_by_the_writer);  // if somebody has removed it
+  std::error_code ignored;
+  std::filesystem::create_directories(folder_.parent_path(), ignored);  // if somebody has removed it
   if (std::error_code none; !program_.path.empty() && !std::filesystem::exists(program_.path, none))
     program_ = settled_program(keep_program(job_, folder_.parent_path()));
   checkpoint.program = program_;
@@ -106,8 +107,7 @@ void RunCheckpoints::save(Checkpoint checkpoint, double since) {
 
 void RunCheckpoints::report() {
   if (!writing_ || !writer_->is_idle()) return;
-  sink_.on_event(encode(*writing_));
-  writing_.reset();
+  sink_.on_event(encode(*std::exchange(writing_, std::nullopt)));
 }
 
 std::optional<Resumption> RunCheckpoints::return_to_best(int64_t step) {
