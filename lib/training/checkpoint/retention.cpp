@@ -48,6 +48,14 @@ std::optional<SavedCheckpoint> checkpoint_at(const fs::path& path) {
   return SavedCheckpoint{step, path, suspect};
 }
 
+// Swaps the names of two folders; false where the file system cannot, as some on a network.
+bool exchange(const fs::path& one, const fs::path& other) {
+  if (::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS)
+    fail_to_save(other, "replace the folder, which was saved before; remove it: the system says");
+  return false;
+}
+
 void remove_folder(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
@@ -164,11 +172,25 @@ StagingFolder::~StagingFolder() {
   fs::remove_all(path_, ignored);
 }
 
+// One name after the other: for a moment there is no folder at `path`.
+void StagingFolder::replace(const fs::path& path) {
+  fs::path old = path_;
+  old.replace_extension(fmt::format("old-{}", ::getpid()));
+  remove_folder(old);
+  if (::rename(path.c_str(), old.c_str()) != 0) fail_to_save(path, "rename the folder");
+  if (::rename(path_.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    ::rename(old.c_str(), path.c_str());
+    errno = error;
+    fail_to_save(path, "replace the folder");
+  }
+  path_ = old;
+}
+
 void StagingFolder::put_in_place(const fs::path& path) {
   if (::rename(path_.c_str(), path.c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST) fail_to_save(path, "give the folder its name");
-    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) != 0)
-      fail_to_save(path, "replace the folder, which was saved before; remove it: the system says");
+    if (!exchange(path_, path)) replace(path);
   }
   sync_folder(path.parent_path());
 }

@@ -47,10 +47,13 @@ class StagingFolder {
   const std::filesystem::path& path() const { return path_; }
 
   // Renames the folder to `path` atomically and syncs this to the disk. If `path` exists, the two folders
-  // swap names. Throws Error(kUsage, kDisk).
+  // swap names; on a file system without that (NFS), a process that is killed between two renames leaves
+  // neither under `path`. Throws Error(kUsage, kDisk).
   void put_in_place(const std::filesystem::path& path);
 
  private:
+  void replace(const std::filesystem::path& path);
+
   std::filesystem::path path_;
 };
 
