@@ -176,6 +176,23 @@ TEST_CASE("launched replicas that save checkpoints stop after the same step, who
   CHECK(job.event("run_end", "distributed").at("steps") == step + 20);
 }
 
+TEST_CASE("a complete run that a launcher resumes stays as it is") {
+  const Job job;
+  for (const auto& rank : launch(job, 2, {})) REQUIRE(rank->wait().exit_code == 0);
+  const auto written = [&] {
+    return content_of(job.run_folder() / "metrics.jsonl") + content_of(job.run_folder() / "summary.json");
+  };
+  const std::string before = written();
+  const Ranks again = launch(job, 2, {"--resume"});
+  const Finished first = again[0]->wait(), second = again[1]->wait();
+  INFO(first.errors << second.errors);
+  CHECK(first.exit_code == 0);
+  CHECK(second.exit_code == 0);
+  CHECK_THAT(first.errors, ContainsSubstring("is complete: all "));
+  CHECK(second.errors.empty());
+  CHECK(written() == before);
+}
+
 TEST_CASE("any launched process shows its stacks at SIGQUIT, and has the job save at SIGUSR1") {
   const size_t told = GENERATE(size_t{0}, size_t{1});
   const Job job;

@@ -127,6 +127,22 @@ TEST_CASE("every checkpoint leads to the same end, and a finished run has nothin
   CHECK(content_of(whole.run_folder() / "metrics.jsonl") == before);
 }
 
+TEST_CASE("a run that early stopping has ended has nothing left to do, until it may wait longer") {
+  const Job job;
+  require_done(run_program(job.run(Job::set(
+      {"train.epochs=9", "callbacks.early_stopping.metric=loss", "callbacks.early_stopping.patience=1",
+       "callbacks.early_stopping.min_delta=1000", "callbacks.early_stopping.restore_best=false"}))));
+  const std::string before = content_of(job.run_folder() / "metrics.jsonl");
+  const auto steps = job.event("run_end", "distributed").at("steps").get<int64_t>();
+  const Finished nothing = resume(job);
+  INFO(nothing.errors);
+  CHECK(nothing.exit_code == 0);
+  CHECK_THAT(nothing.output, ContainsSubstring("is complete: early stopping: "));
+  CHECK(content_of(job.run_folder() / "metrics.jsonl") == before);
+  require_done(resume(job, Job::set({"callbacks.early_stopping.patience=2"})));
+  CHECK(job.event("run_end", "distributed").at("steps") == steps / 2 * 3);  // after the third epoch
+}
+
 TEST_CASE("another number of replicas goes on with the same examples, to the same weights") {
   // Without what each replica does for itself: dropout and statistics of its share.
   const std::string spec = R"(strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}

@@ -136,10 +136,10 @@ class Joining {
     if (!verdict.is_object() || !verdict.contains("refused") || !verdict["refused"].is_string())
       throw Error(ExitCode::kPeerLost,
                   place_ + " sent something that this version of dtrain does not understand");
-    const auto code = verdict.find("code");
-    throw Error(code != verdict.end() && code->is_number_integer() ? to_exit_code(code->get<int>())
-                                                                   : ExitCode::kPeerLost,
-                printable(verdict["refused"].get<std::string>(), kMaxLinkLine));
+    ExitCode code = ExitCode::kPeerLost;
+    if (const auto found = verdict.find("code"); found != verdict.end() && found->is_number_integer())
+      code = *found == 0 ? ExitCode::kDone : to_exit_code(found->get<int>());
+    throw Error(code, printable(verdict["refused"].get<std::string>(), kMaxLinkLine));
   }
 
   std::string place_, host_;

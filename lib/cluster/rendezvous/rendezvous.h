@@ -46,7 +46,7 @@ class WaitingNotice {
 // Where a rank is expected ("host b"), for the list of missing ranks; "" if unknown.
 using ExpectedAt = std::function<std::string(int64_t rank)>;
 // Makes the welcome that is sent to all members once they are all present. The argument is the members, the
-// leader first. If it throws an Error, all members get that as a refusal instead.
+// leader first. If it throws an Error, all members get that as a refusal instead: kDone if nothing is to do.
 using Welcome = std::function<nlohmann::json(const std::vector<Member>&)>;
 // The same for a member that comes later.
 using MemberWelcome = std::function<nlohmann::json(const Member&)>;

@@ -58,7 +58,7 @@ SuperviseResult describe_failed_run(const RunOutput* output, bool saved) {
 // One of the processes that a launcher started takes part in each run.
 class LaunchedReplica : public RunLauncher {
  public:
-  // `output`: rank 0's, nullptr elsewhere. All parameters outlive this.
+  // `output`: rank 0's, nullptr elsewhere and if nothing is left to do. All parameters outlive this.
   LaunchedReplica(const JobPlan& job, Identity& identity, const MeetingOptions& meeting,
                   const RunContext& context, RunOutput* output)
       : job_(job),
@@ -137,18 +137,24 @@ JobResult run_launched_replica(const JobPlan& job, Identity identity, const Outp
   std::unique_ptr<RunOutput> output;
   RunContext context;
   context.resumes = options.resume.has_value();
+  MeetingOptions own = meeting;
   if (leads) {
-    const std::optional<ResumePoint> from = resume_point(job, options);
-    if (from) context.checkpoint = from->checkpoint;
-    output = std::make_unique<RunOutput>(job, options, out, from ? &*from : nullptr);
-    context.folder = output->directory().path();
-    if (const std::string complete = from ? complete_text(job, *from) : ""; !complete.empty())
-      options.say(complete);  // the others are waiting: all take part, and make no step
-    if (!from) {
+    const std::optional<ResumePoint> point = resume_point(job, options);
+    const ResumePoint* from = point ? &*point : nullptr;
+    own.complete = nothing_left(job, from);
+    if (!own.complete.empty()) {
+      options.say(own.complete);  // and what the run has written stays as it is
+    } else {
+      output = std::make_unique<RunOutput>(job, options, out, from);
+      context.folder = output->directory().path();
+    }
+    if (from != nullptr) {
+      context.checkpoint = from->checkpoint;
+    } else {
       for (const std::string& warning : plan_warnings(job, identity.local_world_size)) output->warn(warning);
     }
   }
-  LaunchedReplica replica(job, identity, meeting, context, output.get());
+  LaunchedReplica replica(job, identity, own, context, output.get());
   JobResult result = run_job(job, context.resumes, replica, output.get());
   const std::string host = identity.spans_hosts() ? " on host " + own_host_name() : "";
   result.message = fmt::format("dtrain: rank {}{}: {}", identity.rank, host, result.message);

@@ -8,8 +8,10 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "initial_state/warm_start.h"
+#include "job/replica_process.h"
 #include "job_file/print.h"
 #include "models/layer_kinds.h"
+#include "runs/finished_run.h"
 #include "train/assembly.h"
 #include "train/overhead.h"
 
@@ -293,6 +295,25 @@ std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions&
   }
   require_resumable(job, point.state, other_model);
   return point;
+}
+
+std::string nothing_left(const JobPlan& job, const ResumePoint* from) {
+  if (from == nullptr) return "";
+  if (const std::string complete = complete_text(job, *from); !complete.empty()) return complete;
+  const auto state = from->state.callbacks.find("early_stopping");
+  if (!job.spec.callbacks.early_stopping.metric || state == from->state.callbacks.end()) return "";
+  NullSink nobody;
+  const auto stopping = make_early_stopping({job, job.distributed_run(), from->run, nobody});
+  try {
+    stopping->restore(*state);
+    if (read_finished_run(from->run).end.status != "completed") return "";  // killed before it could say so
+  } catch (const std::exception&) {  // the run that resumes says what is wrong
+    return "";
+  }
+  const std::optional<std::string> reason = stopping->reason_to_end();
+  return reason ? fmt::format("{} is complete: {}; more callbacks.early_stopping.patience would continue it",
+                              from->run.string(), *reason)
+                : "";
 }
 
 std::string resume_message(const RunOutput& output) {

@@ -115,6 +115,10 @@ class RunOutput : public EventSink {
 // are of another model, Error(kUsage) if the job cannot resume from it.
 std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions& options);
 
+// For people, why nothing is left to train of a job that resumes `from` a checkpoint (nullptr: it does not
+// resume): all steps are done, or early stopping has ended it; empty if something is.
+std::string nothing_left(const JobPlan& job, const ResumePoint* from);
+
 // "dtrain eval runs/mine", for a shell.
 std::string command_on(const std::string& command, const std::filesystem::path& run);
 // The command that resumes the run.

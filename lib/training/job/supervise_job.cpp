@@ -250,7 +250,7 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
   const int signals_before = stop_signals_received();
   const std::optional<ResumePoint> point = resume_point(job, options);
   const ResumePoint* from = point ? &*point : nullptr;
-  if (const std::string complete = from == nullptr ? "" : complete_text(job, *from); !complete.empty()) {
+  if (const std::string complete = nothing_left(job, from); !complete.empty()) {
     out << printable(complete, 4000) << '\n';
     return {};
   }

@@ -88,6 +88,7 @@ StorePtr lead_replicas(const JobPlan& job, Identity& identity, const MeetingOpti
       member_of(job, only(identity), own_host_name(), address, options), rendezvous_options(spec, options),
       [](int64_t) { return ""; },
       [&](const std::vector<Member>& members) {
+        if (!options.complete.empty()) throw Error(ExitCode::kDone, options.complete);
         if (identity.spans_hosts()) identity.members = addresses_of(members);
         const std::vector<int> hosts = hosts_of_ranks(members);
         set_host(identity, hosts);

@@ -17,6 +17,7 @@ struct MeetingOptions {
   std::function<void(const std::string&)> notice;  // takes a line for people
   bool resumes = false;  // whether the job resumes from a checkpoint; the same for all members
   double notice_seconds = RendezvousOptions().notice_seconds;
+  std::string complete = {};  // rank 0's: if not empty, why nothing is left to do; all replicas leave with it
 };
 
 std::chrono::milliseconds rendezvous_timeout(const JobSpec& spec);
@@ -37,7 +38,7 @@ std::string leader_address(const JobSpec& spec, const std::string& name, bool el
 
 // Brings together all replicas of a job that a launcher started. Returns the store that rank 0 serves, and
 // sets in `identity` the host of this process and the addresses of its sockets. Collective. Throws as
-// Rendezvous::gather and join_rendezvous do.
+// Rendezvous::gather and join_rendezvous do, and Error(kDone) everywhere if the job is `complete`.
 StorePtr meet_replicas(const JobPlan& job, Identity& identity, const MeetingOptions& options);
 
 // The end of a job whose replicas a launcher started, at the store that rank 0 serves. Rank 0 announces that

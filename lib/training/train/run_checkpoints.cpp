@@ -30,16 +30,10 @@ bool saves_checkpoints(const JobPlan& job, const RunPlan& run) {
 
 Resumption resume_from(const std::filesystem::path& path, const StorePtr& store, bool leads,
                        const std::string& key) {
-  Resumption from;
-  if (leads) {
-    Checkpoint checkpoint = load_checkpoint(path);
-    from.state = checkpoint.state;
-    from.variables = {std::move(checkpoint.model), std::move(checkpoint.optimizer)};
-    tell(store, key, event_text(to_json(from.state)));
-  } else {
-    from.state = training_state_from(nlohmann::json::parse(store->get_to_str(key)));
-  }
-  return from;
+  if (!leads) return {training_state_from(nlohmann::json::parse(store->get_to_str(key))), {}};
+  Checkpoint checkpoint = load_checkpoint(path);
+  tell(store, key, event_text(to_json(checkpoint.state)));
+  return {std::move(checkpoint.state), {std::move(checkpoint.model), std::move(checkpoint.optimizer)}};
 }
 
 RunCheckpoints::RunCheckpoints(const JobPlan& job, const RunPlan& run, const std::filesystem::path& folder,
