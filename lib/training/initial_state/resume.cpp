@@ -267,6 +267,12 @@ void require_resumable(const JobPlan& job, const TrainingState& state, const std
         "data.drop_remainder decide which examples are left of that; use --set seed={} --set "
         "data.shuffle={} --set data.sampling={} --set data.drop_remainder={}",
         saved.spec.seed, saved.spec.data.shuffle, saved.spec.data.sampling, saved.spec.data.drop_remainder));
+  } else if (state.step > 0 && saved.ok() && job.data.train_examples % run.batch.global != 0 &&
+             saved.spec.data.drop_remainder != job.spec.data.drop_remainder) {
+    differences.push_back(
+        fmt::format("data.drop_remainder is {} now: an epoch would have another number of steps than those "
+                    "that are done; use --set data.drop_remainder={}",
+                    job.spec.data.drop_remainder, saved.spec.data.drop_remainder));
   }
   if (differences.empty()) return;
   throw Error(other_model.empty() ? ExitCode::kUsage : ExitCode::kCheckpoint,

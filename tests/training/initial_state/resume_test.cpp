@@ -140,6 +140,16 @@ TEST_CASE("what would train on other examples is refused, with the fix") {
   CHECK_THAT(refusal(small_job({"data.train_examples=17"})), ContainsSubstring("18 examples"));
   CHECK_NOTHROW(require_resumable(small_job({"seed=1"}), state));  // between two epochs
   CHECK_NOTHROW(require_resumable(small_job({"train.epochs=9"}), state));
+  const JobPlan shorter = small_job({"data.drop_remainder=true"});  // four steps an epoch, and not five
+  CHECK_NOTHROW(require_resumable(shorter, state));                 // before the first step
+  state.step = 10;
+  CHECK_THAT(refusal(shorter), ContainsSubstring("--set data.drop_remainder=false"));
+  const auto even = [](const std::string& drops) {
+    return small_job({"data.train_examples=16", "data.drop_remainder=" + drops});
+  };
+  TrainingState of_even = state_of(even("false"));
+  of_even.step = 8;
+  CHECK_NOTHROW(require_resumable(even("true"), of_even));  // nothing is dropped
   state.dataset = job.data.name;
   CHECK_NOTHROW(require_resumable(job, state));
   state.dataset = "mnist";  // whose files are gone
