@@ -138,6 +138,27 @@ TEST_CASE("a replica that stands still ends the job when its time is over, and i
   CHECK(job.is_gone());
 }
 
+TEST_CASE("a complete job that several hosts resume is left as it is, on all of them") {
+  const Job job;
+  Hosts hosts(job, 2);
+  for (const int host : {1, 0}) hosts.start(host);
+  for (const int host : {0, 1}) REQUIRE(hosts.wait(host).exit_code == 0);
+  const std::string before = content_of(job.run_folder() / "metrics.jsonl");
+  for (const int host : {1, 0}) hosts.start(host, {"--resume"});
+  const Finished first = hosts.wait(0, 20), second = hosts.wait(1, 20);
+  INFO(first.errors << second.errors);
+  CHECK(first.exit_code == 0);
+  CHECK(second.exit_code == 0);
+  CHECK_THAT(first.output, ContainsSubstring("is complete: all "));
+  CHECK_THAT(second.errors, ContainsSubstring("is complete: all "));
+  CHECK(content_of(job.run_folder() / "metrics.jsonl") == before);
+
+  const Finished alone =
+      hosts.start(0, Arguments{"--resume"} + Job::set({"network.rendezvous_timeout_seconds=1"})).wait(20);
+  CHECK(alone.exit_code == 0);
+  CHECK_THAT(alone.errors, ContainsSubstring("still missing: rank 1"));
+}
+
 TEST_CASE("a supervisor that is killed ends the job on the other host") {
   const int killed = GENERATE(0, 1);
   const Job job;

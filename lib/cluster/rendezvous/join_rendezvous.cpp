@@ -138,7 +138,7 @@ class Joining {
                   place_ + " sent something that this version of dtrain does not understand");
     ExitCode code = ExitCode::kPeerLost;
     if (const auto found = verdict.find("code"); found != verdict.end() && found->is_number_integer())
-      code = *found == 0 ? ExitCode::kDone : to_exit_code(found->get<int>());
+      code = found->get<int>() == 0 ? ExitCode::kDone : to_exit_code(found->get<int>());
     throw Error(code, printable(verdict["refused"].get<std::string>(), kMaxLinkLine));
   }
 

@@ -58,7 +58,7 @@ SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const s
 }  // namespace
 
 JobResult supervise_job_elsewhere(const JobPlan& job, const OutputOptions& options,
-                                  const std::string& program, const JobHosts& hosts) {
+                                  const std::string& program, const JobHosts& hosts) try {
   catch_stop_signals();
   const int signals_before = stop_signals_received();
   FollowingHost leader(job, hosts);
@@ -70,6 +70,10 @@ JobResult supervise_job_elsewhere(const JobPlan& job, const OutputOptions& optio
     result = leader.report(result).value_or(result);
   }
   return {result.code, result.message, result.reason, {}};
+} catch (const Error& error) {
+  if (error.code() != ExitCode::kDone) throw;
+  options.say(error.what());  // nothing is left to train
+  return {};
 }
 
 }  // namespace dtrain

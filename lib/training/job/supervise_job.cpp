@@ -250,20 +250,25 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
   const int signals_before = stop_signals_received();
   const std::optional<ResumePoint> point = resume_point(job, options);
   const ResumePoint* from = point ? &*point : nullptr;
-  if (const std::string complete = nothing_left(job, from); !complete.empty()) {
-    out << printable(complete, 4000) << '\n';
-    return {};
-  }
+  const std::string complete = nothing_left(job, from);
+  if (!complete.empty()) out << printable(complete, 4000) << std::endl;
   std::unique_ptr<RunOutput> output;
   const auto make_output = [&] {
+    if (!complete.empty()) throw Error(ExitCode::kDone, complete);  // which the other hosts get, too
     output = std::make_unique<RunOutput>(job, options, out, from);
     return std::filesystem::absolute(output->directory().path()).filename().string();
   };
   std::optional<LeadingHost> others;
-  if (hosts) {
-    others.emplace(job, *hosts, make_output);
-  } else {
-    make_output();
+  try {
+    if (hosts) {
+      others.emplace(job, *hosts, make_output);
+    } else {
+      make_output();
+    }
+  } catch (const Error& error) {
+    if (complete.empty()) throw;
+    if (error.code() != ExitCode::kDone) options.say(error.what());  // hosts that do not come miss nothing
+    return {};
   }
   if (from == nullptr) {
     const int64_t sharing =
