@@ -8,8 +8,10 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "initial_state/warm_start.h"
+#include "job/replica_process.h"
 #include "job_file/print.h"
 #include "models/layer_kinds.h"
+#include "runs/finished_run.h"
 #include "train/assembly.h"
 #include "train/overhead.h"
 
@@ -306,7 +308,8 @@ std::string nothing_left(const JobPlan& job, const ResumePoint* from) {
   const auto stopping = make_early_stopping({job, job.distributed_run(), from->run, nobody});
   try {
     stopping->restore(*state);
-  } catch (const std::exception&) {  // the run that resumes says what is wrong with it
+    if (read_finished_run(from->run).end.status != "completed") return "";  // killed before it could say so
+  } catch (const std::exception&) {  // the run that resumes says what is wrong
     return "";
   }
   const std::optional<std::string> reason = stopping->reason_to_end();
