@@ -38,6 +38,9 @@ struct DatasetInfo {
   std::string table = {};                      // arrays, csv: what is kept with a model (table_dataset.h)
   std::string reading = {};                    // csv: how its cells are read, in words; not kept in plans
   std::vector<std::string> warnings = {};      // csv: what is doubtful about its columns; not kept in plans
+  // arrays, csv: the first target that is a number, but not one from 0 to 1; empty: there is none, or it is
+  // not known. Not kept in plans.
+  std::string outside_0_to_1 = {};
   BadExamples bad = {};
   std::string content = {};  // of an address: a checksum of its files (addresses/fetched_files.h)
   std::string place = {};    // where their copies are on this host

@@ -88,6 +88,20 @@ ExampleSourcePtr part_of(const ExampleSourcePtr& source, const std::vector<int64
   return std::ssize(rows) == source->size() ? source : make_selection(source, rows);
 }
 
+// The first target below 0 or above 1, in words; empty: there is none, or they are classes.
+std::string outside_0_to_1(const ExampleSource& source, const std::vector<std::string>& names) {
+  if (source.targets() == 0) return "";
+  const at::Tensor targets = stored_examples_of(source).targets;
+  const at::Tensor is_outside = targets.lt(0).logical_or_(targets.gt(1)).to(at::kByte).flatten();
+  const auto first = is_outside.argmax().item<int64_t>();
+  if (is_outside[first].item<uint8_t>() == 0) return "";
+  const std::vector<int64_t> row = {first / source.targets()};
+  const auto target = static_cast<size_t>(first % source.targets());
+  return fmt::format("{} in {}{}", targets.flatten()[first].item<double>(),
+                     printable(title_of(source.names_of(row).front()), 200),
+                     names.empty() ? "" : ", " + in_column(names[target]));
+}
+
 Dataset dataset_of(DatasetInfo info, const ExampleSourcePtr& train, const ExampleSourcePtr& test,
                    const ExampleRows& rows) {
   info.train_examples = std::ssize(rows.train);
@@ -96,6 +110,8 @@ Dataset dataset_of(DatasetInfo info, const ExampleSourcePtr& train, const Exampl
   info.example_shape = train->shape().vec();
   info.has_pixels = train->has_pixels();
   info.targets = train->targets();
+  info.outside_0_to_1 = outside_0_to_1(*train, info.target_names);
+  if (test && info.outside_0_to_1.empty()) info.outside_0_to_1 = outside_0_to_1(*test, info.target_names);
   Dataset dataset{std::move(info), part_of(train, rows.train), part_of(test ? test : train, rows.test)};
   if (!rows.validation.empty()) dataset.validation = make_selection(train, rows.validation);
   return dataset;

@@ -139,13 +139,7 @@ std::string resolve_communication(LoadedSpec& loaded, const std::vector<std::str
   return asked;
 }
 
-// The losses for these targets: "a, b or c".
-std::string losses_for(Targets targets) {
-  std::vector<std::string> names = objectives_for(targets);
-  const std::string last = names.back();
-  names.pop_back();
-  return names.empty() ? last : join(names) + " or " + last;
-}
+std::string losses_for(Targets targets) { return join(objectives_for(targets), " or "); }
 
 void check_targets(LoadedSpec& loaded, const DatasetInfo& data) {
   const LossSpec& loss = loaded.spec.train.loss;
@@ -163,6 +157,10 @@ void check_targets(LoadedSpec& loaded, const DatasetInfo& data) {
   if (data.targets == 0 && targets == Targets::kEither && data.classes != 2)
     loaded.refuse(field, "{} tells two classes apart, and {} has {}; use {}", loss.kind, data.name,
                   data.classes, losses_for(Targets::kClass));
+  if (targets == Targets::kEither && !data.outside_0_to_1.empty())
+    loaded.refuse(field,
+                  "{} takes numbers from 0 to 1, and not those of {}, such as {}; recode them, or use {}",
+                  loss.kind, data.name, data.outside_0_to_1, losses_for(Targets::kNumbers));
 }
 
 // A metric to go by has to tell evaluations apart.

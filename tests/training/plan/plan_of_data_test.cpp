@@ -2,6 +2,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "files.h"
 #include "plan/warnings.h"
 #include "planned_jobs.h"
 #include "yaml/problem.h"
@@ -51,6 +52,25 @@ TEST_CASE("what the data holds against the spec is a problem of the spec") {
   const auto damaged = [](const DataSpec&) -> DatasetInfo { throw Error(ExitCode::kData, "damaged"); };
   loaded = spec_of("batch: {per_replica: 8}\n");
   CHECK_THROWS_AS(plan_job(loaded, damaged), Error);
+}
+
+TEST_CASE("a loss of probabilities takes no numbers beyond them") {
+  const TemporaryFolder folder;
+  const auto planned = [&](const std::string& last) {
+    std::string rows = "x,y,z\n";
+    for (int row = 1; row < 20; ++row) rows += std::to_string(row) + ",0,1\n";
+    LoadedSpec loaded =
+        spec_of("batch: {per_replica: 4}\ndata: {dataset: csv, path: " +
+                folder.write("rows.csv", rows + "3,0.5," + last + "\n").string() +
+                ", target: [y, z], split: {test: 0.2}}\nmodel: {kind: layers, layers: [{kind: dense, units: "
+                "2}]}\ntrain: {loss: binary_cross_entropy}\n");
+    return problems_of(plan_job(loaded, find_dataset));
+  };
+  CHECK(planned("1").empty());
+  CHECK_THAT(planned("2"),
+             ContainsSubstring("binary_cross_entropy takes numbers from 0 to 1, and not those of "
+                               "csv, such as 2 in rows.csv, row 20, column 'z'; recode them, or use mean_"));
+  CHECK_THAT(planned("-0.25"), ContainsSubstring("such as -0.25 in rows.csv, row 20, column 'z'"));
 }
 
 TEST_CASE("classes can be balanced, and pixels measured, where there are some") {
