@@ -64,8 +64,9 @@ class BinaryCrossEntropy : public Objective {
                                .div(scores.abs() + 1)  // -1 to 1
                                .add_(1)
                                .mul_(static_cast<double>(bins) / 2)
+                               .nan_to_num_(0)  // the loss tells that a model has diverged
                                .to(at::kLong)
-                               .clamp_max_(bins - 1);
+                               .clamp_(0, bins - 1);
     const at::Tensor histogram = at::arange(outputs, bin.options()) * 2 + positive.logical_not();
     const at::Tensor counts = at::bincount((histogram * bins + bin).flatten(), {}, outputs * 2 * bins);
     return at::cat({first, counts.view({outputs, 2 * bins})}, 1);

@@ -72,6 +72,12 @@ at::Tensor seven_logits() {
 }
 at::Tensor seven_classes() { return at::tensor({0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 0, 0}, at::kLong); }
 
+TEST_CASE("a model whose outputs are no numbers has a loss that is none") {
+  const at::Tensor outputs = rows_of_numbers({NAN, INFINITY, -INFINITY, 1}, 1);
+  const auto metrics = evaluated("binary_cross_entropy", outputs, at::tensor({0, 1, 0, 1}, at::kLong));
+  CHECK(std::isnan(metrics.at("loss")));
+}
+
 TEST_CASE("macro metrics and the top five of classes are scikit-learn's") {
   const int64_t at_once = GENERATE(1, 5, 100);
   const auto metrics = evaluated("cross_entropy", seven_logits(), seven_classes(), at_once);
