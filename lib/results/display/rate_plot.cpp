@@ -75,7 +75,7 @@ std::string text_plot(const TextPlot& plot) {
   const int last = plot.rows - 1;
   std::vector<std::string> rows(static_cast<size_t>(plot.rows), std::string(plot.columns, ' '));
   const auto row_of = [&](double value) {
-    return static_cast<int>(std::lround((1 - axis.place(value)) * last));
+    return static_cast<int>(std::clamp<int64_t>(std::lround((1 - axis.place(value)) * last), 0, last));
   };
   for (size_t i = 0; i < plot.curves.size(); ++i) {
     const std::vector<double>& curve = plot.curves[i];
@@ -123,10 +123,16 @@ std::string learning_rate_chart(const LearningRateCurve& curve) {
   return line_chart(chart, chart_style());
 }
 
+bool falls_below_zero(const RateTest& test) {
+  return std::ranges::any_of(test.points, [](const RatePoint& point) { return point.smoothed < 0; });
+}
+
 std::vector<std::string> rate_sentences(const RateTest& test) {
   const int64_t made = std::ssize(test.points);
   std::string end = fmt::format("{} of {}", made, counted(test.steps, "step"));
-  if (test.end == RateTestEnd::kRose) end += ": the smoothed loss had risen to 4 times its lowest value";
+  if (test.end == RateTestEnd::kRose)
+    end += falls_below_zero(test) ? ": the smoothed loss had risen far above its lowest value"
+                                  : ": the smoothed loss had risen to 4 times its lowest value";
   if (test.end == RateTestEnd::kNotFinite) end += ": the next loss was not finite";
   if (test.end == RateTestEnd::kStopped) end += ": stopped by a signal";
   const RateAdvice advice = advice_of(test);
@@ -146,6 +152,7 @@ std::string rate_plot(const RateTest& test) {
   if (!test.points.empty()) {
     TextPlot plot{.title = test.name + ": smoothed loss by learning rate",
                   .curves = {{}},
+                  .fitted = falls_below_zero(test),
                   .x_begin = fmt::format("{:.2g}", test.points.front().rate),
                   .x_title = "learning rate, by its logarithm",
                   .x_end = fmt::format("{:.2g}", test.points.back().rate)};

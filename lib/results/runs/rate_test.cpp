@@ -8,7 +8,7 @@
 namespace dtrain {
 namespace {
 
-constexpr double kRisen = 4;         // times the lowest loss
+constexpr double kRisen = 3;         // times the lowest loss, above it
 constexpr double kLeastFall = 0.01;  // of the first loss; less is noise
 
 double averaged_steps(const RateTest& test) { return std::max(1.0, static_cast<double>(test.steps) / 20); }
@@ -24,6 +24,14 @@ const char* end_name(RateTestEnd end) {
 size_t lowest_point(const RateTest& test) {
   const auto lower = [](const RatePoint& a, const RatePoint& b) { return a.smoothed < b.smoothed; };
   return static_cast<size_t>(std::ranges::min_element(test.points, lower) - test.points.begin());
+}
+
+// Whether the last loss is far above the lowest one. A loss that may be 0 or less does not say what is far,
+// so its fall does, too.
+bool has_risen(const RateTest& test) {
+  const double lowest = test.points[lowest_point(test)].smoothed;
+  const double far = lowest > 0 ? lowest : std::max(-lowest, test.points.front().smoothed - lowest);
+  return test.points.back().smoothed - lowest > kRisen * far;
 }
 
 // Steps are as far from each other as any, by the logarithm of the rate.
@@ -59,7 +67,7 @@ bool add_loss(RateTest& test, double loss) {
   const double before = test.points.empty() ? 0 : test.points.back().smoothed * (1 - std::pow(kept, step));
   const double smoothed = (kept * before + (1 - kept) * loss) / (1 - std::pow(kept, step + 1));
   test.points.push_back({rates_of(test)[test.points.size()], loss, smoothed});
-  if (smoothed > kRisen * test.points[lowest_point(test)].smoothed) {
+  if (has_risen(test)) {
     test.end = RateTestEnd::kRose;
   } else if (std::ssize(test.points) == test.steps) {
     test.end = RateTestEnd::kAllSteps;
@@ -76,7 +84,8 @@ RateAdvice advice_of(const RateTest& test) {
     return advice;
   }
   const size_t lowest = lowest_point(test);
-  if (test.points[lowest].smoothed > test.points.front().smoothed * (1 - kLeastFall)) {
+  const double first = test.points.front().smoothed;
+  if (first - test.points[lowest].smoothed <= kLeastFall * std::fabs(first)) {
     advice.why = test.end == RateTestEnd::kAllSteps
                      ? "the loss did not fall: try a higher --to, or more --steps"
                      : "the loss did not fall before it rose: try a lower --from, or more --steps";

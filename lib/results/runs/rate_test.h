@@ -32,7 +32,8 @@ struct RateTest {
 std::vector<double> rates_of(const RateTest& test);
 
 // Takes the loss of the next step. Returns whether the test is over: it has all steps, the loss is not
-// finite, or the smoothed loss is 4 times its lowest value.
+// finite, or the smoothed loss is 4 times its lowest value. If that is 0 or less: three times its size, and
+// three times the loss's fall, above it.
 bool add_loss(RateTest& test, double loss);
 
 struct RateAdvice {

@@ -74,6 +74,14 @@ TEST_CASE("a plot fits a terminal and is ASCII, whatever the curve") {
   }
 }
 
+TEST_CASE("a value beyond the axis is drawn at its end") {
+  const std::vector<std::string> lines =
+      lines_of(text_plot({.title = "", .curves = {{4, -9}}, .columns = 2}));
+  REQUIRE(lines.size() == 15);
+  CHECK(lines[0] == "        4 |*");
+  CHECK(lines[12] == "        0 | *");
+}
+
 TEST_CASE("the chart has decades on a logarithmic axis and escapes its title") {
   LearningRateCurve curve = falling_in_three();
   curve.title = "<b>&\x1b";

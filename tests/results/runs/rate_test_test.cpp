@@ -53,6 +53,20 @@ TEST_CASE(
   CHECK(document["points"].size() == test.points.size());
 }
 
+TEST_CASE("a loss below 0 is tested like one above it") {
+  const RateTest test = tested([](double rate) { return valley(rate) - 3; }, 400);
+  CHECK(test.end == RateTestEnd::kRose);
+  // The average of losses that are less by 3 is less by 3.
+  CHECK(advice_of(test).lowest == advice_of(tested(valley, 400)).lowest);
+  const std::string plot = rate_plot(test);
+  CHECK_THAT(plot, ContainsSubstring("risen far above its lowest value") && ContainsSubstring(" -1.9") &&
+                       ContainsSubstring("suggestion: 0.00"));
+  CHECK(rate_page(test).find("nan") == std::string::npos);
+  const RateTest level = tested([](double) { return -1.0; });
+  CHECK(level.end == RateTestEnd::kAllSteps);
+  CHECK_THAT(rate_plot(level), ContainsSubstring("did not fall"));
+}
+
 TEST_CASE("the average of a constant is that constant, from the first step on") {
   for (const int64_t steps : {10, 100, 1000}) {
     for (const RatePoint& point : tested([](double) { return 0.7; }, steps).points)
