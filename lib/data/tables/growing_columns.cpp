@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "core/data_errors.h"
@@ -65,7 +66,15 @@ size_t WordIndex::add(const std::string& word) {
 std::string WordIndex::key_of(const std::string& word) const {
   const bool by_number = reading_.kind == CellKind::kNumber;
   const std::optional<double> number = by_number ? number_in_cell(word, reading_.style) : std::nullopt;
-  return number ? fmt::format("{}", *number + 0.0) : word;  // of -0, too
+  if (!number) return word;
+  // Whole numbers from there on are told apart by their digits. N is of inf and nan.
+  const char others[] = {reading_.style.decimal, 'e', 'E', 'n', 'N', 0};
+  if (std::fabs(*number) < 0x1p53 || word.find_first_of(others) != std::string::npos)
+    return fmt::format("{}", *number + 0.0);  // of -0, too
+  std::string digits;
+  std::ranges::copy_if(word, std::back_inserter(digits),
+                       [](char byte) { return byte >= '0' && byte <= '9'; });
+  return (*number < 0 ? "-" : "") + digits.substr(digits.find_first_not_of('0'));
 }
 
 GrowingColumns::GrowingColumns(const std::filesystem::path& path, const CellRules& rules,

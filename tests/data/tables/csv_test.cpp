@@ -7,6 +7,7 @@
 #include "csv/csv_file.h"
 #include "files.h"
 #include "tables/csv_table.h"
+#include "tables/growing_columns.h"
 
 namespace dtrain {
 namespace {
@@ -395,6 +396,23 @@ TEST_CASE("a class is the same however its number is written") {
       R"({"inputs":[{"name":"x","mean":0,"standard_deviation":1}],"targets":["y"],"classes":["0","1"],"fills_missing":false})");
   CHECK(earlier.target_readings.front().kind == CellKind::kWord);
   CHECK(earlier.inputs[0].reading == ColumnReading());
+}
+
+TEST_CASE("whole numbers that double does not tell apart are classes of their own") {
+  const TemporaryFolder folder;
+  const TableWish wish{.targets = {"y"}, .classes = true};
+  const RawTable table = read_raw_table(
+      folder.write("some.csv", "x,y\n1,9007199254740993\n2,9007199254740992\n3,+09007199254740993\n"), wish);
+  const std::vector<int64_t> all = {0, 1, 2};
+  const TableFormat format = make_table_format(table, wish, all);
+  CHECK(format.classes == std::vector<std::string>{"9007199254740992", "9007199254740993"});
+  CHECK(table_numbers(encode_table(table, format, true).targets) == std::vector<double>{1, 0, 1});
+  WordIndex german({CellKind::kNumber, {',', '.'}}, {"9.007.199.254.740.993"});
+  CHECK(german.find("9007199254740993") == 0U);
+  CHECK_FALSE(german.find("-9007199254740993"));
+  CHECK_FALSE(german.find("9.007.199.254.740.992"));
+  german.add("1e300");
+  CHECK(german.find("10,0e299") == 1U);
 }
 
 TEST_CASE("a column without variation stays finite") {
