@@ -23,11 +23,13 @@ constexpr int64_t kMaxMetricsBytes = int64_t{1} << 30;
 // `more_is_better` says which direction is worse.
 std::optional<std::string> shortfall(std::optional<double> reference, std::optional<double> value,
                                      double tolerated, bool more_is_better) {
-  if (!reference || *reference <= 0) return std::nullopt;
+  if (!reference) return std::nullopt;
   if (!value) return "never came to it";
-  const double change = *value / *reference - 1;
-  if ((more_is_better ? -change : change) <= tolerated) return std::nullopt;
-  return fmt::format("{:.1f} % {}", 100 * std::abs(change), more_is_better ? "less" : "more");
+  const double worse = more_is_better ? *reference - *value : *value - *reference;
+  const double size = std::fabs(*reference);
+  if (worse <= tolerated * size) return std::nullopt;
+  if (size == 0) return fmt::format("{:.4g} instead of 0", *value);
+  return fmt::format("{:.1f} % {}", 100 * worse / size, more_is_better ? "less" : "more");
 }
 
 }  // namespace

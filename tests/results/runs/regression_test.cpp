@@ -106,6 +106,15 @@ TEST_CASE("regressions are compared by their error, and a higher one is worse") 
   CHECK(comparison.target == 0.8);  // both came to it
   CHECK(comparison.regressions(1, 0.05) == std::vector<std::string>{"test rmse: 60.0 % more"});
   CHECK(compare_finished_runs({bad, good}).regressions(1, 0.05).empty());
+  const auto worse = [&](double before, double after) {
+    return compare_finished_runs({read_finished_run(regression_folder(folder.path() / "before", before)),
+                                  read_finished_run(regression_folder(folder.path() / "after", after))})
+        .regressions(1, 0.05);
+  };
+  CHECK(worse(0, 0).empty());
+  CHECK(worse(0, 0.125) == std::vector<std::string>{"test rmse: 0.125 instead of 0"});
+  CHECK(worse(-2, -1) == std::vector<std::string>{"test rmse: 50.0 % more"});  // as a plug-in may have it
+  CHECK(worse(-2, -1.95).empty());
   const std::string table = runs_table(comparison);
   INFO(table);
   CHECK_THAT(table, ContainsSubstring("test rmse by epoch") && ContainsSubstring("lowest test rmse") &&
