@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <limits>
+#include <cstdlib>
 #include <utility>
 
 namespace dtrain {
@@ -60,8 +60,9 @@ std::optional<double> plain_number(std::string_view cell) {
   const char* const end = cell.data() + cell.size();
   double number = 0;
   const auto [at, fault] = std::from_chars(begin, end, number);
-  if (fault == std::errc::result_out_of_range) return std::numeric_limits<double>::infinity();
-  return fault == std::errc() && at == end ? std::optional(number) : std::nullopt;
+  if (at != end || fault == std::errc::invalid_argument) return std::nullopt;
+  // Too large or too small for double.
+  return fault == std::errc() ? number : std::strtod(std::string(begin, end).c_str(), nullptr);
 }
 
 // Reads parts of a text from its beginning on.

@@ -31,7 +31,8 @@ NumberStyles bit_of(NumberStyle style);
 // have three digits, but for the first one, which has one to three and does not begin with 0.
 NumberStyles styles_of(std::string_view cell);
 
-// The number that a cell is; infinite if it is beyond the numbers of double. nullopt: it is none.
+// The number that a cell is: infinite beyond the numbers of double, and 0 where it is too small for them.
+// nullopt: it is none.
 std::optional<double> number_in_cell(std::string_view cell, NumberStyle style = {});
 
 // Whether a cell is a number, in any style, with one sign of percent or of a currency: 5%, 12,50 €, $3.

@@ -31,6 +31,10 @@ TEST_CASE("a number is read in the style of its table") {
                        kSwiss) == 1234.5);
   CHECK(number_in_cell("1,234,567.5", kBritish) == 1234567.5);
   CHECK(std::isinf(*number_in_cell("1e999")));
+  CHECK(*number_in_cell("-1e999") < 0);
+  CHECK(number_in_cell("1e-400") == 0);
+  CHECK(std::signbit(*number_in_cell("-0,1e-400", kGerman)));
+  CHECK_FALSE(number_in_cell("1e-400x"));
   for (const char* word : {"O.5", "?", "-", "None", "1_000", "5%", "0x10", "1.2.3", "1,2,3", "1.234.56",
                            "0.123.456", "1,,5", "12.05.2024", "1 2", "e5", "+-1", ".", ","}) {
     INFO(word);
