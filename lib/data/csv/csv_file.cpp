@@ -21,6 +21,7 @@ namespace dtrain {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr char kEndOfFile = 0x1A;  // as old programs end a text
 constexpr std::array<std::string_view, 2> kWorkbooks = {"PK\x03\x04",
                                                         "\xD0\xCF\x11\xE0"};  // .xlsx (zip), .xls
 constexpr unsigned kUnpackedAtOnce = 1u << 17;
@@ -100,6 +101,7 @@ class PieceReader {
     bool quoted = false;
     for (size_t seen = 0;;) {
       const bool at_end = file_.read(text, bytes_) == 0;
+      if (at_end && text.ends_with(kEndOfFile)) text.pop_back();
       if (at_end) return !text.empty();
       const auto added = text.begin() + static_cast<std::ptrdiff_t>(seen);
       quoted ^= std::count(added, text.end(), '"') % 2 == 1;

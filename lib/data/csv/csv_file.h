@@ -61,8 +61,9 @@ using OnCsvRows = std::function<std::function<void()>(const CsvRows& rows)>;
 // Calls `on_header`, then `on_rows` in several threads with all rows of data, which are numbered from 1.
 // Returns what separates the cells. Empty lines are left out. All rows have as many cells as the header.
 // Throws Error(kData) that names the file and the row: for a file without a header, a row of another length,
-// a quote that does not end, text that is not UTF-8, damaged gzip, or more than the limits. Of several
-// errors, also those of `on_rows`, it is that of the first piece of the file.
+// a quote that does not end, text that is not UTF-8 or has control characters (but for one 0x1a at the end),
+// damaged gzip, or more than the limits. Of several errors, also those of `on_rows`, it is that of the first
+// piece of the file.
 char read_csv(const std::filesystem::path& path, const std::function<void(const CsvRow& header)>& on_header,
               const OnCsvRows& on_rows, const CsvSeparator& separator = {}, const CsvPieces& pieces = {});
 

@@ -102,9 +102,13 @@ class RowSplitter {
       const std::string_view cell = rows_.cells[begin + column];
       size_t at = 0;
       if (is_plain(cell) || is_clean_text(std::string(cell), at)) continue;
-      return refuse(begin, fmt::format(", column {}: '{}' is not UTF-8 text; convert the file, such as with "
-                                       "iconv -f latin1 -t utf-8",
-                                       column + 1, printable(std::string(cell))));
+      const auto byte = static_cast<unsigned char>(cell[at]);
+      const bool is_control = byte != 0 && byte < 0x80;  // zeros are rather of UTF-16
+      return refuse(
+          begin, fmt::format(", column {}: '{}' {}", column + 1, printable(std::string(cell)),
+                             is_control ? fmt::format("has the control character 0x{:02x}; remove it", byte)
+                                        : "is not UTF-8 text; convert the file, such as with "
+                                          "iconv -f latin1 -t utf-8"));
     }
     return true;
   }

@@ -95,9 +95,10 @@ class SimpleReader {
       size_t at = 0;
       if (!is_clean_text(row[column], at))
         return refuse(
-            fmt::format(", column {}: '{}' is not UTF-8 text; convert the file, such as with iconv "
-                        "-f latin1 -t utf-8",
-                        column + 1, printable(row[column])));
+            fmt::format(", column {}: '{}' {}", column + 1, printable(row[column]),
+                        row[column][at] == '\x7f'
+                            ? "has the control character 0x7f; remove it"
+                            : "is not UTF-8 text; convert the file, such as with iconv -f latin1 -t utf-8"));
     }
     read_.rows.push_back(row);
   }

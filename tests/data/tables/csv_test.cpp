@@ -57,6 +57,7 @@ TEST_CASE("cells are separated, quoted and trimmed") {
         "a;b c;d\n1;\"x, \"\"y\"\"\nz\";\n2;;-3.5\n",
         "\n\r\na;b c;d\n1;\"x, \"\"y\"\"\nz\";\n2;;-3.5\n",  // empty lines before the header
         "a\tb c\td\n1\t\"x, \"\"y\"\"\nz\"\t\n2\t\t-3.5\n",
+        "a,b c,d\n1,\"x, \"\"y\"\"\nz\",\n2,,-3.5\n\x1A",  // as old programs end a text
         "a | b c | d\n 1 | \"x, \"\"y\"\"\nz\" | \n2 || -3.5\n"}) {
     INFO(text);
     CHECK(csv_rows(folder.write("some.csv", text)) == wanted);
@@ -86,6 +87,10 @@ TEST_CASE("what is no table is refused, with the row") {
              ContainsSubstring("more than 1 MiB"));
   CHECK_THAT(csv_refusal(folder, "a,b\n1,2\n3,caf\xe9\n"),
              ContainsSubstring("row 2, column 2: 'caf\\xe9' is not UTF-8 text; convert the file"));
+  CHECK_THAT(csv_refusal(folder, "a,b\n1,2\n3,x\x0By\n"),
+             ContainsSubstring("row 2, column 2: 'x\\x0by' has the control character 0x0b; remove it"));
+  CHECK_THAT(csv_refusal(folder, "a,b\n1,2\x1A\x1A"), ContainsSubstring("the control character 0x1a"));
+  CHECK_THAT(csv_refusal(folder, std::string("a\0,\0b\0", 6)), ContainsSubstring("is not UTF-8 text"));
   for (const std::string workbook : {"PK\x03\x04,\n1", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"})
     CHECK_THAT(csv_refusal(folder, workbook),
                ContainsSubstring("is a workbook, as of Excel, or an archive") &&
