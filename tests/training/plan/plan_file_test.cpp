@@ -47,8 +47,8 @@ auto members_of(const RunPlan& run) {
 
 auto members_of(const DatasetInfo& data) {
   const auto& [name, requested, source, example_shape, classes, train_examples, validation_examples,
-               test_examples, class_names, targets, target_names, has_pixels, table, reading, warnings, bad,
-               content, place, left_out] = data;
+               test_examples, class_names, targets, target_names, has_pixels, table, reading, warnings,
+               outside, bad, content, place, left_out] = data;
   return std::tuple(name, requested, source, example_shape, classes, train_examples, validation_examples,
                     test_examples, class_names, targets, target_names, has_pixels, table, bad.count,
                     bad.names, content, place);
