@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/patterns.h"
 #include "core/text.h"
-#include "train/trainer.h"
+#include "strategy/decisions.h"
 
 namespace dtrain {
 namespace {

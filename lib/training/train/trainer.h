@@ -1,10 +1,8 @@
 // The training loop. It never asks which strategy or device it runs on.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,12 +12,12 @@
 #include "callbacks/callbacks.h"
 #include "callbacks/run_reporter.h"
 #include "callbacks/step_watch.h"
-#include "core/clock.h"
 #include "core/error.h"
 #include "core/step_clock.h"
 #include "loader/batches.h"
 #include "plan/job_plan.h"
 #include "processes/status_board.h"
+#include "strategy/decisions.h"
 #include "train/run_checkpoints.h"
 
 namespace dtrain {
@@ -61,46 +59,6 @@ struct RunRecords {
   RunCheckpoints& checkpoints;
   CallbackList& callbacks;
   ActivityLog& activity;
-};
-
-// How often the replicas agree on what to do, if that takes them `cost` seconds: four times a second, and
-// less often where that would be more than 2 % of the time, down to every two seconds.
-inline double seconds_between_decisions(double cost) { return std::clamp(cost / 0.02, 0.25, 2.0); }
-
-// Decides when the replicas agree on what to do (Strategy::agree): every seconds_between_decisions(), or
-// after every step if steps take longer. If replicas train asynchronously, each asks after every step.
-class Decisions {
- public:
-  explicit Decisions(Strategy& strategy) : strategy_(strategy) {}
-
-  // Whether the replicas call agree() after step `step`; the same on all replicas.
-  bool are_due(int64_t step) const { return step >= next_; }
-  // Calls Strategy::agree(): when it is due, or at another moment that all replicas know.
-  Decision agree(Decision own, int64_t step) {
-    own.steps_until = interval(steady_seconds(), are_due(step));
-    const Decision decision = strategy_.agree(own);
-    cost_ = std::min(cost_, decision.cost);  // the least has no waiting for others in it
-    next_ = step + decision.steps_until;
-    return decision;
-  }
-
- private:
-  // Doubles or halves: one slow step must not move it far. Not `due`: it came early, at the end of an epoch..
-  int64_t interval(double now, bool due) {
-    const double wanted = seconds_between_decisions(cost_);
-    const double passed = now - std::exchange(shared_, now);
-    if (passed < wanted / 2 && due) interval_ = std::min<int64_t>(2 * interval_, kMostSteps);
-    if (passed > wanted) interval_ = std::max<int64_t>(1, interval_ / 2);
-    return interval_;
-  }
-
-  static constexpr int64_t kMostSteps = 1 << 20;
-
-  Strategy& strategy_;
-  int64_t next_ = 1;                                       // step
-  int64_t interval_ = 1;                                   // steps
-  double shared_ = 0;                                      // time of the last decision
-  double cost_ = std::numeric_limits<double>::infinity();  // seconds
 };
 
 class Trainer {

@@ -1,4 +1,4 @@
-#include "train/trainer.h"
+#include "strategy/decisions.h"
 
 #include "catch.h"
 
