@@ -16,7 +16,7 @@ namespace dtrain {
 class Console : public EventSink {
  public:
   Console(std::ostream& out, ConsoleOptions options);
-  ~Console() override;  // removes the progress line
+  ~Console() override;          // removes the progress line
   Console(Console&&) = delete;  // nor copied
 
   void on_event(const Event& event) override;
