@@ -147,6 +147,20 @@ TEST_CASE("a run that early stopping has ended has nothing left to do, until it 
   CHECK(job.event("run_end", "distributed").at("steps") == steps / 2 * 3);  // after the third epoch
 }
 
+TEST_CASE("a run that went back to its best weights has nothing left to do") {
+  const Job job;
+  require_done(run_program(
+      job.run(Job::set({"train.epochs=3", "callbacks.early_stopping.metric=loss",
+                        "callbacks.early_stopping.patience=1", "callbacks.early_stopping.min_delta=1000",
+                        "checkpoint.best.metric=loss", "checkpoint.best.mode=max"}))));
+  const std::string before = content_of(job.run_folder() / "metrics.jsonl");
+  const Finished nothing = resume(job);
+  INFO(nothing.errors);
+  CHECK(nothing.exit_code == 0);
+  CHECK_THAT(nothing.output, ContainsSubstring("is complete: it has ended early"));
+  CHECK(content_of(job.run_folder() / "metrics.jsonl") == before);
+}
+
 TEST_CASE("another number of replicas goes on with the same examples, to the same weights") {
   // Without what each replica does for itself: dropout and statistics of its share.
   const std::string spec = R"(strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}

@@ -150,7 +150,8 @@ void require_metric_names(const std::vector<std::string>& names) {
   std::vector<std::string> taken = {
       "event",         "time",          "run",     "phase",    "epoch",
       "epochs",        "step",          "steps",   "examples", "seconds",
-      "learning_rate", "gradient_norm", "step_ms", "none",     "examples_per_second"};
+      "learning_rate", "gradient_norm", "step_ms", "none",     "examples_per_second",
+      "correct"};
   for (const std::string& objective : objective_names()) {
     if (objective_info(objective).is_step) continue;
     for (const MetricInfo& metric : objective_info(objective).all_metrics()) taken.push_back(metric.name);

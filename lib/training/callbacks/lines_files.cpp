@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -40,24 +41,32 @@ class LinesFile {
   // For checkpoints: the size; 0: nothing was written yet.
   off_t bytes() const { return bytes_; }
   // Goes back to that size. An empty file is a new one, in another folder, and stays as it is. A shorter one
-  // has lost its end, as when the power failed: it goes on after its last whole line, with a warning. Returns
-  // that line; empty if nothing was lost.
+  // has lost its end, as when the power failed, and one in which no line ends there had lost it before: it
+  // goes on after its last whole line, with a warning. Returns that line; empty if nothing was lost.
   std::string go_back_to(off_t bytes) {
     struct stat status {};
     if (::fstat(file_.get(), &status) != 0) refuse("look at");
-    if (bytes > 0 && bytes <= status.st_size) cut_to(bytes);
-    if (bytes <= status.st_size || status.st_size == 0) return "";
+    if (bytes == 0 || status.st_size == 0) return "";
+    std::ifstream file(path_, std::ios::binary);
+    if (bytes <= status.st_size && file.seekg(bytes - 1).get() == '\n') {
+      cut_to(bytes);
+      return "";
+    }
     std::string last;
     off_t whole = 0;
-    std::ifstream file(path_, std::ios::binary);
-    for (std::string line; std::getline(file, line) && !file.eof(); last = std::move(line))
-      whole += static_cast<off_t>(line.size() + 1);
+    file.clear();
+    file.seekg(0);
+    for (std::string line; std::getline(file, line) && !file.eof() && file.tellg() <= bytes;) {
+      whole = file.tellg();
+      last = std::move(line);
+    }
     cut_to(whole);
     events_.on_event(warning_event(
         run_.name(),
-        fmt::format("{} has {} of the {} bytes that it had when the checkpoint was saved: lines are "
-                    "missing, and it goes on after the last whole one",
-                    path_.string(), status.st_size, bytes)));
+        fmt::format(
+            "{} has not the {} bytes that it had when the checkpoint was saved: lines are missing, and "
+            "it goes on after the last whole one of the first {} bytes",
+            path_.string(), bytes, std::min(bytes, status.st_size))));
     return last;
   }
 

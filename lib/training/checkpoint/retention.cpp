@@ -67,7 +67,8 @@ void remove_checkpoint(const SavedCheckpoint& checkpoint) {
   remove_folder(hidden);
   if (::rename(checkpoint.path.c_str(), hidden.c_str()) != 0)
     fail_to_save(checkpoint.path, "remove the folder");
-  remove_folder(hidden);
+  std::error_code stays;  // remove_leftovers() tries again, and tells
+  fs::remove_all(hidden, stays);
 }
 
 std::optional<double> metric_of(const SavedCheckpoint& checkpoint, const std::string& metric) {

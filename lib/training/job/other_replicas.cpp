@@ -117,7 +117,7 @@ void ResizeDesk::open(int64_t replicas) { write_file_atomically(run_ / kNow, std
 
 std::optional<int64_t> ResizeDesk::take() {
   std::error_code none;
-  if (!fs::exists(run_ / kRequest, none)) return std::nullopt;
+  if (!fs::exists(run_ / kRequest, none) || fs::is_empty(run_ / kRequest, none)) return std::nullopt;
   const std::optional<int64_t> replicas = number_in(run_ / kRequest);
   fs::remove(run_ / kAnswer, none);  // of a request that nobody waits for any more
   fs::remove(run_ / kRequest, none);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "callbacks/callbacks.h"
+#include "checkpoint/retention.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "initial_state/warm_start.h"
@@ -53,6 +54,20 @@ ConsoleOptions console_options(const JobPlan& job, ConsoleOptions options) {
   options.alone = job.runs.size() == 1 && job.distributed_run().processes() == 1;
   options.best = deciding_metric(job.spec);
   return options;
+}
+
+// Of a run that has ended; nullopt: this job may train on. Early stopping that returned to the best weights
+// has no later checkpoint, whose state would tell.
+std::optional<std::string> reason_to_end_early(const JobPlan& job, const ResumePoint& from) {
+  const auto saved = list_checkpoints(from.checkpoint.parent_path());
+  const bool is_newest = !saved.empty() && std::filesystem::equivalent(saved.back().path, from.checkpoint);
+  if (is_newest && from.state.spec == print_spec(job.spec)) return "it has ended early";
+  const auto state = from.state.callbacks.find("early_stopping");
+  if (state == from.state.callbacks.end()) return std::nullopt;
+  NullSink nobody;
+  const auto stopping = make_early_stopping({job, job.distributed_run(), from.run, nobody});
+  stopping->restore(*state);
+  return stopping->reason_to_end();
 }
 
 }  // namespace
@@ -301,21 +316,20 @@ std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions&
 
 std::string nothing_left(const JobPlan& job, const ResumePoint* from) {
   if (from == nullptr) return "";
-  if (const std::string complete = complete_text(job, *from); !complete.empty()) return complete;
-  const auto state = from->state.callbacks.find("early_stopping");
-  if (!job.spec.callbacks.early_stopping.metric || state == from->state.callbacks.end()) return "";
-  NullSink nobody;
-  const auto stopping = make_early_stopping({job, job.distributed_run(), from->run, nobody});
+  const std::string complete = complete_text(job, *from);
+  const bool early = complete.empty() && job.spec.callbacks.early_stopping.metric;
+  if ((complete.empty() && !early) || from->state.step > job.distributed_run().total_steps) return complete;
+  std::optional<std::string> reason;
   try {
-    stopping->restore(*state);
-    if (read_finished_run(from->run).end.status != "completed") return "";  // killed before it could say so
+    // Killed before it could say so: its results are still to be written.
+    if (read_finished_run(from->run).end.status != "completed") return "";
+    if (early) reason = reason_to_end_early(job, *from);
   } catch (const std::exception&) {  // the run that resumes says what is wrong
-    return "";
+    return complete;
   }
-  const std::optional<std::string> reason = stopping->reason_to_end();
   return reason ? fmt::format("{} is complete: {}; more callbacks.early_stopping.patience would continue it",
                               from->run.string(), *reason)
-                : "";
+                : complete;
 }
 
 std::string resume_message(const RunOutput& output) {

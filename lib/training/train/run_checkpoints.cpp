@@ -72,7 +72,7 @@ bool RunCheckpoints::is_written(int64_t step) {
   if (!writing_) return true;
   const bool written = writer_->is_idle(kNoticeable);
   if (written) report();
-  if (written || std::exchange(told_of_slow_disk_, true)) return written;
+  if (written || writing_->step == step || std::exchange(told_of_slow_disk_, true)) return written;
   sink_.on_event(warning_event(
       run_,
       fmt::format("the checkpoint of step {} is still being written after step {}: training waits for the "

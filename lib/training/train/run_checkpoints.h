@@ -55,7 +55,8 @@ class RunCheckpoints {
   bool are_saved_at_end() const { return saves_ && spec_.final; }
 
   // Whether the previous checkpoint is on the disk after step `step`; always true on replicas other than rank
-  // 0. Reports it. Waits for a moment; then warns the user, once. Throws like report().
+  // 0. Reports it. Waits for a moment; if it is of an earlier step, then warns the user, once. Throws like
+  // report().
   bool is_written(int64_t step);
   // Rank 0 alone: writes the checkpoint in the background. `since`: steady_seconds() when training paused.
   void save(Checkpoint checkpoint, double since);

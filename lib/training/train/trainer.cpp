@@ -226,7 +226,7 @@ void Trainer::after_step(int64_t epoch) {
 }
 
 void Trainer::after_epoch(int64_t epoch) {
-  if (checkpoints_.are_saved() && job_.spec.checkpoint.best.metric) await_disk();
+  if (checkpoints_.are_saved() && job_.spec.checkpoint.best.metric && !evaluation_.empty()) await_disk();
   const Decision decision = deciding_ ? decide(checkpoints_.is_best(evaluation_, step_)) : Decision();
   ended_ = ended_ || decision.end;
   const bool last = ended_ || step_ == run_.total_steps;

@@ -197,6 +197,12 @@ TEST_CASE("files that have lost their end go on after the last whole line, with 
   job.list->on_receipt(receipt(6));
   CHECK(read_receipts(job.folder / "") == std::vector<Event>{receipt(2), receipt(6)});
 
+  // It is killed before it saves, and lines longer than those of before have come.
+  std::ofstream(job.folder / "history.csv", std::ios::app) << std::string(1000, '7') << "\n";
+  job.make();
+  job.list->restore(state);
+  CHECK(content_of(job.folder / "history.csv") == history);
+
   for (const char* name : {"history.csv", kReceiptsFile}) std::ofstream(job.folder / name) << "cut";
   job.make();
   job.list->restore(state);
