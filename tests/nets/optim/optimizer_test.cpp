@@ -1,6 +1,7 @@
 #include "optim/optimizer.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <cmath>
 
