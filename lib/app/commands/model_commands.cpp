@@ -71,6 +71,12 @@ void require_table(const std::string& file, const DatasetInfo& data) {
 void predict_rows(const Predictor& predictor, const PredictOptions& options, const std::string& file) {
   const std::vector<std::string> columns = predicted_columns(predictor.job);
   const auto warn = [](const std::string& line) { report_warnings({line}); };
+  for (const std::string& column : columns)
+    if (options.json && (column == "file" || column == "row"))
+      throw Error(ExitCode::kUsage,
+                  "with --json, '{0}' is the {0} that a line is about, and the model's column has this name, "
+                  "too; leave out --json",
+                  column);
   predict_table_file(predictor, file, warn, [&](const RowPrediction& predicted) {
     std::vector<std::string> cells;
     Event line = {{"file", file}, {"row", predicted.row}};

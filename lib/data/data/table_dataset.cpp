@@ -88,11 +88,14 @@ ExampleSourcePtr part_of(const ExampleSourcePtr& source, const std::vector<int64
   return std::ssize(rows) == source->size() ? source : make_selection(source, rows);
 }
 
-// The first target below 0 or above 1, in words; empty: there is none, or they are classes.
+// The first target below 0 or above 1 by more than rounding, in words; empty: there is none, or they are
+// classes.
 std::string outside_0_to_1(const ExampleSource& source, const std::vector<std::string>& names) {
   if (source.targets() == 0) return "";
+  constexpr double kRounding = 1e-6;
   const at::Tensor targets = stored_examples_of(source).targets;
-  const at::Tensor is_outside = targets.lt(0).logical_or_(targets.gt(1)).to(at::kByte).flatten();
+  const at::Tensor is_outside =
+      targets.lt(-kRounding).logical_or_(targets.gt(1 + kRounding)).to(at::kByte).flatten();
   const auto first = is_outside.argmax().item<int64_t>();
   if (is_outside[first].item<uint8_t>() == 0) return "";
   const std::vector<int64_t> row = {first / source.targets()};
@@ -335,8 +338,8 @@ void require_finite(const std::string& what, const at::Tensor& numbers) {
   if (!numbers.is_floating_point()) return;
   for (int64_t row = 0; row < numbers.size(0); row += kRowsAtOnce) {
     const int64_t count = std::min(kRowsAtOnce, numbers.size(0) - row);
-    if (!at::isfinite(numbers.narrow(0, row, count).to(at::kFloat)).all().item<bool>())
-      refuse_file(what, "not all numbers of examples {} to {} are finite in float32", row, row + count - 1);
+    if (!at::isfinite(numbers.narrow(0, row, count)).all().item<bool>())
+      refuse_file(what, "not all numbers of examples {} to {} are finite", row, row + count - 1);
   }
 }
 

@@ -57,10 +57,10 @@ std::pair<std::string, std::string> split_name(const std::string& name) {
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
-// Of a member: whether its file, or a folder that it lies in, is left out. "." and ".." are no names.
+// Of a member: whether it is hidden, or among what macOS adds.
 bool is_left_out_member(const fs::path& name) {
-  return std::ranges::any_of(
-      name, [](const fs::path& part) { return part != "." && part != ".." && is_left_out(part.string()); });
+  return is_left_out(name.filename().string()) ||
+         std::find(name.begin(), name.end(), "__MACOSX") != name.end();
 }
 
 // Reads the members of one archive in order.

@@ -69,8 +69,8 @@ std::string WordIndex::key_of(const std::string& word) const {
   if (!number) return word;
   // Whole numbers from there on are told apart by their digits. N is of inf and nan.
   const char others[] = {reading_.style.decimal, 'e', 'E', 'n', 'N', 0};
-  if (std::fabs(*number) < 0x1p53 || word.find_first_of(others) != std::string::npos)
-    return fmt::format("{}", *number + 0.0);  // of -0, too
+  if (std::fabs(*number) < 0x1p53) return fmt::format("{}", *number + 0.0);  // of -0, too
+  if (word.find_first_of(others) != std::string::npos) return fmt::format("{:.0f}", *number);
   std::string digits;
   std::ranges::copy_if(word, std::back_inserter(digits),
                        [](char byte) { return byte >= '0' && byte <= '9'; });

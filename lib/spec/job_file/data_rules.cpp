@@ -47,12 +47,9 @@ class DataRules : private RuleBase {
     for (const std::string& name : data.target)
       refuse("data.ignore", contains(data.ignore, name) && usable("data.target"),
              "leaves out '{}', which data.target predicts; remove it from one of them", printable(name, 60));
-    for (const std::string name : {"file", "row"}) {
-      constexpr const char* kTaken =
-          "'{0}' is what `dtrain predict --json` calls the {0} itself; rename the column";
-      refuse("data.id", data.id == name, kTaken, name);
-      refuse("data.target", contains(data.target, name), kTaken, name);
-    }
+    for (const std::string name : {"file", "row"})
+      refuse("data.id", data.id == name,
+             "'{0}' is what `dtrain predict --json` calls the {0} itself; rename the column", name);
     refuse("data.thousands", data.thousands == data.decimal && data.decimal != "auto",
            "is the decimal sign, too; write another, or none");
   }

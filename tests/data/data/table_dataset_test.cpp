@@ -309,9 +309,6 @@ TEST_CASE("arrays that do not go together are refused") {
   CHECK_THAT(refused(at::zeros({4, 3}), labels - 1), ContainsSubstring("a class is negative"));
   CHECK_THAT(refused(at::zeros({4, 3}), labels * 1'000'000), ContainsSubstring("at most 1000000 classes"));
   CHECK_THAT(refused(at::full({4, 3}, NAN), labels), ContainsSubstring("inputs: not all numbers"));
-  CHECK_THAT(refused(at::full({4, 3}, 1e300, at::kDouble), labels),
-             ContainsSubstring("inputs: not all numbers"));
-  CHECK(refused(at::full({4, 3}, 1e38, at::kDouble), labels) == "accepted");
   CHECK_THAT(refused(at::zeros({4, 3}), at::full({4}, INFINITY)),
              ContainsSubstring("targets: not all numbers"));
   std::filesystem::remove(path);

@@ -418,6 +418,9 @@ TEST_CASE("whole numbers that double does not tell apart are classes of their ow
   CHECK_FALSE(german.find("9.007.199.254.740.992"));
   german.add("1e300");
   CHECK(german.find("10,0e299") == 1U);
+  german.add("10.000.000.000.000.000");
+  CHECK(german.find("1e16") == 2U);
+  CHECK(german.find("10000000000000000,0") == 2U);
 }
 
 TEST_CASE("a column without variation stays finite") {
