@@ -190,6 +190,23 @@ train: {epochs: 1}
   CHECK_THAT(channels_last.errors, ContainsSubstring("2 channels, and the model takes 1"));
 }
 
+TEST_CASE("a column that is called row is predicted, but not in lines that have a row of their own") {
+  const Job job(R"(name: seats
+data: {dataset: csv, path: rows.csv, target: row, split: {test: 0.25}}
+batch: {per_replica: 4}
+model: {kind: mlp, hidden: [2]}
+train: {epochs: 1, loss: mean_squared_error}
+)");
+  const std::string rows = "a,row\n1,2\n2,3\n3,5\n4,4\n5,6\n6,8\n7,7\n8,9\n";
+  const std::string file = write_file(job.folder() / "rows.csv", rows).string();
+  require_done(run_program(job.run()));
+  const Arguments predict = {"predict", job.run_folder().string(), file};
+  CHECK(run_program(predict).output.starts_with("row\n"));
+  const Finished refused = run_program(predict + Arguments{"--json"});
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.errors, ContainsSubstring("with --json, 'row' is the row that a line is about"));
+}
+
 TEST_CASE("a German table goes from Excel to predictions, with no field set by hand") {
   const TemporaryFolder folder;
   ProgramOptions there;
