@@ -153,8 +153,8 @@ void remove_leftovers(const fs::path& folder) {
 }
 
 void remove_all_checkpoints(const fs::path& folder) {
-  remove_leftovers(folder);
   remove_checkpoints(folder, [](const SavedCheckpoint&) { return true; });
+  remove_leftovers(folder);
   std::error_code other_files_stay;
   fs::remove(folder, other_files_stay);
 }

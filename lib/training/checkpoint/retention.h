@@ -33,7 +33,8 @@ void make_checkpoint_folder(const std::filesystem::path& folder);
 void remove_all_checkpoints(const std::filesystem::path& folder);
 
 // Removes what killed processes left half-written or half-removed, and what could not be removed as a whole.
-// Only the process that saves may call this, between two checkpoints. Throws as remove_old_checkpoints().
+// Only the process that saves may call this, between two checkpoints. Throws Error(kUsage, kDisk) after it has
+// removed all that it could.
 void remove_leftovers(const std::filesystem::path& folder);
 
 // A folder with a temporary name, which list_checkpoints() ignores; removed by the destructor with all in it.
@@ -70,8 +71,8 @@ bool is_best(const std::filesystem::path& folder, const BestCheckpointSpec& best
 
 // Removes old checkpoints. Keeps the checkpoint of step `saved`, which must be good, the `keep` - 1 before
 // it, and the best one if `spec` asks for it. Removes all others, including suspect ones and those of later
-// steps, which remain when a run went back to an earlier checkpoint. Throws Error(kUsage, kDisk) after it has
-// removed all that it could; what remains of a checkpoint is then hidden, and remove_leftovers() tries again.
+// steps, which remain when a run went back to an earlier checkpoint. What cannot be removed is hidden, for
+// remove_leftovers(); for one that cannot even be hidden, throws Error(kUsage, kDisk) at the end.
 void remove_old_checkpoints(const std::filesystem::path& folder, int64_t saved, const CheckpointSpec& spec);
 
 // Removes the checkpoints of steps after `step`. Throws Error(kUsage, kDisk) if one cannot be removed.
