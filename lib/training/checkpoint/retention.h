@@ -33,8 +33,8 @@ void make_checkpoint_folder(const std::filesystem::path& folder);
 void remove_all_checkpoints(const std::filesystem::path& folder);
 
 // Removes what killed processes left half-written or half-removed, and what could not be removed as a whole.
-// Only the process that saves may call this, between two checkpoints. Throws Error(kUsage, kDisk) after it has
-// removed all that it could.
+// Only the process that saves may call this, between two checkpoints. Throws Error(kUsage, kDisk) after it
+// has removed all that it could.
 void remove_leftovers(const std::filesystem::path& folder);
 
 // A folder with a temporary name, which list_checkpoints() ignores; removed by the destructor with all in it.
