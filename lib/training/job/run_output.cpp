@@ -59,15 +59,16 @@ ConsoleOptions console_options(const JobPlan& job, ConsoleOptions options) {
 // Of a run that has ended; nullopt: this job may train on. Early stopping that returned to the best weights
 // has no later checkpoint, whose state would tell.
 std::optional<std::string> reason_to_end_early(const JobPlan& job, const ResumePoint& from) {
+  if (const auto state = from.state.callbacks.find("early_stopping"); state != from.state.callbacks.end()) {
+    NullSink nobody;
+    const auto stopping = make_early_stopping({job, job.distributed_run(), from.run, nobody});
+    stopping->restore(*state);
+    if (auto reason = stopping->reason_to_end()) return reason;
+  }
   const auto saved = list_checkpoints(from.checkpoint.parent_path());
   const bool is_newest = !saved.empty() && std::filesystem::equivalent(saved.back().path, from.checkpoint);
   if (is_newest && from.state.spec == print_spec(job.spec)) return "it has ended early";
-  const auto state = from.state.callbacks.find("early_stopping");
-  if (state == from.state.callbacks.end()) return std::nullopt;
-  NullSink nobody;
-  const auto stopping = make_early_stopping({job, job.distributed_run(), from.run, nobody});
-  stopping->restore(*state);
-  return stopping->reason_to_end();
+  return std::nullopt;
 }
 
 }  // namespace
