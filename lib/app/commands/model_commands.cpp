@@ -73,9 +73,7 @@ void predict_rows(const Predictor& predictor, const PredictOptions& options, con
   const auto warn = [](const std::string& line) { report_warnings({line}); };
   for (const std::string& column : columns)
     if (options.json && (column == "file" || column == "row"))
-      throw Error(ExitCode::kUsage,
-                  "with --json, '{0}' is the {0} that a line is about, and the model's column has this name, "
-                  "too; leave out --json",
+      throw Error(ExitCode::kUsage, "with --json, '{0}' is the {0} that a line is about: leave out --json",
                   column);
   predict_table_file(predictor, file, warn, [&](const RowPrediction& predicted) {
     std::vector<std::string> cells;
