@@ -77,6 +77,18 @@ void set_master(Identity& identity, const std::optional<std::string>& told, cons
   identity.master_address = given ? *given : *told;
 }
 
+// Whether PMI_RANK or PMIX_RANK is from Slurm's own plug-in for MPI (srun --mpi=pmi2, pmix), which numbers
+// tasks as Slurm does. A launcher within a step numbers anew: Hydra sets MPI_LOCALRANKID, one with PMIx its
+// own PMIX_NAMESPACE. SLURM_STEP_ID does not count here: who unset it wants to start alone.
+bool numbered_by_slurm() {
+  const auto rank = environment_text("PMI_RANK"), task = environment_text("SLURM_PROCID");
+  const auto tasks = environment_text("SLURM_STEP_NUM_TASKS");  // only in a step: a batch script has none
+  if (!task || !tasks) return false;
+  if (!rank) return environment_text("PMIX_NAMESPACE").value_or("").starts_with("slurm.");
+  return rank == task && environment_text("PMI_SIZE").value_or(*tasks) == *tasks &&
+         !environment_text("MPI_LOCALRANKID");
+}
+
 [[noreturn]] void refuse_list(const char* variable, const std::string& text, const char* what) {
   throw Error(ExitCode::kUsage, "the environment has {}={}, which is not a list of {}", variable,
               printable(text, 80), what);
@@ -129,7 +141,9 @@ std::optional<Identity> open_mpi_identity(std::optional<int64_t> port) {
 }
 
 std::optional<Identity> pmi_identity(std::optional<int64_t> port) {
-  if (!environment_text("PMI_RANK") && environment_text("PMIX_RANK"))
+  if (numbered_by_slurm()) return std::nullopt;
+  const bool told = environment_text("PMI_RANK") || environment_text("RANK");
+  if (!told && environment_text("PMIX_RANK"))
     throw Error(ExitCode::kUsage,
                 "the environment has PMIX_RANK, but PMIx does not tell there how many processes there are: "
                 "set RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or use "

@@ -25,8 +25,9 @@ namespace dtrain {
 std::optional<Identity> open_mpi_identity(std::optional<int64_t> port);
 
 // Uses PMI_RANK, PMI_SIZE, MPI_LOCALRANKID and MPI_LOCALNRANKS (Hydra: MPICH, Intel MPI). With several hosts,
-// the environment does not name the master. PMIX_RANK alone is refused, because PMIx does not provide the
-// number of processes in the environment.
+// the environment does not name the master. PMIX_RANK without RANK is refused, because PMIx does not provide
+// the number of processes in the environment. What Slurm's plug-ins for PMI and PMIx set is left to
+// slurm_identity.
 std::optional<Identity> pmi_identity(std::optional<int64_t> port);
 
 // Uses SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_LOCALID, SLURM_NODEID and SLURM_STEP_TASKS_PER_NODE of a

@@ -175,6 +175,53 @@ TEST_CASE("a step of Slurm makes a replica, a shell in an allocation does not") 
   CHECK_FALSE(place_in(shell).replica);
 }
 
+// What Slurm's plug-ins add to the environment of task 6 of 7.
+const Variables kPmi2 = {{"PMI_RANK", "6"}, {"PMI_SIZE", "7"}};
+const Variables kPmix = {{"PMIX_RANK", "6"}, {"PMIX_NAMESPACE", "slurm.pmix.4242.0"}};
+const Variables kCray = {{"PMI_RANK", "6"}};
+
+TEST_CASE("Slurm's plug-ins for MPI change nothing") {
+  const uint16_t port = place_in(kSlurm).replica->master_port;
+  for (const Variables& plugin : {kPmi2, kPmix, kCray}) {
+    INFO(plugin.begin()->first << ", " << plugin.size() << " variables");
+    const Place place = place_in(kSlurm + plugin);
+    REQUIRE(place.replica);
+    CHECK(place.source == "Slurm");
+    CHECK(place.replica->rank == 6);
+    CHECK(place.replica->world_size == 7);
+    CHECK(place.replica->local_world_size == 1);
+    CHECK(place.replica->master_address == "gpu07");
+    CHECK(place.replica->master_port == port);
+    CHECK_THAT(
+        refusal(kSlurm + plugin + kTorchrun),
+        ContainsSubstring("is rank 1 of 4") && ContainsSubstring("Slurm says that this is rank 6 of 7"));
+    // The advice to unset SLURM_STEP_ID is still enough to start alone.
+    CHECK_FALSE(place_in(kSlurm + plugin + Variables{{"SLURM_STEP_ID", ""}}).replica);
+    CHECK(place_in(kSlurm + plugin + kHydra).source == "PMI");
+    CHECK(place_in(kSlurm + plugin + kOpenMpi).source == "Open MPI");
+  }
+  // srun without a plug-in, in a shell that srun started with one: PMIX_RANK is the shell's.
+  CHECK(place_in(kSlurm + kPmix + Variables{{"PMIX_RANK", "0"}}).replica->rank == 6);
+}
+
+TEST_CASE("a launcher within a step of Slurm is not taken for Slurm's plug-in") {
+  const Variables first = {{"SLURM_PROCID", "0"}, {"SLURM_NODEID", "0"}, {"SLURM_STEP_NUM_TASKS", "3"}};
+  CHECK(place_in(kSlurm + first + kHydra + Variables{{"PMI_RANK", "0"}, {"MPI_LOCALRANKID", "0"}}).source ==
+        "PMI");
+  for (const Variables& other : {Variables{{"PMI_RANK", "1"}}, Variables{{"PMI_SIZE", "8"}}})
+    CHECK_THAT(refusal(kSlurm + kPmi2 + other), ContainsSubstring("no MPI_LOCALRANKID"));
+  CHECK_THAT(refusal(kSlurm + kPmix + Variables{{"PMIX_NAMESPACE", "prterun-n1-17@1"}}),
+             ContainsSubstring("PMIX_RANK"));
+  Variables batch = kSlurm + kPmi2;  // a batch script has SLURM_PROCID, but no step
+  batch.erase("SLURM_STEP_ID");
+  batch.erase("SLURM_STEP_NUM_TASKS");
+  CHECK_THAT(refusal(batch), ContainsSubstring("no MPI_LOCALRANKID"));
+}
+
+TEST_CASE("PMIX_RANK is no obstacle where RANK and WORLD_SIZE are set") {
+  CHECK(place_in(kTorchrun + Variables{{"PMIX_RANK", "1"}}).source == "environment");
+}
+
 TEST_CASE("launchers within launchers: the nearest counts") {
   CHECK(place_in(kOpenMpi + kSlurm).source == "Open MPI");
   CHECK(place_in(kHydra + kSlurm).source == "PMI");
