@@ -14,7 +14,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "host/machine.h"
 
 namespace dtrain {
 namespace {
@@ -53,16 +52,6 @@ std::vector<Interface> interfaces() {
 }
 
 std::string up_to_dot(const std::string& name) { return name.substr(0, name.find('.')); }
-
-// The positions in `hosts` for which `is_own` returns true.
-template <class Predicate>
-std::vector<size_t> positions(const std::vector<std::string>& hosts, Predicate is_own) {
-  std::vector<size_t> found;
-  for (size_t i = 0; i < hosts.size(); ++i) {
-    if (is_own(hosts[i])) found.push_back(i);
-  }
-  return found;
-}
 
 // Whether `host` resolves to an address of this host. A name that cannot be resolved does not.
 bool resolves_here(const std::string& host, const std::vector<std::string>& own) {
@@ -131,14 +120,21 @@ std::string address_of_interface(const std::string& name) {
               join(known));
 }
 
-int own_index(const std::vector<std::string>& hosts) {
-  const std::string name = own_host_name();
-  const std::vector<std::string> own = own_addresses();
-  auto found = positions(hosts, [&](const std::string& host) { return host == name; });
-  if (found.empty())
-    found = positions(hosts, [&](const std::string& host) { return up_to_dot(host) == up_to_dot(name); });
-  if (found.empty())
-    found = positions(hosts, [&](const std::string& host) { return resolves_here(host, own); });
+int own_index(const std::vector<std::string>& hosts, const std::string& name,
+              const std::vector<std::string>& own) {
+  std::vector<size_t> found;
+  // Each test looks at the hosts that those before found, or at all hosts if they found none.
+  const auto narrow_down = [&](const auto& is_own) {
+    if (found.size() == 1) return;
+    std::vector<size_t> left;
+    for (size_t i = 0; i < hosts.size(); ++i) {
+      if ((found.empty() || std::ranges::count(found, i) != 0) && is_own(hosts[i])) left.push_back(i);
+    }
+    if (!left.empty()) found = left;
+  };
+  narrow_down([&](const std::string& host) { return host == name; });
+  narrow_down([&](const std::string& host) { return up_to_dot(host) == up_to_dot(name); });
+  narrow_down([&](const std::string& host) { return resolves_here(host, own); });
   if (found.size() == 1) return static_cast<int>(found.front());
   throw Error(ExitCode::kUsage,
               "this host, '{}' with the addresses {}, is {} of hosts: {}; run `dtrain run` on each of them "

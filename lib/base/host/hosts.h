@@ -29,8 +29,10 @@ std::string interface_of_address(const std::string& address);
 // returned unchanged. If there is no such interface, throws an Error(kUsage) that lists the interfaces.
 std::string address_of_interface(const std::string& name);
 
-// The index of this host in `hosts`, found by its name (whole, or up to the first dot), otherwise by its
-// addresses. If no entry matches, or several do, throws an Error(kUsage) that names this host and the list.
-int own_index(const std::vector<std::string>& hosts);
+// The index in `hosts` of the host with this name and these addresses, found by its name (whole, or up to the
+// first dot), otherwise by its addresses. These also decide between names that differ only after the first
+// dot. If no entry matches, or several do, throws an Error(kUsage) that names this host and the list.
+int own_index(const std::vector<std::string>& hosts, const std::string& name,
+              const std::vector<std::string>& own);
 
 }  // namespace dtrain

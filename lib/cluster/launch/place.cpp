@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "host/hosts.h"
+#include "host/machine.h"
 #include "launch/launchers.h"
 
 namespace dtrain {
@@ -54,8 +55,8 @@ std::optional<HostPlace> find_host(const std::vector<std::string>& hosts,
   }
   if (hosts.size() < 2) return std::nullopt;
   const auto index = environment_number("DTRAIN_HOST_INDEX", 0, static_cast<int64_t>(hosts.size()) - 1);
-  return HostPlace{hosts, index ? static_cast<int>(*index) : own_index(hosts),
-                   static_cast<uint16_t>(port.value_or(kDefaultPort))};
+  const int own = index ? static_cast<int>(*index) : own_index(hosts, own_host_name(), own_addresses());
+  return HostPlace{hosts, own, static_cast<uint16_t>(port.value_or(kDefaultPort))};
 }
 
 // Checks that the spec has as many hosts as the launcher started processes on.
