@@ -86,6 +86,11 @@ void drop_alternatives(YamlNode& section, const std::string& path) {
   }
 }
 
+// Whether the value is the word that a field has in place of one, such as `none`: no way by itself.
+bool is_word_of(const FieldInfo& field, const YamlNode& value) {
+  return value.kind == YamlNode::Kind::kScalar && !field.word.empty() && value.text == field.word;
+}
+
 // The path of a field of an entry of a list: model.layers[INDEX].NAME. Layers are in two lists.
 struct EntryFieldPath {
   std::string list;
@@ -155,10 +160,11 @@ std::string set_at(YamlNode& root, const std::string& path, YamlNode value) {
   YamlNode* const section = section_at(root, dot == std::string::npos ? "" : path.substr(0, dot));
   if (!section) return "";
   const std::string name = path.substr(dot == std::string::npos ? 0 : dot + 1);
-  const bool is_auto = value.kind == YamlNode::Kind::kScalar && value.text == "auto";  // no way by itself
+  const FieldInfo& field = *find_field(job_fields(), path);
+  const bool is_way = !is_word_of(field, value);
   const bool is_new = find_entry(*section, name) == nullptr;
   set_entry(*section, name, std::move(value));
-  if (is_new && !is_auto) drop_alternatives(*section, path);
+  if (is_new && is_way) drop_alternatives(*section, path);
   return "";
 }
 

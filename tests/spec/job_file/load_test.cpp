@@ -106,6 +106,14 @@ TEST_CASE("overrides replace what the file says, the later winning") {
   CHECK_FALSE(per_replica.batch.global.has_value());
 }
 
+TEST_CASE("an interval of checkpoints that is set to none replaces no other one") {
+  const std::string file = kSmallest + "checkpoint: {every_steps: 100}\n";
+  const CheckpointSpec checkpoint = parse(file, {"checkpoint.every_epochs=none"}).checkpoint;
+  CHECK(checkpoint.every_steps == 100);
+  CHECK_FALSE(checkpoint.every_epochs.has_value());
+  CHECK(parse("batch: {global: 128}", {"batch.per_replica=auto"}).batch.global == 128);
+}
+
 TEST_CASE("an override mends a wrong value of the file") {
   CHECK(parse(kSmallest + "train: {epochs: many}\n", {"train.epochs=3"}).train.epochs == 3);
 }
