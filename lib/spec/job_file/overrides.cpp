@@ -73,7 +73,7 @@ const std::vector<std::vector<std::string>> kAlternatives = {
     {"checkpoint.every_epochs", "checkpoint.every_steps", "checkpoint.every_minutes"},
 };
 
-// Removes the alternatives to the field at `path`, which the file does not have, from its section.
+// Removes the alternatives to the field at `path`, for which the file has no value, from its section.
 void drop_alternatives(YamlNode& section, const std::string& path) {
   const std::string prefix = path.substr(0, path.rfind('.') + 1);
   for (const auto& ways : kAlternatives) {
@@ -162,7 +162,9 @@ std::string set_at(YamlNode& root, const std::string& path, YamlNode value) {
   const std::string name = path.substr(dot == std::string::npos ? 0 : dot + 1);
   const FieldInfo& field = *find_field(job_fields(), path);
   const bool is_way = !is_word_of(field, value);
-  const bool is_new = find_entry(*section, name) == nullptr;
+  const YamlEntry* const old = find_entry(*section, name);
+  // The word of batch.per_replica is a number that is measured, and a way like others.
+  const bool is_new = old == nullptr || (!field.word_number && is_word_of(field, old->value));
   set_entry(*section, name, std::move(value));
   if (is_new && is_way) drop_alternatives(*section, path);
   return "";
