@@ -23,19 +23,41 @@ std::string input_problem(const Shape& input) {
                      to_string(input), with_separators(kMostNumbers));
 }
 
-// Checks the model as a whole: its output shape, and whether it has anything to train. `last` is the number
-// of the last layer in the spec's list.
-void check_whole(LayerPlan& plan, size_t last, int64_t outputs, const std::string& needed_for) {
+// Layers whose weights do not change the output would have no gradients.
+void check_all_used(LayerPlan& plan, const std::vector<size_t>& begins) {
+  std::vector<bool> used(plan.layers.size(), false);
+  used.back() = true;
+  for (size_t i = plan.layers.size(); i-- > 0;) {
+    const PlacedLayer& layer = plan.layers[i];
+    for (const int64_t read : {layer.input, layer.with}) {
+      if (used[i] && read != kModelInput) used[static_cast<size_t>(read)] = true;
+    }
+    if (used[i] || layer.parameters == 0) continue;
+    const auto number = std::ranges::upper_bound(begins, i) - begins.begin() - 1;
+    plan.problems.insert(
+        plan.problems.begin(),
+        LayerProblem{static_cast<size_t>(number),
+                     layer.name + ": the model's output does not depend on it; name it in `from` or "
+                                  "`with` of a later layer, or remove it"});
+  }
+}
+
+// Checks the model as a whole: its output shape, whether it has anything to train, and whether all is used.
+// `begins` has the number in the plan of each layer of the spec's list.
+void check_whole(LayerPlan& plan, const std::vector<size_t>& begins, int64_t outputs,
+                 const std::string& needed_for) {
   const Shape output = plan.output_shape();
   if (outputs > 0 && output != Shape{outputs}) {
     plan.problems.push_back(
-        {last, fmt::format("{}: the last layer gives {} but {} {}; end with a dense layer of {}",
-                           plan.layers.back().name, to_string(output),
-                           needed_for.empty() ? fmt::format("{} classes need", outputs) : needed_for,
-                           to_string({outputs}), counted(outputs, "unit"))});
+        {begins.size() - 1,
+         fmt::format("{}: the last layer gives {} but {} {}; end with a dense layer of {}",
+                     plan.layers.back().name, to_string(output),
+                     needed_for.empty() ? fmt::format("{} classes need", outputs) : needed_for,
+                     to_string({outputs}), counted(outputs, "unit"))});
   }
   if (plan.parameters() == 0)
     plan.problems.push_back({0, "the model has no trainable parameters; add a dense or conv2d layer"});
+  check_all_used(plan, begins);
 }
 
 std::string unknown_kind(const std::string& kind) {
@@ -165,7 +187,7 @@ LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_
     if (!problem.empty()) plan.problems.push_back({begins.size() - 1, problem});
     if (!problem.empty()) break;
   }
-  if (plan.problems.empty()) check_whole(plan, layers.size() - 1, outputs, needed_for);
+  if (plan.problems.empty()) check_whole(plan, begins, outputs, needed_for);
   for (const LayerProblem& problem : plan.problems)
     plan.layers.resize(std::min(plan.layers.size(), begins[problem.layer]));
   return plan;

@@ -47,7 +47,8 @@ struct LayerPlan {
 
 // Infers every shape from the input shape. A layer with an activation becomes two, the second of which has
 // the activation's kind; where a later layer names the first, it gets the output of the second. If `outputs`
-// > 0, the last output must be [outputs], because `needed_for` ("10 classes need", the default) needs it.
+// > 0, the last output must be [outputs], because `needed_for` ("10 classes need", the default) needs it. The
+// output must depend on each layer with parameters.
 LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_shape, int64_t outputs,
                        const std::string& needed_for = "");
 

@@ -87,8 +87,7 @@ class LoweredModel {
   ~LoweredModel();
   LoweredModel(LoweredModel&&) = delete;  // nor copied
   const Value& outputs() const;
-  // Writes the backward pass, from the gradient of the outputs, and fills scope.gradients, which leaves
-  // out a parameter that the outputs do not depend on.
+  // Writes the backward pass, from the gradient of the outputs, and fills scope.gradients.
   void backward(const Value& gradient);
 
  private:

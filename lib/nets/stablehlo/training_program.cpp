@@ -319,11 +319,7 @@ class StepText {
   // Of the parameters that are trained, in their order.
   std::vector<Value> gradients_in(const ModelScope& scope) const {
     std::vector<Value> gradients;
-    for (const auto& [name, tensor] : outline_.trained) {
-      const auto found = scope.gradients.find(name);
-      gradients.push_back(found != scope.gradients.end() ? found->second
-                                                         : scope.builder.like(scope.variables.at(name), 0));
-    }
+    for (const auto& [name, tensor] : outline_.trained) gradients.push_back(scope.gradients.at(name));
     return gradients;
   }
 

@@ -73,7 +73,7 @@ const std::vector<std::vector<std::string>> kAlternatives = {
     {"checkpoint.every_epochs", "checkpoint.every_steps", "checkpoint.every_minutes"},
 };
 
-// Removes the alternatives to the field at `path`, which the file does not have, from its section.
+// Removes the alternatives to the field at `path`, for which the file has no value, from its section.
 void drop_alternatives(YamlNode& section, const std::string& path) {
   const std::string prefix = path.substr(0, path.rfind('.') + 1);
   for (const auto& ways : kAlternatives) {
@@ -84,6 +84,11 @@ void drop_alternatives(YamlNode& section, const std::string& path) {
     };
     std::erase_if(section.entries, superseded);
   }
+}
+
+// Whether the value is the word that a field has in place of one, such as `none`: no way by itself.
+bool is_word_of(const FieldInfo& field, const YamlNode& value) {
+  return value.kind == YamlNode::Kind::kScalar && !field.word.empty() && value.text == field.word;
 }
 
 // The path of a field of an entry of a list: model.layers[INDEX].NAME. Layers are in two lists.
@@ -155,10 +160,13 @@ std::string set_at(YamlNode& root, const std::string& path, YamlNode value) {
   YamlNode* const section = section_at(root, dot == std::string::npos ? "" : path.substr(0, dot));
   if (!section) return "";
   const std::string name = path.substr(dot == std::string::npos ? 0 : dot + 1);
-  const bool is_auto = value.kind == YamlNode::Kind::kScalar && value.text == "auto";  // no way by itself
-  const bool is_new = find_entry(*section, name) == nullptr;
+  const FieldInfo& field = *find_field(job_fields(), path);
+  const bool is_way = !is_word_of(field, value);
+  const YamlEntry* const old = find_entry(*section, name);
+  // The word of batch.per_replica is a number that is measured, and a way like others.
+  const bool is_new = old == nullptr || (!field.word_number && is_word_of(field, old->value));
   set_entry(*section, name, std::move(value));
-  if (is_new && !is_auto) drop_alternatives(*section, path);
+  if (is_new && is_way) drop_alternatives(*section, path);
   return "";
 }
 

@@ -61,6 +61,13 @@ void check_columns_and_parts(const RuleBase& base);
 // Whether the schedules have all learning rates, so that the optimizer's is not used.
 bool schedules_have_rates(const JobSpec& spec);
 
+// The fields that name a metric of the evaluations to go by, and what they name.
+struct WatchedMetric {
+  std::string path;
+  std::string metric;  // "none" if none
+};
+std::vector<WatchedMetric> watched_metrics(const JobSpec& spec);
+
 // The rules between the fields of `train` and `phases`.
 void check_training(const RuleBase& base);
 

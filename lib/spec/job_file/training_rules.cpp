@@ -133,16 +133,9 @@ class TrainingRules : private RuleBase {
     const ObjectiveInfo& objective = objective_info(spec_.train.loss.kind);
     std::vector<std::string> names;
     for (const MetricInfo& metric : objective.all_metrics()) names.push_back(metric.name);
-    const auto check = [&](const std::string& path, const std::string& metric) {
-      refuse(path, metric != "none" && !contains(names, metric), "{} has no {}; its metrics: {}",
-             objective.name, metric, join(names));
-    };
-    for (const char* path :
-         {"checkpoint.best.metric", "callbacks.early_stopping.metric", "train.schedule.metric"})
-      check(path, to_json(*find_field(job_fields(), path), spec_).get<std::string>());
-    for (size_t i = 0; i < spec_.phases.size(); ++i)
-      check(fmt::format("phases[{}].metric", i),
-            to_json(*find_field(phase_fields(), "metric"), spec_.phases[i]).get<std::string>());
+    for (const WatchedMetric& watched : watched_metrics(spec_))
+      refuse(watched.path, watched.metric != "none" && !contains(names, watched.metric),
+             "{} has no {}; its metrics: {}", objective.name, watched.metric, join(names));
   }
 
   // A training step of a plug-in.
@@ -183,6 +176,17 @@ bool schedules_have_rates(const JobSpec& spec) {
   };
   return schedule_uses(spec.train.schedule.kind, "values") ||
          (!spec.phases.empty() && std::ranges::all_of(spec.phases, has_rate));
+}
+
+std::vector<WatchedMetric> watched_metrics(const JobSpec& spec) {
+  std::vector<WatchedMetric> all;
+  for (const char* path :
+       {"checkpoint.best.metric", "callbacks.early_stopping.metric", "train.schedule.metric"})
+    all.push_back({path, to_json(*find_field(job_fields(), path), spec).get<std::string>()});
+  for (size_t i = 0; i < spec.phases.size(); ++i)
+    all.push_back({fmt::format("phases[{}].metric", i),
+                   to_json(*find_field(phase_fields(), "metric"), spec.phases[i]).get<std::string>()});
+  return all;
 }
 
 void check_training(const RuleBase& base) { TrainingRules(base).check(); }

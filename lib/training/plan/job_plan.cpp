@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "architectures/architectures.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "host/cores.h"
+#include "job_file/rules.h"
 #include "models/model.h"
 #include "plan/class_weights.h"
 #include "plan/devices.h"
@@ -18,7 +18,6 @@
 #include "plan/planned_step.h"
 #include "plugins/plugin_kinds.h"
 #include "spec/augment_kinds.h"
-#include "spec/fields.h"
 #include "spec/schedule_kinds.h"
 #include "stablehlo/training_program.h"
 #include "traits/models.h"
@@ -165,10 +164,9 @@ void check_targets(LoadedSpec& loaded, const DatasetInfo& data) {
 // A metric to go by has to tell evaluations apart.
 void check_top(LoadedSpec& loaded, const DatasetInfo& data) {
   if (data.classes == 0 || data.classes > kTop) return;
-  for (const char* path :
-       {"checkpoint.best.metric", "callbacks.early_stopping.metric", "train.schedule.metric"}) {
-    if (to_json(*find_field(job_fields(), path), loaded.spec) == "top_5_accuracy")
-      loaded.refuse(path, "top_5_accuracy is always 1 with {} classes; use accuracy", data.classes);
+  for (const WatchedMetric& watched : watched_metrics(loaded.spec)) {
+    if (watched.metric == "top_5_accuracy")
+      loaded.refuse(watched.path, "top_5_accuracy is always 1 with {} classes; use accuracy", data.classes);
   }
 }
 

@@ -366,6 +366,24 @@ TEST_CASE("what a layer names has to be there, to fit and to be unique") {
         "dense_1: an earlier layer has this name; give each its own");
 }
 
+TEST_CASE("the output has to depend on every layer with weights") {
+  const auto place = [](const std::vector<LayerSpec>& layers) { return place_layers(layers, {8}, 3); };
+  const LayerPlan one = place({activated(named(dense(4), "a"), "relu"), dense(5), from(dense(3), "a")});
+  REQUIRE(one.problems.size() == 1);
+  CHECK(one.problems[0].layer == 1);
+  CHECK(one.problems[0].text ==
+        "dense_1: the model's output does not depend on it; name it in `from` or `with` of a later layer, or "
+        "remove it");
+  // That a layer is read does not help where nothing uses what reads it.
+  const LayerPlan two = place({named(dense(4), "a"), dense(5), layer("relu"), dense(3), from(dense(3), "a")});
+  REQUIRE(two.problems.size() == 2);
+  CHECK(two.problems[0].layer == 1);
+  CHECK(two.problems[1].layer == 3);
+  CHECK(two.layers.size() == 1);
+  CHECK(place({named(dense(3), "a"), dense(3), from(dense(3), "a"), add("dense_1")}).problems.empty());
+  CHECK(place({named(dense(4), "a"), layer("relu"), from(dense(3), "a")}).problems.empty());  // no weights
+}
+
 TEST_CASE("symmetric padding is half the window on every side") {
   CHECK(place_one(with_padding(with_stride(conv2d(2), 2), "symmetric"), {1, 28, 27}).output_shape ==
         Shape{2, 14, 14});

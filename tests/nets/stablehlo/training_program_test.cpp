@@ -288,13 +288,6 @@ TEST_CASE("frozen layers get no update, and nothing is computed for them") {
   CHECK(count(program.text, "stablehlo.convolution") == 1);  // forward
 }
 
-TEST_CASE("a parameter that the outputs do not depend on has a gradient of zero") {
-  const LayerPlan plan = planned({dense(3), named(dense(3), "aside"), from(dense(3), "dense")}, {3});
-  const DeviceProgram program = lower_training_step(plan, TrainSpec{}, {.rows = 2});
-  CHECK(contains(names_of(program.results), "aside.weight"));
-  CHECK(count(program.text, "stablehlo.dot_general") == 3 + 3);  // 3 forward; 2 of weights and 1 of an input
-}
-
 TEST_CASE("devices add up their gradients and sums, and one device has nobody to add to") {
   const LayerPlan plan = small_network();
   const auto reductions = [&](int64_t devices, bool synchronised) {

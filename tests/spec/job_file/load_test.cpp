@@ -106,6 +106,24 @@ TEST_CASE("overrides replace what the file says, the later winning") {
   CHECK_FALSE(per_replica.batch.global.has_value());
 }
 
+TEST_CASE("an interval of checkpoints that is set to none replaces no other one") {
+  const std::string file = kSmallest + "checkpoint: {every_steps: 100}\n";
+  const CheckpointSpec checkpoint = parse(file, {"checkpoint.every_epochs=none"}).checkpoint;
+  CHECK(checkpoint.every_steps == 100);
+  CHECK_FALSE(checkpoint.every_epochs.has_value());
+  CHECK(parse("batch: {global: 128}", {"batch.per_replica=auto"}).batch.global == 128);
+}
+
+TEST_CASE("an interval of checkpoints replaces that of a run's own spec, which writes out the others, too") {
+  const std::string file = print_spec(parse(kSmallest + "checkpoint: {every_epochs: 1}\n"));
+  REQUIRE_THAT(file, ContainsSubstring("every_minutes: none"));
+  const CheckpointSpec checkpoint = parse(file, {"checkpoint.every_steps=50"}).checkpoint;
+  CHECK(checkpoint.every_steps == 50);
+  CHECK_FALSE(checkpoint.every_epochs.has_value());
+  // A batch that is measured is given, so that the file has both.
+  CHECK(parse("batch: {per_replica: auto, global: 128}", {"batch.per_replica=32"}).batch.global == 128);
+}
+
 TEST_CASE("an override mends a wrong value of the file") {
   CHECK(parse(kSmallest + "train: {epochs: many}\n", {"train.epochs=3"}).train.epochs == 3);
 }
