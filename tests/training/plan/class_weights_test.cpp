@@ -81,7 +81,7 @@ TEST_CASE("the top five of few classes are nothing to go by") {
   REQUIRE(phases.ok());
   CHECK_THAT(problems_of(plan_job(phases, find_dataset)),
              ContainsSubstring("phases[1].metric: top_5_accuracy is always 1 with 3 classes; use accuracy"));
-  CHECK(small_job({"phases=[" + phase + "accuracy}]"}).phases.size() == 1);
+  CHECK(small_job({"phases=[" + phase + "accuracy}]"}).spec.phases.size() == 1);
   CHECK(small_job({"checkpoint.best.metric=macro_f1", "callbacks.early_stopping.metric=macro_recall"})
             .data.classes == 3);
 }
