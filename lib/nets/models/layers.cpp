@@ -100,7 +100,7 @@ class Placer {
   }
 
   std::string connect(PlacedLayer& layer) const {
-    if (numbers_.count(layer.name) > 0) return "an earlier layer has this name; give each its own";
+    if (numbers_.contains(layer.name)) return "an earlier layer has this name; give each its own";
     if (layer.spec.from) {
       if (auto problem = find("from", *layer.spec.from, layer.input); !problem.empty()) return problem;
     }

@@ -91,7 +91,7 @@ class LoweredModel {
   void backward(const Value& gradient);
 
  private:
-  void use(int64_t value, const Value& gradient);
+  void use(int64_t layer, const Value& gradient);
 
   ModelScope& scope_;
   const LayerPlan& plan_;
