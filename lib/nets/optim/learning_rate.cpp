@@ -53,7 +53,8 @@ ScheduleMethod step_schedule() {
   return {"step",
           [](const ScheduleCurve& curve, int64_t step, double rate) {
             const auto& own = curve.own<StepFields>();
-            return rate * std::pow(own.factor, static_cast<double>(step / curve.steps(own.every)));
+            const int64_t times = step / curve.steps(own.every);
+            return rate * std::pow(own.factor, static_cast<double>(times));
           },
           [](const ScheduleCurve& curve, double, double) {
             const auto& own = curve.own<StepFields>();

@@ -124,7 +124,7 @@ class FollowingHost {
   std::optional<SuperviseResult> report(const SuperviseResult& own);
 
  private:
-  void take_line(const std::string& line);
+  void take_line(const std::string& text);
   SuperviseResult leader_is_gone() const;
 
   const JobHosts& hosts_;
