@@ -210,7 +210,7 @@ class KeyValueServer {
   std::vector<std::string> missing(const std::vector<std::string>& keys) const {
     std::vector<std::string> missing;
     for (const std::string& key : keys) {
-      if (values_.count(key) == 0) missing.push_back(key);
+      if (!values_.contains(key)) missing.push_back(key);
     }
     return missing;
   }
