@@ -62,7 +62,7 @@ std::string Member::described() const {
 }
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Member, first_rank, replicas, world_size, host, process, addresses, spec,
-                                   data, version, libtorch, machine)
+                                   data, communication, version, libtorch, machine)
 
 std::string to_line(const Member& member) { return line_of(member); }
 
@@ -126,6 +126,10 @@ std::string contradiction(const std::vector<Member>& present, const Member& memb
     return fmt::format("{} has another spec than {}: {}; give every host the same", member.described(),
                        leader.described(), differences(leader.spec, member.spec));
   if (member.data != leader.data) return says("the data " + printable(member.data), printable(leader.data));
+  if (member.communication != leader.communication)
+    return says("communication: " + printable(member.communication) + " for its devices",
+                printable(leader.communication)) +
+           "; see `dtrain doctor` on both hosts, or set strategy.devices: cpu";
   for (const Member& other : present) {
     if (overlap(other, member))
       return fmt::format("{} claims {}, but {} has {}; start each once", member.described(),

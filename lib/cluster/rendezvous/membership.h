@@ -18,6 +18,7 @@ struct Member {
   std::vector<std::string> addresses;  // the addresses of the host
   std::string spec;                    // as YAML, without the fields that may differ between hosts
   std::string data;                    // describes the training data that was found
+  std::string communication;           // between replicas, chosen for the devices that were found
   std::string version;                 // the version of dtrain
   std::string libtorch;
   std::string machine;  // identifies the running kernel, because hosts may have the same name
@@ -40,7 +41,8 @@ std::vector<int> hosts_of_ranks(const std::vector<Member>& members);
 bool are_host_by_host(const std::vector<int>& hosts);
 
 // Why `member` cannot join the job of the members in `present`, the first of which is the leader: it has
-// another version, spec, data or number of replicas, or ranks that another member has. Empty if it can join.
+// another version, spec, data, communication or number of replicas, or ranks that another member has. Empty
+// if it can join.
 std::string contradiction(const std::vector<Member>& present, const Member& member);
 
 }  // namespace dtrain

@@ -32,9 +32,13 @@ class EarlyStopping : public Callback {
 
   std::optional<std::string> reason_to_end() const override {
     if (waited_ < spec_.patience) return std::nullopt;
-    return fmt::format("early stopping: the {} {} was at its best in epoch {} ({:.6g}), {} ago",
-                       of_validation_ ? kValidationPart : kTestPart, *spec_.metric, best_epoch_,
-                       best_.value_or(std::nan("")), counted(waited_, "evaluation"));
+    const char* const part = of_validation_ ? kValidationPart : kTestPart;
+    const std::string times = counted(waited_, "evaluation");
+    if (!best_)  // such as auc, where all examples of the part have one class
+      return fmt::format("early stopping: the {} {} was not a number in any of {}", part, *spec_.metric,
+                         times);
+    return fmt::format("early stopping: the {} {} was at its best in epoch {} ({:.6g}), {} ago", part,
+                       *spec_.metric, best_epoch_, *best_, times);
   }
 
   nlohmann::ordered_json state() const override {

@@ -191,6 +191,7 @@ Member member_of(const JobPlan& job, const Range& ranks, const std::string& host
   }
   member.spec = comparable(job.spec, options.resumes);
   member.data = fmt::format("{} ({})", job.data.name, fingerprint_of(job.data));
+  member.communication = job.communication;
   member.version = kVersion;
   member.libtorch = TORCH_VERSION;
   member.machine = machine_id();

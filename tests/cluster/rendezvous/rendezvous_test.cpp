@@ -29,6 +29,7 @@ Member member(int64_t first, int64_t replicas, int64_t world, const std::string&
   one.addresses = {"10.0.0." + std::to_string(first + 1)};
   one.spec = "name: x\ntrain:\n  epochs: 5\n";
   one.data = "mnist, 60000 + 10000";
+  one.communication = "auto";
   one.version = "0.1.0";
   one.libtorch = "2.11.0";
   return one;
@@ -232,6 +233,10 @@ TEST_CASE("members that contradict each other are refused, and all hear why") {
   SECTION("other data") {
     odd.data = "fashion_mnist, 60000 + 10000";
     why = "the data fashion_mnist";
+  }
+  SECTION("a host without the others' GPUs") {
+    odd.communication = "nccl";
+    why = "communication: nccl for its devices, but host a (process 100) has auto; see `dtrain doctor`";
   }
   SECTION("another number of replicas") {
     odd.world_size = 8;

@@ -85,6 +85,15 @@ TEST_CASE("early stopping waits for so many evaluations without improvement") {
   CHECK_THAT(messages[0].at("text").get<std::string>(), ContainsSubstring("at its best in epoch 3 (0.85)"));
 }
 
+TEST_CASE("early stopping says so if its metric never had a value") {
+  Watched job({"callbacks.early_stopping.metric=loss", "callbacks.early_stopping.patience=2"});
+  job.evaluate(1, std::nan(""));
+  job.evaluate(2, std::nan(""));
+  CHECK(job.list->want_to_end());
+  CHECK_THAT(job.sink.of("message").at(0).at("text").get<std::string>(),
+             ContainsSubstring("loss was not a number in any of 2 evaluations"));
+}
+
 TEST_CASE("early stopping by accuracy wants it to rise") {
   Watched job({"callbacks.early_stopping.metric=accuracy", "callbacks.early_stopping.patience=1"});
   job.evaluate(1, 1, 0.5);
