@@ -1,4 +1,5 @@
-// Stores with the interface of S3: how their objects are asked for, and lists of objects.
+// Stores with the interface of S3: what the usual variables and files of AWS say about them, how their
+// objects are asked for, and lists of objects.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +7,21 @@
 #include <vector>
 
 #include "transport/http.h"
-#include "transport/store_settings.h"
+#include "transport/signature.h"
 
 namespace dtrain {
+
+struct StoreSettings {
+  StoreKeys keys;        // not given: what everyone may read can be read
+  std::string region;    // us-east-1 where nothing names one
+  std::string endpoint;  // "https://minio.example:9000"; empty: AWS
+};
+
+// From AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, else of the profile AWS_PROFILE
+// (default) in AWS_SHARED_CREDENTIALS_FILE (~/.aws/credentials) and AWS_CONFIG_FILE (~/.aws/config);
+// AWS_REGION or AWS_DEFAULT_REGION; AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL. Throws Error(kUsage) that says
+// what is wrong with them, and repeats no key.
+StoreSettings store_settings();
 
 // s3://bucket/key; the key as it is, with nothing encoded.
 struct StorePlace {

@@ -17,7 +17,7 @@
 #include "core/text.h"
 #include "pictures/archives.h"
 #include "pictures/shards.h"
-#include "transport/file_names.h"
+#include "transport/remote_files.h"
 #include "transport/signature.h"
 
 namespace dtrain {
