@@ -21,7 +21,6 @@
 #include "device/plugins.h"
 #include "diagnostics/all_reduce_bench.h"
 #include "host/cores.h"
-#include "host/gpus.h"
 #include "host/host_memory.h"
 #include "host/hosts.h"
 #include "host/machine.h"
