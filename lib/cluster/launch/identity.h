@@ -1,5 +1,5 @@
 // The identity of this replica in a job, from torchrun's environment variables, its role, and the secret by
-// which members of a job recognise each other. launchers.h and place.h have the other sources of an identity.
+// which members of a job recognise each other. place.h has the other sources of an identity.
 #pragma once
 
 #include <cstdint>
