@@ -10,7 +10,6 @@
 #include "core/checksum.h"
 #include "core/clock.h"
 #include "data/picture_dataset.h"
-#include "data_check/check_kinds.h"
 
 namespace dtrain {
 namespace {

@@ -5,7 +5,7 @@
 #include "codecs/image_file.h"
 #include "core/checksum.h"
 #include "core/error.h"
-#include "data_check/check_kinds.h"
+#include "data_check/data_check.h"
 #include "images/image_set.h"
 #include "images/look.h"
 

@@ -8,7 +8,7 @@
 #include "core/checksum.h"
 #include "core/text.h"
 #include "data/table_dataset.h"
-#include "data_check/check_kinds.h"
+#include "data_check/data_check.h"
 
 namespace dtrain {
 namespace {

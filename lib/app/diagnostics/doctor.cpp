@@ -17,7 +17,7 @@
 #include "crypto/crypto.h"
 #include "data/dataset.h"
 #include "data/example_source.h"
-#include "device/cuda.h"
+#include "device/accelerator.h"
 #include "device/plugins.h"
 #include "diagnostics/all_reduce_bench.h"
 #include "host/cores.h"
