@@ -49,7 +49,7 @@ double bytes_of(const ForecastJob& job) {
   return bytes;
 }
 
-// From the end of the backward pass to the end of the update. As in comm/overlapped_reducer.h, a bucket is
+// From the end of the backward pass to the end of the update. As in comm/overlapped_reducer.cpp, a bucket is
 // sent when its gradients are ready and the last but one before it has arrived. Two share the link.
 double after_backward(const ForecastJob& job, double wire_share, double hosts, double backward, double update,
                       const NetworkLink& link, View view) {

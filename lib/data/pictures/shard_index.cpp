@@ -18,7 +18,6 @@
 #include "pictures/archives.h"
 #include "pictures/shards.h"
 #include "transport/remote_files.h"
-#include "transport/signature.h"
 
 namespace dtrain {
 namespace {
