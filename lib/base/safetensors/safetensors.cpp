@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
@@ -18,7 +19,6 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "safetensors/strict_json.h"
 
 namespace dtrain {
 namespace {
