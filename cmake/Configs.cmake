@@ -1,5 +1,5 @@
 # dtrain_embed_configs(TARGET): the example jobs of configs/ as text inside the program, for `dtrain configs`, so that it
-# finds them wherever it is installed. Defines shipped_configs() of lib/results/documentation/configs.h.
+# finds them wherever it is installed. Defines shipped_configs() of lib/results/documentation/first_job.h.
 function(dtrain_embed_configs target)
   file(GLOB configs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/configs/*.yaml")
   set(entries "")
@@ -10,7 +10,7 @@ function(dtrain_embed_configs target)
     string(APPEND entries "      {\"${name}\", R\"yaml(${text})yaml\"},\n")
   endforeach()
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/shipped_configs.cpp" @ONLY CONTENT [[
-#include "documentation/configs.h"
+#include "documentation/first_job.h"
 
 namespace dtrain {
 

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/named.h"
 #include "core/text.h"
-#include "documentation/configs.h"
+#include "documentation/first_job.h"
 #include "spec/fields.h"
 
 namespace dtrain {

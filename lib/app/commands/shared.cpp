@@ -16,7 +16,7 @@
 #include "core/sockets.h"
 #include "core/terminal.h"
 #include "core/text.h"
-#include "documentation/configs.h"
+#include "documentation/first_job.h"
 #include "host/cores.h"
 #include "inference/evaluation.h"
 #include "initial_state/warm_start.h"

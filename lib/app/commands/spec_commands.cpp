@@ -16,7 +16,6 @@
 #include "core/text.h"
 #include "data/dataset.h"
 #include "data_check/found_data.h"
-#include "documentation/configs.h"
 #include "documentation/document.h"
 #include "documentation/first_job.h"
 #include "job_file/load.h"

@@ -10,7 +10,6 @@
 #include "core/checksum.h"
 #include "core/clock.h"
 #include "data/picture_dataset.h"
-#include "data_check/check_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -162,9 +161,7 @@ void check_examples(DataCheck& check, const Dataset& dataset, const OnPrepared& 
       const ExampleSlot slot = read_rows(source, {begin, begin + count});
       for (int64_t i = 0; i < count; ++i) {
         const at::Tensor input = slot.inputs[i];
-        Checksum sum;
-        sum.add(input.const_data_ptr(), input.nbytes());
-        contents.push_back(sum.number());
+        contents.push_back(Checksum(input.const_data_ptr(), input.nbytes()).number());
         check.examples.push_back({part, classes ? slot.targets.const_data_ptr<int64_t>()[i] : -1, begin + i});
       }
       if (on_progress) on_progress(std::ssize(check.examples), all);

@@ -10,6 +10,8 @@
 
 #include "data/dataset.h"
 #include "images/image_set.h"
+#include "images/look.h"
+#include "pictures/picture_list.h"
 
 namespace dtrain {
 
@@ -76,5 +78,21 @@ struct DataCheck {
 // cannot read, and continues. Throws Error(kData) if it cannot list the data, or read any of it.
 DataCheck check_data(const DataSpec& spec, uint64_t seed, int64_t threads,
                      const OnPrepared& on_progress = {});
+
+// How it checks each kind of data.
+void check_pictures(DataCheck& check, const PictureList& list, int64_t threads,
+                    const OnPrepared& on_progress);
+void check_table(DataCheck& check, const DataSpec& spec);
+// Of datasets whose examples are read as a whole: arrays, IDX, CIFAR, generated ones.
+void check_examples(DataCheck& check, const Dataset& dataset, const OnPrepared& on_progress);
+
+// Groups of equal contents. `readable` says which examples count.
+std::vector<SameExamples> find_copies(const std::vector<uint64_t>& contents,
+                                      const std::vector<bool>& readable);
+
+// Groups of pictures that look alike without being copies of one another, though some in a group may be.
+// Takes time in proportion to the pictures; of very many nearly alike ones, compares each with some thousand.
+std::vector<SameExamples> find_alike(const std::vector<Look>& looks, const std::vector<uint64_t>& contents,
+                                     const std::vector<bool>& readable);
 
 }  // namespace dtrain

@@ -4,8 +4,7 @@
 
 #include <system_error>
 
-#include "core/error.h"
-#include "core/files.h"
+#include "core/data_errors.h"
 #include "core/text.h"
 #include "pictures/picture_list.h"
 #include "yaml/yaml_text.h"
@@ -30,21 +29,17 @@ constexpr const char* kLookedFor =
     "  the IDX files of MNIST (train-images-idx3-ubyte, ...), or the binary files of CIFAR "
     "(data_batch_1.bin, ...)";
 
-[[noreturn]] void refuse_data_at(const fs::path& path, const std::string& what) {
-  throw Error(ExitCode::kData, "{}: {}", printable(path.string(), 1000), what);
-}
-
 void require_there(const fs::path& path) {
   std::error_code code;
   const fs::file_status status = fs::status(path, code);
-  if (status.type() == fs::file_type::not_found) refuse_data_at(path, "there is no such file or folder");
+  if (status.type() == fs::file_type::not_found) refuse_file(path, "there is no such file or folder");
   if (code)
     throw Error(file_failure_code(code.value(), ExitCode::kData),
                 fmt::format("{}: {}", printable(path.string(), 1000), code.message()));
   size_t at = 0;
   if (!is_clean_text(path.string(), at))
-    refuse_data_at(
-        path, "its name is not UTF-8 text, or has control characters, which a spec cannot hold; rename it");
+    refuse_file(path,
+                "its name is not UTF-8 text, or has control characters, which a spec cannot hold; rename it");
 }
 
 // What the folder has, hidden files aside: the folders in it, how many pictures, and the other files.
@@ -66,9 +61,7 @@ Contents contents_of(const fs::path& folder) {
       is_picture_name(name) ? static_cast<void>(++contents.pictures) : count_ending(name, contents.others);
     }
   }
-  if (code)
-    throw Error(file_failure_code(code.value(), ExitCode::kData),
-                fmt::format("{}: cannot be read: {}", printable(folder.string(), 1000), code.message()));
+  if (code) fail_on_file(folder, "cannot be read", code.value());
   return contents;
 }
 
@@ -84,29 +77,28 @@ std::optional<FoundData> look_here(const fs::path& place, const std::vector<std:
   return find_table(place, targets);
 }
 
-[[noreturn]] void refuse_file(const fs::path& path) {
+[[noreturn]] void refuse_other_file(const fs::path& path) {
   const std::string name = path.filename().string();
   if (is_picture_name(name))
-    refuse_data_at(path, "one picture; name the folder that has a folder of pictures for each class");
+    refuse_file(path, "one picture; name the folder that has a folder of pictures for each class");
   for (const char* packed : {".zip", ".gz", ".xz", ".bz2", ".zst", ".7z", ".rar"}) {
-    if (path.extension() == packed) refuse_data_at(path, "an archive; unpack it, and name the folder");
+    if (path.extension() == packed) refuse_file(path, "an archive; unpack it, and name the folder");
   }
-  refuse_data_at(path, std::string("no data that dtrain can read; ") + kLookedFor);
+  refuse_file(path, std::string("no data that dtrain can read; ") + kLookedFor);
 }
 
 [[noreturn]] void refuse_folder(const fs::path& path, const Contents& contents) {
   if (contents.pictures > 0)
-    refuse_data_at(
-        path, fmt::format("{}, but no folders of classes; put the pictures of each class into a folder of "
-                          "its name",
-                          counted(contents.pictures, "picture")));
+    refuse_file(path,
+                "{}, but no folders of classes; put the pictures of each class into a folder of its name",
+                counted(contents.pictures, "picture"));
   EndingCounts files = contents.others;
   for (const fs::path& folder : contents.folders) {
     for (const auto& [ending, count] : contents_of(folder).others) files[ending] += count;
   }
   const bool empty = contents.folders.empty() && files.empty();
-  refuse_data_at(path, fmt::format("{}{}; {}", empty ? "an empty folder" : "no data that dtrain can read",
-                                   files.empty() ? "" : ", but " + endings_text(files), kLookedFor));
+  refuse_file(path, "{}{}; {}", empty ? "an empty folder" : "no data that dtrain can read",
+              files.empty() ? "" : ", but " + endings_text(files), kLookedFor);
 }
 
 }  // namespace
@@ -129,7 +121,7 @@ FoundData look_at_data(const fs::path& path, const std::vector<std::string>& tar
       const fs::path folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
       if (std::optional<FoundData> found = look_here(folder, targets)) return *found;
     }
-    refuse_file(path);
+    refuse_other_file(path);
   }
   Contents contents = contents_of(place);
   for (int depth = 0; depth < kDeepest; ++depth) {

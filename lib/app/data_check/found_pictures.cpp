@@ -5,8 +5,7 @@
 #include <system_error>
 
 #include "codecs/image_file.h"
-#include "core/error.h"
-#include "core/files.h"
+#include "core/data_errors.h"
 #include "core/text.h"
 #include "data_check/found_data.h"
 #include "images/image_set.h"
@@ -80,9 +79,8 @@ Sizes look_at_sizes(const PictureList& all) {
     }
   }
   if (found.sizes.empty())
-    throw Error(ExitCode::kData, "{}: none of the {} looked at can be read, such as {}",
-                printable(all.root.string(), 1000), counted(found.unreadable, "picture"),
-                title_of(all.root, all.pictures.front().file));
+    refuse_file(all.root, "none of the {} looked at can be read, such as {}",
+                counted(found.unreadable, "picture"), title_of(all.root, all.pictures.front().file));
   return found;
 }
 

@@ -8,8 +8,7 @@
 #include <map>
 #include <system_error>
 
-#include "core/error.h"
-#include "core/files.h"
+#include "core/data_errors.h"
 #include "core/text.h"
 #include "csv/csv_file.h"
 #include "data/table_dataset.h"
@@ -77,9 +76,8 @@ Columns columns_named(const fs::path& file, const CsvSummary& summary,
   for (const std::string& name : names) {
     columns.push_back(&summary.columns[place_of_column(file, places, name)]);
     if (names.size() > 1 && !columns.back()->is_number())
-      throw Error(ExitCode::kData,
-                  "{}: the column '{}' holds words, and several targets are numbers; name one --target",
-                  printable(file.string(), 1000), printable(name, 100));
+      refuse_file(file, "the column '{}' holds words, and several targets are numbers; name one --target",
+                  printable(name, 100));
   }
   return columns;
 }
@@ -149,8 +147,7 @@ void say_readings(FoundData& found, DataSpec& spec, const fs::path& file, const 
       continue;
     }
     // A target cannot be missing, and what differs in many ways is no mistake of somebody's typing.
-    if (is_target(column) || column.odd.size() > kMostOddCells)
-      throw Error(ExitCode::kData, printable(file.string(), 1000) + ": " + column.refusal);
+    if (is_target(column) || column.odd.size() > kMostOddCells) refuse_file(file, column.refusal);
     for (const OddCell& odd : column.odd) {
       const std::string what = fmt::format("column '{}', row {}: '{}'", printable(column.name, 100), odd.row,
                                            printable(odd.cell, 60));
@@ -297,8 +294,8 @@ std::optional<TableFiles> files_at(const fs::path& place) {
   }
   const fs::path train = table_of_part(tables, "train"), test = table_of_part(tables, "test");
   if (train.empty() && tables.size() > 1)
-    throw Error(ExitCode::kData, "{}: {} tables, and none is named train.csv; name one of them, such as {}",
-                printable(place.string(), 1000), tables.size(), printable(tables.front().string(), 1000));
+    refuse_file(place, "{} tables, and none is named train.csv; name one of them, such as {}", tables.size(),
+                printable(tables.front().string(), 1000));
   if (train.empty()) return TableFiles{tables.front()};
   const auto is_parquet_name = [](const fs::path& table) { return table.extension() == ".parquet"; };
   TableFiles files{train};
@@ -313,8 +310,7 @@ std::optional<FoundData> find_table(const fs::path& place, const std::vector<std
   if (!files) return std::nullopt;
   const fs::path file = files->train.name;
   const CsvSummary summary = summarise_csv(files->train);
-  if (summary.rows == 0)
-    throw Error(ExitCode::kData, printable(file.string(), 1000) + ": has a header and no rows");
+  if (summary.rows == 0) refuse_file(file, "has a header and no rows");
   Columns targets = columns_named(file, summary, wanted);
   std::string why = "as --target says";
   if (targets.empty()) {

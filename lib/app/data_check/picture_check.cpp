@@ -5,7 +5,7 @@
 #include "codecs/image_file.h"
 #include "core/checksum.h"
 #include "core/error.h"
-#include "data_check/check_kinds.h"
+#include "data_check/data_check.h"
 #include "images/image_set.h"
 #include "images/look.h"
 
@@ -37,9 +37,8 @@ class PictureChecker {
       const std::string bytes = read_image_bytes(list_.root, file);
       const ImageFacts facts = image_facts(bytes);
       const at::Tensor image = decode_image_file(bytes);
-      Checksum sum;
-      sum.add(bytes.data(), bytes.size());
-      seen_[at] = {sum.number(), look_of(image), image.size(3), image.size(2)};
+      seen_[at] = {Checksum(bytes.data(), bytes.size()).number(), look_of(image), image.size(3),
+                   image.size(2)};
       const std::lock_guard lock(mutex_);
       if (facts.colours != "colour") check_.odd_colours[facts.colours].push_back(at);
       if (facts.orientation != 1) check_.turned.push_back(at);

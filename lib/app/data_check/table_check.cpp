@@ -8,7 +8,7 @@
 #include "core/checksum.h"
 #include "core/text.h"
 #include "data/table_dataset.h"
-#include "data_check/check_kinds.h"
+#include "data_check/data_check.h"
 
 namespace dtrain {
 namespace {
@@ -99,8 +99,7 @@ std::vector<uint64_t> contents_of(const CsvParts& parts, const RawTable& table) 
     const auto column = std::ranges::find(table.columns, input.name, &RawColumn::name);
     for (size_t row = 0; row < contents.size(); ++row) {
       const double value = column->values[row];
-      Checksum sum;
-      sum.add(&contents[row], sizeof contents[row]);
+      Checksum sum(&contents[row], sizeof contents[row]);
       if (column->is_number || std::isnan(value)) {
         const double number = std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value + 0.0;
         sum.add(&number, sizeof number);

@@ -14,6 +14,8 @@
 
 namespace dtrain {
 
+class GlooGroup;
+
 struct Finding {
   std::string host;   // "" for this host
   std::string check;  // "program", "port", ...
@@ -47,5 +49,18 @@ void examine_hosts(const DoctorOptions& options, const OnFinding& on_finding);
 // Runs one host's part of these measurements, which examine_hosts() starts. The hosts meet as the replicas of
 // a job do. Rank 0 returns what it measured. Throws Error as those do.
 std::optional<Event> take_part_in_examination(Identity identity, const MeetingOptions& meeting);
+
+struct LinkSpeed {
+  int64_t first = 0, second = 0;  // ranks
+  double round_trip_us = 0;       // the least of many
+  double gb_per_second = 0;       // of a large message that goes there and comes back
+};
+
+// The links to measure, without their speeds: of up to 16 ranks all, of more those of a ring.
+std::vector<LinkSpeed> links_among(int64_t ranks);
+
+// Measures these links one after the other, so that they do not share the network, for some 0.2 s each. Every
+// rank gets all. Collective. Throws Error(kPeerLost).
+std::vector<LinkSpeed> measure_links(GlooGroup& group);
 
 }  // namespace dtrain

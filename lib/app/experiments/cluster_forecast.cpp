@@ -1,5 +1,4 @@
-#include "experiments/cluster_forecast.h"
-
+// What the forecast of a job is made from, and its table.
 #include <fmt/format.h>
 
 #include <algorithm>

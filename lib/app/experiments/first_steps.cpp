@@ -31,29 +31,6 @@ namespace {
 
 constexpr int64_t kMostEpochs = 1'000'000;  // the number of steps ends the run
 
-// The losses that were added to metrics.jsonl since the last call.
-class LossReader {
- public:
-  explicit LossReader(std::filesystem::path metrics) : metrics_(std::move(metrics)) {}
-
-  std::vector<double> read() {
-    std::ifstream file(metrics_);
-    file.seekg(read_);
-    std::vector<double> losses;
-    for (std::string line; std::getline(file, line) && !file.eof();) {  // not the one that is being written
-      read_ += static_cast<std::streamoff>(line.size() + 1);
-      const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
-      const auto step = decode<StepEvent>(event);
-      if (step) losses.push_back(find_metric(step->metrics, "loss").value_or(std::nan("")));
-    }
-    return losses;
-  }
-
- private:
-  std::filesystem::path metrics_;
-  std::streamoff read_ = 0;
-};
-
 // `memory`: the limit of what the process has for itself, in bytes.
 std::unique_ptr<ChildRun> start(const JobSpec& job, const std::filesystem::path& folder,
                                 std::optional<int64_t> memory) {
@@ -101,10 +78,14 @@ JobSpec first_steps(JobSpec job, int64_t steps) {
 ChildRunEnd train_first_steps(const JobSpec& job, const std::filesystem::path& folder,
                               const std::function<bool(double loss)>& on_step,
                               std::optional<int64_t> memory = {}) {
-  LossReader losses(folder / "run" / "metrics.jsonl");
+  std::streamoff read = 0;
   const auto is_over = [&] {
-    for (const double loss : losses.read()) {
-      if (on_step(loss)) return true;
+    std::ifstream file(folder / "run" / "metrics.jsonl");
+    file.seekg(read);
+    for (std::string line; std::getline(file, line) && !file.eof();) {  // not the one that is being written
+      read += static_cast<std::streamoff>(line.size() + 1);
+      const auto step = decode<StepEvent>(Event::parse(line, nullptr, /*allow_exceptions=*/false));
+      if (step && on_step(find_metric(step->metrics, "loss").value_or(std::nan("")))) return true;
     }
     return false;
   };

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/patterns.h"
 #include "core/text.h"
+#include "runs/tune_results.h"
 #include "strategy/decisions.h"
 
 namespace dtrain {
@@ -33,17 +34,13 @@ double messages_seconds(double count, double bytes, const NetworkLink& link) {
   return count * std::max(wire, (link.round_trip + wire) / 2) + std::min(wire, link.round_trip);
 }
 
-struct Spread {
-  double mean = 0, deviation = 0;
-};
+double mean_of(const std::vector<double>& values) {
+  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
 
-Spread spread_of(const std::vector<double>& values) {
-  const auto count = static_cast<double>(values.size());
-  if (count < 2) return {values.empty() ? 0 : values.front(), 0};
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return {mean, std::sqrt(squares / (count - 1))};
+double deviation_of(const std::vector<double>& values) {
+  return values.size() < 2 ? 0 : sample_deviation(values);
 }
 
 double bytes_of(const ForecastJob& job) {
@@ -52,7 +49,7 @@ double bytes_of(const ForecastJob& job) {
   return bytes;
 }
 
-// From the end of the backward pass to the end of the update. As in comm/overlapped_reducer.h, a bucket is
+// From the end of the backward pass to the end of the update. As in comm/overlapped_reducer.cpp, a bucket is
 // sent when its gradients are ready and the last but one before it has arrived. Two share the link.
 double after_backward(const ForecastJob& job, double wire_share, double hosts, double backward, double update,
                       const NetworkLink& link, View view) {
@@ -119,25 +116,24 @@ double direct_seconds(double bytes, double hosts, const NetworkLink& link) {
 }
 
 double relative_uncertainty(const std::vector<double>& durations) {
-  const Spread spread = spread_of(durations);
-  if (!(spread.mean > 0) || durations.size() < 2) return kMostUncertain;
-  const double half = 1.96 * spread.deviation / std::sqrt(static_cast<double>(durations.size()));
-  return std::min(kMostUncertain, half / spread.mean);
+  const double mean = mean_of(durations);
+  if (!(mean > 0) || durations.size() < 2) return kMostUncertain;
+  const double half = 1.96 * deviation_of(durations) / std::sqrt(static_cast<double>(durations.size()));
+  return std::min(kMostUncertain, half / mean);
 }
 
 double wait_for_slowest(std::vector<double> durations, double hosts) {
   std::ranges::sort(durations);
   const auto count = static_cast<double>(durations.size());
-  const Spread spread = spread_of(durations);
   double slowest = 0, below = 0;  // the probability that all hosts take less
   for (size_t i = 0; i < durations.size(); ++i) {
     const double reached = std::pow(static_cast<double>(i + 1) / count, hosts);
     slowest += durations[i] * (reached - std::exchange(below, reached));
   }
   if (hosts > count)
-    slowest +=
-        spread.deviation * (std::sqrt(2 * std::log(hosts)) - std::sqrt(2 * std::log(std::max(1.0, count))));
-  return std::max(0.0, slowest - spread.mean);
+    slowest += deviation_of(durations) *
+               (std::sqrt(2 * std::log(hosts)) - std::sqrt(2 * std::log(std::max(1.0, count))));
+  return std::max(0.0, slowest - mean_of(durations));
 }
 
 std::string Forecast::bottleneck() const {
@@ -178,8 +174,7 @@ Forecast forecast(const ForecastJob& job, Exchange exchange, const HostsPlan& pl
   const bool by_rounds = rounds.size() >= kFewRounds;
   const std::vector<double>& waited_for = by_rounds ? rounds : job.durations;
   double wait = view == View::kFast ? 0 : wait_for_slowest(waited_for, n);
-  if (view == View::kSlow)
-    wait = std::max(wait, spread_of(waited_for).deviation * std::sqrt(2 * std::log(n)));
+  if (view == View::kSlow) wait = std::max(wait, deviation_of(waited_for) * std::sqrt(2 * std::log(n)));
   result.stragglers = wait * share / (by_rounds ? every : std::sqrt(every));  // else waits even out
   result.bandwidth = std::min(network, wire_seconds(result.bytes_sent, link));
   result.latency = network - result.bandwidth;

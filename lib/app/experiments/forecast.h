@@ -1,5 +1,5 @@
 // What a cluster of equal hosts will bring to a job: a closed formula of the steps that one host has
-// measured.
+// measured, and the forecast that is made with it.
 //
 // c10d's all-reduce over gloo (gloo/allreduce.cc) is a ring for any size: in 2 (n - 1) rounds a host sends
 // 2 (n - 1) / n of the bytes (Patarasuk and Yuan 2009, Bandwidth optimal all-reduce algorithms), in segments
@@ -13,10 +13,14 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/step_clock.h"
+#include "metrics/event.h"
+#include "plan/job_plan.h"
 
 namespace dtrain {
 
@@ -77,5 +81,14 @@ enum class View { kExpected, kSlow, kFast };
 
 Forecast forecast(const ForecastJob& job, Exchange exchange, const HostsPlan& plan, const NetworkLink& link,
                   View view = View::kExpected);
+
+// A job's forecast for several numbers of hosts, as JSON. `job` is the plan of `loaded` on one host; its
+// steps are measured, or read from the folder of the run `from`. Throws Error(kUsage) if the link is none, or
+// if the forecast does not cover the job; and the error of a run that fails.
+Event forecast_cluster(const LoadedSpec& loaded, const JobPlan& job, const std::vector<int64_t>& hosts,
+                       const std::string& link, const std::optional<std::string>& from);
+
+// The same as a table and a chart, for a terminal that is `width` columns wide (0: no limit).
+std::string forecast_table(const Event& forecast, int width);
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-#include "watch/frame.h"
+#include "watch/watch.h"
 
 #include <fmt/format.h>
 

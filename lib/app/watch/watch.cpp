@@ -10,7 +10,6 @@
 
 #include "core/signals.h"
 #include "core/terminal.h"
-#include "watch/frame.h"
 
 namespace dtrain {
 namespace {

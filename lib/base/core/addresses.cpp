@@ -13,18 +13,10 @@ namespace {
 constexpr size_t kMostAddresses = 100'000;
 constexpr size_t kMostDigits = 9;
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); });
-  return text;
-}
-
-bool is_store(const std::string& address) { return lower(address.substr(0, 5)) == "s3://"; }
-
 // Whether a query holds what lets its reader in.
 bool has_secret(const std::string& query) {
   for (const std::string& part : split(query, '&')) {
-    const std::string name = lower(part.substr(0, part.find('=')));
+    const std::string name = in_lower_case(part.substr(0, part.find('=')));
     for (const char* const secret : {"signature", "token", "passw", "secret", "credential", "auth", "jwt"}) {
       if (name.find(secret) != std::string::npos) return true;
     }
@@ -79,8 +71,12 @@ std::string with_names(std::string message) {
 }  // namespace
 
 bool is_address(const std::string& text) {
-  const std::string begin = lower(text.substr(0, 8));
+  const std::string begin = in_lower_case(text.substr(0, 8));
   return begin.starts_with("http://") || begin.starts_with("https://") || begin.starts_with("s3://");
+}
+
+bool is_in_store(const std::string& address) {
+  return address.starts_with("s3://") || address.starts_with("S3://");
 }
 
 std::string fault_of_address(const std::string& address) {
@@ -88,12 +84,12 @@ std::string fault_of_address(const std::string& address) {
   const size_t end = std::min(address.find_first_of("/?#", host), address.size());
   if (end == host) return "names no host";
   if (address.substr(host, end - host).find('@') != std::string::npos)
-    return is_store(address)
+    return is_in_store(address)
                ? "has keys in it, which would be kept with every run; leave them out: keys are read from "
                  "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from ~/.aws/credentials"
                : "has a user and a password in it, which would be kept with every run; leave them out, and "
                  "use a server that lets this host in without";
-  if (is_store(address)) return "";
+  if (is_in_store(address)) return "";
   if (address.find('#') != std::string::npos)
     return "has a fragment (#...), which names no file; leave it out";
   const size_t query = address.find('?', host);
@@ -105,11 +101,11 @@ std::string fault_of_address(const std::string& address) {
 
 std::string with_lower_scheme(const std::string& address) {
   const size_t end = std::min(address.find(':'), address.size());
-  return lower(address.substr(0, end)) + address.substr(end);
+  return in_lower_case(address.substr(0, end)) + address.substr(end);
 }
 
 std::string shown_address(const std::string& address) {
-  return printable(is_store(address) ? address : address.substr(0, address.find_first_of("?#")), 1000);
+  return printable(is_in_store(address) ? address : address.substr(0, address.find_first_of("?#")), 1000);
 }
 
 std::vector<std::string> expanded_address(const std::string& address) {

@@ -8,6 +8,7 @@
 namespace dtrain {
 
 bool is_address(const std::string& text);
+bool is_in_store(const std::string& address);  // s3://
 
 // Why such an address is refused; empty: it is not. Never repeats the address, which may have a secret in it.
 std::string fault_of_address(const std::string& address);

@@ -25,10 +25,6 @@ uint64_t Checksum::number() const { return XXH3_128bits_digest(state_.get()).low
 
 uint64_t checksum_number(const void* bytes, size_t count) { return XXH3_64bits(bytes, count); }
 
-std::string checksum_of(const std::string& bytes) {
-  Checksum checksum;
-  checksum.add(bytes.data(), bytes.size());
-  return checksum.text();
-}
+std::string checksum_of(const std::string& bytes) { return Checksum(bytes.data(), bytes.size()).text(); }
 
 }  // namespace dtrain

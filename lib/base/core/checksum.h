@@ -17,6 +17,7 @@ constexpr size_t kChecksumDigits = 32;
 class Checksum {
  public:
   Checksum();
+  Checksum(const void* bytes, size_t count) : Checksum() { add(bytes, count); }
   void add(const void* bytes, size_t count);
   // The checksum of all bytes added so far, as 32 hexadecimal digits in the canonical order of `xxhsum -H2`.
   std::string text() const;

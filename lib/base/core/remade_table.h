@@ -1,6 +1,7 @@
 // Tables of kinds, to which plug-ins may add some.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <mutex>
@@ -8,8 +9,7 @@
 namespace dtrain {
 
 // How often a kind was added to those that the program has by itself.
-int64_t kinds_added();
-void note_added_kind();
+inline std::atomic<int64_t> kinds_added = 0;
 
 // A table that depends on which kinds there are: it is made when it is asked for, and again when kinds were
 // added since. What was given out before stays valid, and has the kinds of its time.
@@ -20,8 +20,8 @@ class RemadeTable {
 
   const Table& get() {
     const std::lock_guard lock(mutex_);
-    if (versions_.empty() || made_at_ != kinds_added()) {
-      made_at_ = kinds_added();
+    if (versions_.empty() || made_at_ != kinds_added) {
+      made_at_ = kinds_added;
       versions_.push_back(make_());
     }
     return versions_.back();

@@ -7,7 +7,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -65,5 +67,14 @@ class Accelerator {
   // The share of the last second or less in which it computed, 0 to 1; nullopt if the driver does not say.
   virtual std::optional<double> utilisation() const = 0;
 };
+
+// The module library for GPUs of this installation: $DTRAIN_CUDA_MODULE, else libdtrain_cuda.so beside the
+// program or in ../lib/dtrain; nullopt when none is there.
+std::optional<std::filesystem::path> find_cuda_module();
+
+// GPU number `index`, as CUDA counts them (CUDA_VISIBLE_DEVICES). Before the first use of LibTorch's
+// generators in this process, which would settle that there is no CUDA. Throws Error(kUsage) with what to do
+// when the module is missing, does not load or is of another version.
+std::shared_ptr<Accelerator> open_cuda(int index, const AcceleratorOptions& options);
 
 }  // namespace dtrain

@@ -1,5 +1,4 @@
-#include "device/cuda.h"
-
+// Finds and loads the module library for GPUs.
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <torch/headeronly/version.h>
@@ -8,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/version.h"
+#include "device/accelerator.h"
 #include "device/module_library.h"
 
 namespace dtrain {

@@ -1,10 +1,11 @@
-// The names of this machine and of its processor, what the processor can do, and how busy both are.
+// The names of this machine and of its processor, what the processor can do, how busy both are, and the GPUs.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dtrain {
 
@@ -45,5 +46,19 @@ class MachineWatch {
 // How long threads of this process, of those that it has now, were ready to compute and had no core: seconds,
 // all together. nullopt: the kernel does not tell. Costs some 10 microseconds a thread.
 std::optional<double> seconds_without_core(const std::filesystem::path& root = "/");
+
+struct Gpu {
+  std::string name;          // "NVIDIA H100 80GB HBM3"
+  int64_t memory_bytes = 0;  // total
+};
+
+struct GpuSurvey {
+  std::vector<Gpu> gpus;  // in the order of CUDA's numbers
+  std::string none_why;   // if there are none: the reason, for users
+};
+
+// The GPUs that this process may use, in CUDA's order: CUDA_VISIBLE_DEVICES selects and orders them. Asks
+// NVIDIA's driver (libcuda.so.1) if it is installed. This needs no CUDA libraries and uses no GPU memory.
+GpuSurvey survey_gpus();
 
 }  // namespace dtrain

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
@@ -18,7 +19,6 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "safetensors/strict_json.h"
 
 namespace dtrain {
 namespace {
@@ -170,11 +170,9 @@ FileChecksums put_safetensors(const NamedTensors& tensors, const Metadata& metad
 
   FileChecksums checksums;
   const auto write_part = [&](const void* bytes, size_t count) {
-    Checksum checksum;
-    checksum.add(bytes, count);
     write(bytes, count);
     checksums.bytes += static_cast<int64_t>(count);
-    return checksum.text();
+    return Checksum(bytes, count).text();
   };
   std::string beginning(sizeof(length), '\0');
   std::memcpy(beginning.data(), &length, sizeof(length));
@@ -268,8 +266,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, const std::v
   data_begin_ = kLengthBytes + static_cast<int64_t>(length);
   std::string header(length, '\0');
   read_at(kLengthBytes, header.data(), header.size());
-  Checksum checksum;
-  checksum.add(&length, sizeof(length));
+  Checksum checksum(&length, sizeof(length));
   checksum.add(header.data(), header.size());
   header_checksum_ = checksum.text();
   const json described = parse_strict_json(header, kHeaderDepth, path_.string() + ": its header");
@@ -303,11 +300,7 @@ void SafetensorsFile::read_at(int64_t offset, void* bytes, size_t count) const {
 at::Tensor SafetensorsFile::read(const TensorEntry& entry, std::string* checksum) const {
   at::Tensor tensor = at::empty(entry.shape, at::TensorOptions().dtype(entry.dtype));
   read_at(data_begin_ + entry.begin, tensor.mutable_data_ptr(), tensor.nbytes());
-  if (checksum) {
-    Checksum sum;
-    sum.add(tensor.const_data_ptr(), tensor.nbytes());
-    *checksum = sum.text();
-  }
+  if (checksum) *checksum = Checksum(tensor.const_data_ptr(), tensor.nbytes()).text();
   // In C++ a bool with a value other than 0 and 1 is undefined behaviour.
   if (entry.dtype == at::kBool) {
     const auto* bytes = static_cast<const uint8_t*>(tensor.const_data_ptr());

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,5 +109,11 @@ class SafetensorsFile {
 
 // "F32"; throws Error(kBug) for a dtype that files cannot hold.
 std::string safetensors_dtype(at::ScalarType dtype);
+
+// Parses JSON from files that others may have written, in O(n log n) of its length, whatever its content.
+// Throws an Error(kCheckpoint) that begins with `what` ("model.safetensors: its header") if the text is not
+// JSON, is nested deeper than `depth`, or has a key twice in one object (readers differ in which value they
+// take). Uses about 20 times the memory of the text, so limit the text's length first.
+nlohmann::json parse_strict_json(const std::string& text, int depth, const std::string& what);
 
 }  // namespace dtrain

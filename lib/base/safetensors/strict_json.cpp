@@ -1,10 +1,10 @@
-#include "safetensors/strict_json.h"
-
+#include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
 #include "core/error.h"
 #include "core/text.h"
+#include "safetensors/safetensors.h"
 
 namespace dtrain {
 namespace {

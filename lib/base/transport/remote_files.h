@@ -1,4 +1,5 @@
-// Files at addresses: finding them, and reading them whatever the network does meanwhile.
+// Files at addresses: finding them, reading them whatever the network does meanwhile, and the names that
+// copies of them have.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "transport/http.h"
-#include "transport/store_settings.h"
+#include "transport/store.h"
 
 namespace dtrain {
 
@@ -22,6 +23,16 @@ struct RemoteFile {
 
   std::string shown() const;  // the address for messages
 };
+
+// The path of an address, whose last part names the file; of a store the key.
+std::string path_of_address(const std::string& address);
+
+// How many bytes of their paths all files have in common, in whole folders.
+size_t common_folder(const std::vector<RemoteFile>& files);
+
+// Names files by their paths after the first `below` bytes. Throws Error(kData) for what cannot be a name
+// here, and if two files would have the same.
+void name_files(const std::string& address, size_t below, std::vector<RemoteFile>& files);
 
 // By the file's name, for those of a whole folder of a store.
 using IsWanted = std::function<bool(const std::string& name)>;

@@ -14,7 +14,6 @@
 #include <string>
 
 #include "comm/gloo_group.h"
-#include "comm/overlapped_reducer.h"
 #include "core/error.h"
 #include "core/sockets.h"
 #include "store/socket_filter.h"

@@ -2,7 +2,6 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "comm/gloo_group.h"
-#include "comm/overlapped_reducer.h"
 #include "comm/process_group.h"
 #include "comm/sharded_reducer.h"
 #include "core/error.h"

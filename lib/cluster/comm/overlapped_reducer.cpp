@@ -1,4 +1,4 @@
-#include "comm/overlapped_reducer.h"
+#include "comm/gloo_group.h"
 
 #include <ATen/ATen.h>
 

@@ -1,9 +1,14 @@
 #include "launch/identity.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 #include "core/environment.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
 #include "host/hosts.h"
 
@@ -11,6 +16,8 @@ namespace dtrain {
 namespace {
 
 constexpr int64_t kMostRestarts = 1'000'000;
+constexpr size_t kShortestToken = 16;  // characters; someone who records a handshake can try guesses offline
+constexpr size_t kLongestToken = 4096;
 
 [[noreturn]] void fail_missing(const char* name) {
   throw Error(
@@ -37,6 +44,19 @@ void read_master(Identity& identity) {
   if (!master) fail_missing("MASTER_ADDR");
   identity.master_address = *master;
   identity.master_port = static_cast<uint16_t>(required_number("MASTER_PORT", 1, 65535));
+}
+
+std::string read_private_file(const std::string& path) {
+  struct stat status {};
+  const std::string name = printable(path, 200);
+  if (::stat(path.c_str(), &status) == 0) {
+    if (status.st_uid != ::geteuid() && status.st_uid != 0)
+      throw Error(ExitCode::kUsage, "the job token's file {} belongs to another user", name);
+    if ((status.st_mode & 077) != 0)
+      throw Error(ExitCode::kUsage, "the job token's file {} can be read or changed by others: chmod 600 {}",
+                  name, name);
+  }
+  return read_file(path, kLongestToken, ExitCode::kUsage);
 }
 
 }  // namespace
@@ -128,6 +148,24 @@ std::map<std::string, std::string> replica_environment(const Identity& identity,
     variables["MASTER_PORT"] = std::to_string(identity.master_port);
   }
   return variables;
+}
+
+std::string job_token() {
+  // An empty one counts: whatever should have filled it has failed, and without a token anybody may join.
+  const char* const text = std::getenv("DTRAIN_JOB_TOKEN");
+  const auto file = environment_text("DTRAIN_JOB_TOKEN_FILE");
+  if (text && file)
+    throw Error(ExitCode::kUsage,
+                "both DTRAIN_JOB_TOKEN and DTRAIN_JOB_TOKEN_FILE are set; unset one of them");
+  if (!text && !file) return "";
+  const char* const source = text ? "DTRAIN_JOB_TOKEN" : "the file of DTRAIN_JOB_TOKEN_FILE";
+  const std::string token = trimmed(text ? text : read_private_file(*file));
+  if (token.size() < kShortestToken || token.size() > kLongestToken)
+    throw Error(ExitCode::kUsage,
+                "{} holds a job token of {} characters, which is not {} to {}; make one with: head -c 32 "
+                "/dev/urandom | base64",
+                source, token.size(), kShortestToken, kLongestToken);
+  return token;
 }
 
 Role role_of(int64_t rank, int64_t workers, int64_t servers) {

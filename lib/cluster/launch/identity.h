@@ -1,5 +1,5 @@
-// The identity of this replica in a job, from torchrun's environment variables, and its role. launchers.h and
-// place.h have the other sources.
+// The identity of this replica in a job, from torchrun's environment variables, its role, and the secret by
+// which members of a job recognise each other. place.h has the other sources of an identity.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +50,15 @@ std::map<std::string, std::string> replica_environment(const Identity& identity,
 
 // The identity of replica `rank` of `replicas`, all on this host, with a store named `local_store`.
 Identity local_identity(int64_t rank, int64_t replicas, const std::string& local_store);
+
+// The job token: DTRAIN_JOB_TOKEN, or the content of the file named by DTRAIN_JOB_TOKEN_FILE, without
+// surrounding blanks. Empty if neither is set. The file must be ours, and nobody else may read it. Throws
+// Error(kUsage) if both are set, the token is too short or too long, or the file is accessible to others; the
+// message never contains the token.
+std::string job_token();
+
+// The variables to remove from the environment of processes that do not need the token.
+inline constexpr const char* kTokenVariables[] = {"DTRAIN_JOB_TOKEN", "DTRAIN_JOB_TOKEN_FILE"};
 
 // A host's name or address from the environment variable `name`; nullopt if not set. Throws Error(kUsage).
 std::optional<std::string> environment_host(const char* name);

@@ -1,4 +1,4 @@
-#include "launch/launchers.h"
+#include "launch/place.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "host/hosts.h"
-#include "launch/place.h"
 
 namespace dtrain {
 namespace {

@@ -7,7 +7,6 @@
 #include "core/text.h"
 #include "host/hosts.h"
 #include "host/machine.h"
-#include "launch/launchers.h"
 
 namespace dtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "launch/launchers.h"
+#include "launch/place.h"
 
 #include <fmt/format.h>
 

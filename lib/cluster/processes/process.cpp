@@ -17,7 +17,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "launch/token.h"
+#include "launch/identity.h"
 #include "processes/supervisor.h"
 
 namespace dtrain {

@@ -79,8 +79,6 @@ void ReportLines::append(std::string_view bytes) {
   }
 }
 
-void ReportLines::finish() { end_line(); }
-
 void ReportLines::end_line() {
   const int64_t bytes = std::exchange(bytes_, 0);
   std::string line = std::exchange(partial_, {});

@@ -146,8 +146,4 @@ void StatusBoard::forget_reports(int rank) { slot(rank).reports.store(0, std::me
 
 uint64_t StatusBoard::reports(int rank) const { return slot(rank).reports.load(std::memory_order_acquire); }
 
-int StatusBoard::replicas() const { return replicas_; }
-
-int StatusBoard::descriptor() const { return descriptor_; }
-
 }  // namespace dtrain

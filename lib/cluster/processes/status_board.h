@@ -54,8 +54,8 @@ class StatusBoard {
   void forget_reports(int rank);
   uint64_t reports(int rank) const;
 
-  int replicas() const;
-  int descriptor() const;
+  int replicas() const { return replicas_; }
+  int descriptor() const { return descriptor_; }
 
  private:
   struct Slot;

@@ -15,8 +15,6 @@
 #include "core/signals.h"
 #include "core/sockets.h"
 #include "core/text.h"
-#include "crypto/crypto.h"
-#include "rendezvous/handshake.h"
 #include "rendezvous/rendezvous.h"
 
 namespace dtrain {

@@ -13,9 +13,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "crypto/crypto.h"
 #include "launch/identity.h"
-#include "rendezvous/handshake.h"
 
 namespace dtrain {
 namespace {

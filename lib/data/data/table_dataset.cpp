@@ -227,8 +227,7 @@ std::string key_of(const TableFiles& files, DataSpec spec) {
   JobSpec job;
   job.data = std::move(spec);
   const std::string text = std::string(kVersion) + print_spec(job) + job.data.saved_table;
-  Checksum sum;
-  sum.add(text.c_str(), text.size() + 1);
+  Checksum sum(text.c_str(), text.size() + 1);
   for (const fs::path& file : all_of(files)) {
     struct stat status {};
     if (::stat(file.c_str(), &status) != 0) continue;

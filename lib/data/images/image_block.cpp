@@ -40,9 +40,7 @@ std::vector<uint64_t> read_sums(const OpenFile& file, const ImageSet& set) {
 }
 
 std::string text_of(const std::vector<uint64_t>& sums) {
-  Checksum sum;
-  sum.add(sums.data(), sums.size() * sizeof(uint64_t));
-  return sum.text();
+  return Checksum(sums.data(), sums.size() * sizeof(uint64_t)).text();
 }
 
 std::string header_of(const ImageSet& set, const std::vector<uint64_t>& sums) {

@@ -107,8 +107,7 @@ struct stat status_of(const fs::path& archive) {
 // Of the archive's name, size and times of change, and of the columns that are read.
 std::string key_of_archive(const fs::path& archive, const struct stat& status, const DataSpec& spec) {
   const std::string name = fs::absolute(archive).lexically_normal().string();
-  Checksum sum;
-  sum.add(name.c_str(), name.size() + 1);
+  Checksum sum(name.c_str(), name.size() + 1);
   for (const int64_t number :
        {int64_t{status.st_size}, int64_t{status.st_mtim.tv_sec}, int64_t{status.st_mtim.tv_nsec},
         int64_t{status.st_ctim.tv_sec}, int64_t{status.st_ctim.tv_nsec}})

@@ -34,8 +34,7 @@ enum class Draw : uint64_t { kOrder, kTest, kValidation };
 uint64_t drawn(const std::string& name, int64_t seed, Draw draw) {
   const uint64_t start =
       derive_seed(static_cast<uint64_t>(seed), SeedPurpose::kSplit, static_cast<uint64_t>(draw));
-  Checksum sum;
-  sum.add(&start, sizeof start);
+  Checksum sum(&start, sizeof start);
   sum.add(name.data(), name.size());
   return sum.number();
 }

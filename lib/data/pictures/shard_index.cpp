@@ -17,8 +17,7 @@
 #include "core/text.h"
 #include "pictures/archives.h"
 #include "pictures/shards.h"
-#include "transport/file_names.h"
-#include "transport/signature.h"
+#include "transport/remote_files.h"
 
 namespace dtrain {
 namespace {

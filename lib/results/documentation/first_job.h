@@ -1,4 +1,5 @@
-// The job that `dtrain init` writes, what it asks about it, and the spec with what its fields mean.
+// The example jobs, the job that `dtrain init` writes, what it asks about it, and the spec with what its
+// fields mean.
 #pragma once
 
 #include <istream>
@@ -11,6 +12,18 @@
 #include "job_file/load.h"
 
 namespace dtrain {
+
+// One of the example jobs of configs/, which are inside the program.
+struct ShippedConfig {
+  std::string name;  // "mnist_mirrored"
+  std::string text;
+};
+
+// By name. CMake makes this function from the files (cmake/Configs.cmake).
+const std::vector<ShippedConfig>& shipped_configs();
+
+// The first sentence of the comment that a config begins with.
+std::string summary_of(const ShippedConfig& config);
 
 // A question about the first job, and the option of `dtrain init` that answers it.
 struct FirstQuestion {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "judge/curves.h"
+#include "judge/example_results.h"
 #include "metrics/show.h"
 #include "report/model_report.h"
 #include "report/page.h"

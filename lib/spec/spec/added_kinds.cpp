@@ -34,7 +34,7 @@ const std::vector<AddedKind>& added_kinds(AddedKind::What what) { return lists()
 
 void add_kind(AddedKind::What what, const AddedKind& kind) {
   lists().at(what).push_back(kind);
-  note_added_kind();
+  ++kinds_added;
 }
 
 Field<KindFields> option_field(const FieldInfo& info, const OptionValue& otherwise) {

@@ -54,7 +54,7 @@ const std::vector<ModelTraits>& model_traits() {
 
 void add_model(const std::string& name) {
   added_models().push_back({.name = name, .is_own = true, .is_program = true});
-  note_added_kind();
+  ++kinds_added;
 }
 
 const ModelTraits& model_traits(const std::string& kind) { return row_named(model_traits(), kind, "model"); }

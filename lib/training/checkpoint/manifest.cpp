@@ -11,7 +11,6 @@
 #include "core/checksum.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "safetensors/strict_json.h"
 #include "spec/spec.h"
 
 namespace dtrain {

@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/clock.h"
+#include "core/exit_codes.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "host/hosts.h"
-#include "job/host_lines.h"
 #include "job/other_replicas.h"
 #include "job/restarts.h"
 #include "job/supervise_run.h"
@@ -69,6 +68,43 @@ std::vector<int> without(const std::vector<int>& numbers, const std::vector<int>
 double patience(const JobPlan& job) { return job.spec.strategy.timeout_seconds; }
 
 }  // namespace
+
+std::optional<SuperviseResult> result_from(const json& line, const char* name) {
+  const auto found = line.find(name);
+  if (found == line.end() || !found->is_object()) return std::nullopt;
+  try {
+    auto result = found->get<SuperviseResult>();
+    if (result.code != ExitCode::kDone) result.code = to_exit_code(static_cast<int>(result.code));
+    result.evidence = std::clamp(result.evidence, Evidence{}, Evidence::kFailedItself);
+    return result;
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+json end_line(const SuperviseResult& result, std::optional<int64_t> restart) {
+  json line = {{"end", result}};
+  if (restart) line["restart"] = *restart;
+  return line;
+}
+
+void take_end(const json& line, int64_t restart, std::optional<SuperviseResult>& end) {
+  if (!line.is_object()) return;
+  const auto said = result_from(line, "end");
+  if (!said) return;
+  const auto number = line.find("restart");
+  const bool is_news = number == line.end() || *number == restart;
+  if (said->code == ExitCode::kStopped || (is_news && !end)) end = said;
+}
+
+std::optional<LostReplica> loss_from(const json& line) {
+  if (!line.is_object() || !line.contains("lost")) return std::nullopt;
+  try {
+    return line.at("lost").get<LostReplica>();
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
 
 LeadingHost::LeadingHost(const JobPlan& job, const JobHosts& hosts,
                          const std::function<std::string()>& make_folder)

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "device/cuda.h"
+#include "device/accelerator.h"
 #include "traits/strategies.h"
 
 namespace dtrain {

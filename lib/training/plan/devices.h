@@ -9,7 +9,7 @@
 
 #include "device/accelerator.h"
 #include "device/plugins.h"
-#include "host/gpus.h"
+#include "host/machine.h"
 #include "spec/spec.h"
 
 namespace dtrain {

@@ -37,10 +37,9 @@ namespace {
 constexpr size_t kMostNamed = 8;
 
 uint64_t own_arithmetic() {
-  Checksum checksum;
   const std::string capability = at::get_cpu_capability();
   const int threads = at::get_num_threads();
-  checksum.add(capability.data(), capability.size());
+  Checksum checksum(capability.data(), capability.size());
   checksum.add(&threads, sizeof threads);
   const std::string processor = processor_name();  // libraries choose their code by it
   checksum.add(processor.data(), processor.size());

@@ -13,7 +13,7 @@
 namespace dtrain {
 
 struct MeetingOptions {
-  std::string token;                               // of the job, see launch/token.h
+  std::string token;                               // of the job, see launch/identity.h
   std::function<void(const std::string&)> notice;  // takes a line for people
   bool resumes = false;  // whether the job resumes from a checkpoint; the same for all members
   double notice_seconds = RendezvousOptions().notice_seconds;

@@ -3,7 +3,6 @@
 
 #include "catch.h"
 #include "command_line.h"
-#include "documentation/configs.h"
 #include "documentation/first_job.h"
 #include "files.h"
 #include "spec/fields.h"

@@ -1,8 +1,9 @@
-#include "diagnostics/link_speed.h"
+#include "diagnostics/doctor.h"
 
 #include <mutex>
 
 #include "catch.h"
+#include "comm/gloo_group.h"
 #include "comm/group_threads.h"
 
 namespace dtrain {

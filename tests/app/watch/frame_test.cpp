@@ -1,5 +1,5 @@
 // Frames of recorded events, on terminals of several sizes.
-#include "watch/frame.h"
+#include "watch/watch.h"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 
 #include "catch.h"
 #include "core/error.h"
-#include "device/cuda.h"
+#include "device/accelerator.h"
 #include "files.h"
 #include "hidden_proc.h"
 #include "store/socket_filter.h"

@@ -1,4 +1,4 @@
-#include "transport/signature.h"
+#include "transport/store.h"
 
 #include "catch.h"
 #include "crypto/crypto.h"

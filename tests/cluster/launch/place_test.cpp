@@ -5,7 +5,6 @@
 #include "catch.h"
 #include "core/error.h"
 #include "host/hosts.h"
-#include "launch/launchers.h"
 #include "processes/launch_helpers.h"
 
 namespace dtrain {

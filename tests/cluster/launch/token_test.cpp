@@ -1,4 +1,4 @@
-#include "launch/token.h"
+#include "launch/identity.h"
 
 #include <sys/stat.h>
 

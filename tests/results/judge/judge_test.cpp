@@ -11,7 +11,6 @@
 #include "example_results.h"
 #include "files.h"
 #include "judge/chance.h"
-#include "judge/curves.h"
 #include "judge/intervals.h"
 #include "safetensors/safetensors.h"
 

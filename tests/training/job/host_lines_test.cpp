@@ -1,4 +1,4 @@
-#include "job/host_lines.h"
+#include "job/host_links.h"
 
 #include "catch.h"
 
