@@ -298,7 +298,7 @@ class SpecReader {
         unknown.push_back(&entry.key);
       }
     }
-    const auto names = fields_of_kind(of.fields, of.kind_of(spec));  // if there is no kind, only "kind"
+    const auto names = of.fields_of_kind(of.kind_of(spec));  // if there is no kind, only "kind"
     for (const YamlNode* key : unknown) {
       const std::string name = printable(key->text, 60);
       const std::string meant = flooded() ? "" : did_you_mean(name, names);

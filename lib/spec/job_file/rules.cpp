@@ -96,10 +96,10 @@ class Rules : private RuleBase {
     return by + list.kind_of(entry) + " " + list.many;
   }
   template <class Entry>
-  std::string does_not_apply(const Fields<Entry>& fields, const FieldInfo&, const Entry& entry) const {
+  std::string does_not_apply(const Fields<Entry>&, const FieldInfo&, const Entry& entry) const {
     const EntryList<Entry>& list = entry_list<Entry>();
     return fmt::format("{} do not use it; they use: {}", entries_like(entry),
-                       join(fields_of_kind(fields, list.kind_of(entry))));
+                       join(list.fields_of_kind(list.kind_of(entry))));
   }
   std::string missing(const FieldInfo& field, const JobSpec&) const {
     return fmt::format("missing; it is required when {}", condition_text(field.when));

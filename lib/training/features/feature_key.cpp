@@ -51,8 +51,9 @@ void add_layer(Key& key, const PlacedLayer& layer) {
   key.add(layer.name);
   key.add(layer.input);
   key.add(layer.with);
-  for (const Field<LayerSpec>& field : layer_fields()) {
-    if (applies(layer_fields(), field, layer.spec)) key.add(field.path + to_json(field, layer.spec).dump());
+  const Fields<LayerSpec>& fields = entry_list<LayerSpec>().fields;
+  for (const Field<LayerSpec>& field : fields) {
+    if (applies(fields, field, layer.spec)) key.add(field.path + to_json(field, layer.spec).dump());
   }
 }
 
