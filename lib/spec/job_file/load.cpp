@@ -14,7 +14,6 @@
 #include "job_file/values.h"
 #include "spec/fields.h"
 #include "spec/optimizer_kinds.h"
-#include "spec/spec.h"
 #include "traits/objectives.h"
 #include "yaml/yaml_tree.h"
 

@@ -1,6 +1,5 @@
 #include "job_file/rules.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

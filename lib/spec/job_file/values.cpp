@@ -1,7 +1,5 @@
 #include "job_file/values.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
 
 #include "callbacks/profile.h"
 #include "core/error.h"

@@ -17,8 +17,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "core/version.h"
-#include "safetensors/safetensors.h"
-#include "spec/spec.h"
 
 namespace dtrain {
 namespace {

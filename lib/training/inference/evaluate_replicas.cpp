@@ -14,7 +14,6 @@
 #include "host/cores.h"
 #include "job/replica_process.h"
 #include "job/supervise_run.h"
-#include "judge/intervals.h"
 #include "metrics/event.h"
 #include "parallel/parallel_blocks.h"
 #include "store/store.h"

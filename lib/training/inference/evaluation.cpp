@@ -20,7 +20,6 @@
 #include "models/variables.h"
 #include "objective/metric_sums.h"
 #include "objective/objective.h"
-#include "plan/own_program.h"
 #include "tables/plain_column.h"
 #include "train/assembly.h"
 

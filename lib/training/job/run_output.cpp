@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "callbacks/callbacks.h"
-#include "checkpoint/retention.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "initial_state/warm_start.h"

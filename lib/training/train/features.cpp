@@ -5,12 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
-#include <vector>
 
 #include "callbacks/callbacks.h"
 #include "core/checksum.h"
