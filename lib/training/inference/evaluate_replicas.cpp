@@ -100,6 +100,27 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
   doing(Activity::kFinished);
 }
 
+// Starts the replicas as processes. Fills in `sums` if all succeed; the return value reports what failed.
+SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, EvaluationSums& sums) {
+  Subcommand subcommand;
+  std::vector<std::string>& arguments = subcommand.arguments;
+  arguments = {own_program().string(), "eval-replica", evaluation.checkpoint.string(), "--split",
+               evaluation.split};
+  const auto add = [&](const char* option, const std::vector<std::string>& values) {
+    for (const std::string& value : values) arguments.insert(arguments.end(), {option, value});
+  };
+  if (evaluation.mistakes > 0) add("--mistakes", {std::to_string(evaluation.mistakes)});
+  add("--unset", evaluation.overrides.unset);
+  add("--set", evaluation.overrides.set);
+  subcommand.replicas = static_cast<int>(evaluation.replicas);
+  subcommand.threads = std::max<int64_t>(1, available_cores() / evaluation.replicas);
+  WorstMistakes worst(static_cast<size_t>(evaluation.mistakes));
+  subcommand.on_report = [&](int rank, const std::string& line) { collect(rank, line, sums, worst); };
+  SuperviseResult ended = supervise_subcommand(subcommand);
+  sums.mistakes = worst.take();
+  return ended;
+}
+
 }  // namespace
 
 SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Evaluation& result) {
@@ -114,9 +135,11 @@ SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Ev
   EvaluationSums sums;
   SuperviseResult ended;
   if (alone) {
-    sums = evaluate_alone(evaluation, job, examples);
+    compute_with(available_cores());
+    sums = evaluate_model(job, *model_of_rank(job, evaluation.checkpoint, 0), examples, *make_single_group(),
+                          static_cast<size_t>(evaluation.mistakes), /*keeps_rows=*/true);
   } else {
-    ended = supervise_evaluation(evaluation, own_program().string(), sums);
+    ended = supervise_evaluation(evaluation, sums);
   }
   if (ended.code != ExitCode::kDone) return ended;
   result = evaluation_from(sums, job);
@@ -128,44 +151,10 @@ SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Ev
   return ended;
 }
 
-SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std::string& program,
-                                     EvaluationSums& sums) {
-  Subcommand subcommand;
-  subcommand.arguments = {program, "eval-replica", evaluation.checkpoint.string(), "--split",
-                          evaluation.split};
-  if (evaluation.mistakes > 0) {
-    subcommand.arguments.push_back("--mistakes");
-    subcommand.arguments.push_back(std::to_string(evaluation.mistakes));
-  }
-  const auto add = [&](const char* option, const std::vector<std::string>& values) {
-    for (const std::string& value : values) {
-      subcommand.arguments.push_back(option);
-      subcommand.arguments.push_back(value);
-    }
-  };
-  add("--unset", evaluation.overrides.unset);
-  add("--set", evaluation.overrides.set);
-  subcommand.replicas = static_cast<int>(evaluation.replicas);
-  subcommand.threads = std::max<int64_t>(1, available_cores() / evaluation.replicas);
-  WorstMistakes worst(static_cast<size_t>(evaluation.mistakes));
-  subcommand.on_report = [&](int rank, const std::string& line) { collect(rank, line, sums, worst); };
-  SuperviseResult ended = supervise_subcommand(subcommand);
-  sums.mistakes = worst.take();
-  return ended;
-}
-
 ExitCode run_evaluation_replica(const EvaluationJob& evaluation) {
   return run_supervised([&](const Identity& identity, StatusBoard& board, ReportPipe& pipe) {
     take_part(evaluation, identity, board, pipe);
   });
-}
-
-EvaluationSums evaluate_alone(const EvaluationJob& evaluation, const JobPlan& job,
-                              const ExampleSourcePtr& examples) {
-  compute_with(available_cores());
-  const auto group = make_single_group();
-  return evaluate_model(job, *model_of_rank(job, evaluation.checkpoint, 0), examples, *group,
-                        static_cast<size_t>(evaluation.mistakes), /*keeps_rows=*/true);
 }
 
 }  // namespace dtrain
