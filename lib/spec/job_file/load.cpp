@@ -159,12 +159,23 @@ class SpecReader {
     return is_new;
   }
 
-  // Reports a number that a comma has made two entries of: `{rate: 0,5}`.
-  bool is_split_number(const YamlNode& map, size_t index, const std::string& path) {
-    if (index + 1 == map.entries.size()) return false;
-    const std::string problem = split_at_comma(map.entries[index], map.entries[index + 1]);
-    if (!problem.empty()) report(map.entries[index].value, path, problem);
-    return !problem.empty();
+  // Calls `read` with each entry of the map at `section`, and its path. Reports keys that are no names or are
+  // written twice, and a number that a comma has made two entries of: `{rate: 0,5}`.
+  template <class Read>
+  void each_entry(const YamlNode& map, const std::string& section, const Read& read) {
+    std::map<std::string, int> lines;
+    for (size_t i = 0; i < map.entries.size(); ++i) {
+      const YamlEntry& entry = map.entries[i];
+      if (!read_key(entry.key, section, lines)) continue;
+      const std::string path = path_in(section, entry.key.text);
+      const std::string split = i + 1 < map.entries.size() ? split_at_comma(entry, map.entries[i + 1]) : "";
+      if (split.empty()) {
+        read(entry, path);
+      } else {
+        report(entry.value, path, split);
+        ++i;
+      }
+    }
   }
 
   // Reads the kind on which it depends which fields the others are, wherever in `map` it is written. Its
@@ -181,24 +192,16 @@ class SpecReader {
 
   void read_section(const YamlNode& map, const std::string& section) {
     read_kind(find_field(job_fields(), path_in(section, "kind")), map, "kind", loaded_.spec);
-    std::map<std::string, int> lines;
-    for (size_t i = 0; i < map.entries.size(); ++i) {
-      const YamlEntry& entry = map.entries[i];
-      if (!read_key(entry.key, section, lines)) continue;
-      const std::string path = path_in(section, entry.key.text);
-      if (is_split_number(map, i, path)) {
-        ++i;
-        continue;
-      }
-      if (const auto* field = find_field(job_fields(), path);
-          field && entry.key.text.find('.') == std::string::npos) {
+    each_entry(map, section, [&](const YamlEntry& entry, const std::string& path) {
+      const bool dotted = entry.key.text.find('.') != std::string::npos;
+      if (const auto* field = find_field(job_fields(), path); field && !dotted) {
         read_field(*field, loaded_.spec, entry, path);
-      } else if (entry.key.text.find('.') == std::string::npos && !names_in_section(path).empty()) {
+      } else if (!dotted && !names_in_section(path).empty()) {
         read_subsection(entry, path);
       } else {
         report_unknown(entry.key, section);
       }
-    }
+    });
   }
 
   void read_subsection(const YamlEntry& entry, const std::string& path) {
@@ -268,9 +271,7 @@ class SpecReader {
   void read_entries(const FieldInfo& field, const YamlNode& list, std::vector<Entry>& entries) {
     const EntryList<Entry>& of = entry_list<Entry>();
     const std::string expected = fmt::format("a list of {} such as [{}]", of.many, of.example);
-    if (!is_of_kind(list, YamlNode::Kind::kList, expected, field.path, report_) ||
-        !has_length(list, field.length, field.path, report_))
-      return;
+    if (!ValueReader(field, list, field.path, report_).is_list(expected)) return;
     entries.resize(list.items.size());
     for (size_t i = 0; i < entries.size(); ++i)
       read_entry(list.items[i], entries[i], fmt::format("{}[{}]", field.path, i));
@@ -282,21 +283,14 @@ class SpecReader {
     const std::string expected = fmt::format("{} such as {}", of.one, of.example);
     if (!is_of_kind(map, YamlNode::Kind::kMap, expected, base, report_)) return;
     read_kind(find_field(of.fields, of.selector), map, of.selector, spec);
-    std::map<std::string, int> lines;
     std::vector<const YamlNode*> unknown;
-    for (size_t i = 0; i < map.entries.size(); ++i) {
-      const YamlEntry& entry = map.entries[i];
-      if (!read_key(entry.key, base, lines)) continue;
-      if (is_split_number(map, i, path_in(base, entry.key.text))) {
-        ++i;
-        continue;
-      }
+    each_entry(map, base, [&](const YamlEntry& entry, const std::string& path) {
       if (const auto* field = find_field(of.fields, entry.key.text)) {
-        read_field(*field, spec, entry, path_in(base, entry.key.text));
+        read_field(*field, spec, entry, path);
       } else {
         unknown.push_back(&entry.key);
       }
-    }
+    });
     const auto names = of.fields_of_kind(of.kind_of(spec));  // if there is no kind, only "kind"
     for (const YamlNode* key : unknown) {
       const std::string name = printable(key->text, 60);
