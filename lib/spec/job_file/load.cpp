@@ -46,11 +46,6 @@ std::pair<Overrides, Overrides> split_overrides(const Overrides& overrides) {
   return parts;
 }
 
-// Of a section's first field: whether its value is what a user may give in place of the section.
-bool names_a_choice(const std::string& field) {
-  return field == "kind" || field == "dataset" || field == "per_replica";
-}
-
 // Reads a tree into a LoadedSpec.
 class SpecReader {
  public:
@@ -211,7 +206,9 @@ class SpecReader {
     const bool no_space = entry.value.plain && entry.value.text.find(':') != std::string::npos;
     const std::vector<std::string> names = names_in_section(path);
     std::string advice = no_space ? kSpaceAfterColon : "";
-    if (advice.empty() && entry.value.kind == YamlNode::Kind::kScalar && names_a_choice(names.front()))
+    // What a user may give in place of the section.
+    const bool names_a_choice = contains({"kind", "dataset", "per_replica"}, names.front());
+    if (advice.empty() && entry.value.kind == YamlNode::Kind::kScalar && names_a_choice)
       advice = fmt::format("; write {{{}: {}}}", names.front(), printable(entry.value.text, 60));
     report(entry.value, path,
            fmt::format("expected a section with {}, got {}{}", join(names), shown(entry.value), advice));

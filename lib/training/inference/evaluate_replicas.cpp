@@ -45,13 +45,6 @@ void report_numbers(const std::string& name, const std::vector<Number>& numbers,
         Event{{"event", name}, {name, base64(std::string(bytes.substr(begin, kBytesPerReport)))}}));
 }
 
-void report(const EvaluationSums& sums, ReportPipe& pipe) {
-  report_numbers("counts", sums.counts, pipe);
-  report_numbers("confusion", sums.confusion, pipe);
-  report_numbers("sums", sums.sums, pipe);
-  report_numbers("examples", sums.examples, pipe);
-}
-
 // Every rank tells its own mistakes, and rank 0 the sums of all.
 void collect(int rank, const std::string& line, EvaluationSums& sums, WorstMistakes& worst) {
   const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -96,7 +89,12 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
                                              static_cast<size_t>(evaluation.mistakes), /*keeps_rows=*/true);
   for (const WrongExample& one : sums.mistakes)
     pipe.write(event_text(Event{{"event", "mistake"}, {"mistake", nlohmann::json(one)}}));
-  if (identity.rank == 0) report(sums, pipe);
+  if (identity.rank == 0) {
+    report_numbers("counts", sums.counts, pipe);
+    report_numbers("confusion", sums.confusion, pipe);
+    report_numbers("sums", sums.sums, pipe);
+    report_numbers("examples", sums.examples, pipe);
+  }
   doing(Activity::kFinished);
 }
 

@@ -30,15 +30,12 @@ std::filesystem::file_time_type time_of(const std::filesystem::path& path) {
   return std::filesystem::last_write_time(path, gone);
 }
 
-// Whether the run goes on in the folder that it had.
-bool goes_on_there(const RunDirectoryOptions& options, const ResumePoint& from) {
-  std::error_code there_is_none;
-  return !options.directory || std::filesystem::equivalent(*options.directory, from.run, there_is_none);
-}
-
 RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& options,
                             const ResumePoint* from) {
-  const bool reopen = from != nullptr && goes_on_there(options, *from);
+  std::error_code there_is_none;
+  const bool reopen =
+      from != nullptr &&
+      (!options.directory || std::filesystem::equivalent(*options.directory, from->run, there_is_none));
   RunDirectory directory = reopen ? RunDirectory::reopen(from->run) : RunDirectory::create(options);
   if (!reopen) {
     remove_all_checkpoints(checkpoint_folder(directory.path()));

@@ -33,12 +33,6 @@ at::Tensor place_for(const Replica& replica, const std::string& name, const at::
   return replica.copies != nullptr ? replica.copies->take(name, tensor) : host_memory_like(tensor);
 }
 
-Variables collect_model(const Replica& replica) {
-  Variables copies = named_variables(replica.model);
-  for (auto& [name, tensor] : copies) tensor = place_for(replica, name, tensor).copy_(tensor);
-  return copies;
-}
-
 // Rank 0 alone gets what the optimizer remembers.
 void collect_optimizer(const Replica& replica, Variables& all) {
   size_t number = 0;
@@ -213,7 +207,8 @@ void prepare_to_collect(const Replica& replica) {
 CollectedVariables collect(const Replica& replica, const std::function<void()>& wait_for_device) {
   const at::NoGradGuard no_grad;
   CollectedVariables all;
-  all.model = collect_model(replica);
+  all.model = named_variables(replica.model);
+  for (auto& [name, tensor] : all.model) tensor = place_for(replica, name, tensor).copy_(tensor);
   collect_optimizer(replica, all.training);
   for (const at::Device device : drawing_devices(replica)) {
     if (!replica.keeps_generators) break;
