@@ -171,9 +171,7 @@ class SupervisingLauncher : public RunLauncher {
       desk_->refuse(error.what());
       return std::nullopt;
     }
-    SuperviseResult stop;
-    stop.code = ExitCode::kStopped;
-    return stop;
+    return SuperviseResult{.code = ExitCode::kStopped, .message = {}};
   }
 
   // Takes the output back to where the run restarts. Returns what stopped the job meanwhile.
