@@ -142,20 +142,18 @@ class Rules : private RuleBase {
            batch.per_replica.value_or(0), replicas, accumulated, kMaxGlobalBatch);
   }
 
-  // Whether the strategy is known and `holds` returns true for it.
-  bool strategy_is(bool (*holds)(const StrategyTraits& traits)) const {
-    return !has_problem("strategy.kind") && holds(strategy_traits(spec_.strategy.kind));
+  // Whether the strategy is known and has this trait, or has it not.
+  bool strategy_is(bool StrategyTraits::*trait, bool has_it = true) const {
+    return !has_problem("strategy.kind") && strategy_traits(spec_.strategy.kind).*trait == has_it;
   }
-  bool is_served() const {
-    return strategy_is([](const StrategyTraits& traits) { return !traits.is_synchronous; });
-  }
+  bool is_served() const { return strategy_is(&StrategyTraits::is_synchronous, false); }
   int64_t devices() const { return std::ssize(spec_.strategy.devices); }
 
   void check_strategy() {
     const StrategySpec& strategy = spec_.strategy;
     refuse("receipts.every_steps", spec_.receipts.every_steps && spec_.uses_xla(),
            "train.step: xla shows nothing of a step but its end; leave it or train.step out");
-    if (strategy_is([](const StrategyTraits& traits) { return traits.has_one_replica; })) {
+    if (strategy_is(&StrategyTraits::has_one_replica)) {
       refuse("strategy.replicas", strategy.replicas.value_or(1) > 1,
              "{} trains one replica, not {}; use strategy.kind mirrored", strategy.kind,
              strategy.replicas.value_or(1));
@@ -167,14 +165,12 @@ class Rules : private RuleBase {
       return;
     }
     refuse("strategy.communication",
-           strategy.communication == "gloo" &&
-               strategy_is([](const StrategyTraits& traits) { return traits.shares_variables; }),
+           strategy.communication == "gloo" && strategy_is(&StrategyTraits::shares_variables),
            "{} keeps the variables in shared memory, which gloo does not have; use auto", strategy.kind);
     if (is_served()) return check_servers();
     refuse("strategy.compress",
            strategy.compress != "none" && strategy.communication != "gloo" &&
-               !has_problem("strategy.communication") &&
-               strategy_is([](const StrategyTraits& traits) { return !traits.spans_hosts; }),
+               !has_problem("strategy.communication") && strategy_is(&StrategyTraits::spans_hosts, false),
            "gradients do not travel in shared memory; leave it out, or use communication: gloo");
     if (lists_devices() && usable("strategy.replicas") && strategy.replicas.value_or(devices()) != devices())
       add("strategy.devices", "lists {} for {}; the numbers must agree", counted(devices(), "device"),
@@ -230,7 +226,7 @@ class Rules : private RuleBase {
     if (gpus == 0) return;
     if (gpus < devices())
       add("strategy.devices", "mixes the CPU and GPUs; the replicas of a job run on devices of one kind");
-    if (strategy_is([](const StrategyTraits& traits) { return !traits.runs_on_gpus; }))
+    if (strategy_is(&StrategyTraits::runs_on_gpus, false))
       add("strategy.devices",
           "{} keeps its variables in the host's memory and trains on the CPU; use cpu, or strategy.kind "
           "mirrored",

@@ -145,17 +145,10 @@ std::string unknown_choice(const Choices& choices, const std::string& text) {
 }  // namespace
 
 std::string shown(const YamlNode& node) {
-  switch (node.kind) {
-    case YamlNode::Kind::kNull:
-      return "nothing";
-    case YamlNode::Kind::kScalar:
-      return in_quotes(node.text);
-    case YamlNode::Kind::kList:
-      return "a list";
-    case YamlNode::Kind::kMap:
-      return "a section";
-  }
-  return "";
+  if (node.kind == YamlNode::Kind::kScalar) return in_quotes(node.text);
+  return node.kind == YamlNode::Kind::kNull   ? "nothing"
+         : node.kind == YamlNode::Kind::kList ? "a list"
+                                              : "a section";
 }
 
 bool is_of_kind(const YamlNode& node, YamlNode::Kind kind, const std::string& expected,

@@ -53,6 +53,17 @@ const Fields<Spec>& fields_of() {
   }
 }
 
+// A spec of the first kind that has the field.
+template <class Spec>
+Spec spec_with(const FieldInfo& field) {
+  Spec spec;
+  if constexpr (!std::is_same_v<Spec, KindFields>) {
+    const auto* const kind = find_field(fields_of<Spec>(), field.when.paths.front());
+    *std::get<MemberOf<Spec, std::string>>(kind->member).at(spec) = field.when.values.front();
+  }
+  return spec;
+}
+
 template <class Entry>
 ordered_json value_json(const FieldInfo&, const std::vector<Entry>& entries) {
   if constexpr (std::is_integral_v<Entry>) {
@@ -141,21 +152,6 @@ bool Bounds::contain(double value) const {
   if (minimum && (open_minimum ? value <= *minimum : value < *minimum)) return false;
   return !maximum || (open_maximum ? value < *maximum : value <= *maximum);
 }
-
-namespace {
-
-// A spec of the first kind that has the field.
-template <class Spec>
-Spec spec_with(const FieldInfo& field) {
-  Spec spec;
-  if constexpr (!std::is_same_v<Spec, KindFields>) {
-    const auto* const kind = find_field(fields_of<Spec>(), field.when.paths.front());
-    *std::get<MemberOf<Spec, std::string>>(kind->member).at(spec) = field.when.values.front();
-  }
-  return spec;
-}
-
-}  // namespace
 
 template <class Spec>
 ordered_json to_json(const Field<Spec>& field, const Spec& spec) {
