@@ -98,7 +98,7 @@ class SpecReader {
       load_plugin(plugins[i], i < noted.size() ? noted[i] : "", written->items[i],
                   fmt::format("plugins[{}]", i));
     for (const std::string& path : plugins_of_all()) {
-      if (std::find(plugins.begin(), plugins.end(), path) != plugins.end()) continue;
+      if (std::ranges::find(plugins, path) != plugins.end()) continue;
       load_plugin(path, "", root, "");
       plugins.push_back(path);
     }
@@ -177,8 +177,8 @@ class SpecReader {
   // problems are reported when its turn comes.
   template <class Spec>
   void read_kind(const Field<Spec>* kind, const YamlNode& map, const std::string& name, Spec& spec) const {
-    const auto written = std::find_if(map.entries.begin(), map.entries.end(),
-                                      [&](const YamlEntry& entry) { return entry.key.text == name; });
+    const auto written =
+        std::ranges::find_if(map.entries, [&](const YamlEntry& entry) { return entry.key.text == name; });
     if (kind == nullptr || written == map.entries.end()) return;
     const auto silent = [](const YamlNode&, const std::string&, const std::string&) {};
     ValueReader(*kind, written->value, kind->path, silent)
@@ -292,7 +292,7 @@ class SpecReader {
     for (const YamlNode* key : unknown) {
       const std::string name = printable(key->text, 60);
       const std::string meant = flooded() ? "" : did_you_mean(name, names);
-      const bool is_kind = std::count(of.kinds.built.begin(), of.kinds.built.end(), name) > 0;
+      const bool is_kind = contains(of.kinds.built, name);
       report(*key, path_in(base, name),
              fmt::format("unknown field of {}{}", of.one,
                          is_kind         ? fmt::format("; write {{{}: {}, ...}}", of.selector, name)
@@ -314,8 +314,7 @@ void arrange(std::vector<Problem>& problems) {
   const auto place = [](const Problem& problem) {
     return std::make_tuple(problem.line == 0, problem.line, problem.column);
   };
-  std::stable_sort(problems.begin(), problems.end(),
-                   [&](const Problem& a, const Problem& b) { return place(a) < place(b); });
+  std::ranges::stable_sort(problems, [&](const Problem& a, const Problem& b) { return place(a) < place(b); });
   if (problems.size() <= kMaxProblems) return;
   const size_t more = problems.size() - kMaxProblems;
   problems.resize(kMaxProblems);
@@ -469,10 +468,6 @@ LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrid
   if (in_folder && file != loaded.positions.end() && file->second.file == name)
     loaded.spec.model.kept_file = folder / kProgramFile;
   return loaded;
-}
-
-LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrides) {
-  return load_spec(path, overrides, {});
 }
 
 LoadedSpec parse_spec(const std::string& text, const std::string& name, const Overrides& overrides) {

@@ -61,10 +61,9 @@ class Rules : private RuleBase {
   void check_conditions(const Fields<Spec>& fields, const Spec& spec, const std::string& base) {
     for (const Field<Spec>& field : fields) {
       const std::string path = path_in(base, field.path);
-      const bool unclear =
-          std::any_of(field.when.paths.begin(), field.when.paths.end(), [&](const std::string& selector) {
-            return has_problem(path_in(base, selector)) || to_json(*find_field(fields, selector), spec) == "";
-          });
+      const bool unclear = std::ranges::any_of(field.when.paths, [&](const std::string& selector) {
+        return has_problem(path_in(base, selector)) || to_json(*find_field(fields, selector), spec) == "";
+      });
       if (unclear || has_problem(base)) continue;
       const bool holds = applies(fields, field, spec);
       if (!holds && is_written(path)) add(path, does_not_apply(fields, field, spec));
@@ -222,7 +221,7 @@ class Rules : private RuleBase {
     const StrategySpec& strategy = spec_.strategy;
     if (!usable("strategy.devices")) return;
     const auto is_gpu = [](const std::string& device) { return device.starts_with("cuda"); };
-    const auto gpus = std::count_if(strategy.devices.begin(), strategy.devices.end(), is_gpu);
+    const auto gpus = std::ranges::count_if(strategy.devices, is_gpu);
     if (gpus == 0) return;
     if (gpus < devices())
       add("strategy.devices", "mixes the CPU and GPUs; the replicas of a job run on devices of one kind");
@@ -405,14 +404,14 @@ bool RuleBase::has_problem(const std::string& path) const {
     return !outer.empty() && inner.compare(0, outer.size(), outer) == 0 &&
            (inner.size() == outer.size() || inner[outer.size()] == '.' || inner[outer.size()] == '[');
   };
-  return std::any_of(faulty_.begin(), faulty_.end(), [&](const std::string& faulty) {
+  return std::ranges::any_of(faulty_, [&](const std::string& faulty) {
     return within(path, faulty) || (faulty.find('[') != std::string::npos && within(faulty, path));
   });
 }
 
 bool RuleBase::any_faulty_in(const std::string& section) const {
-  return std::any_of(faulty_.begin(), faulty_.end(),
-                     [&](const std::string& path) { return path.rfind(section + ".", 0) == 0; });
+  return std::ranges::any_of(faulty_,
+                             [&](const std::string& path) { return path.rfind(section + ".", 0) == 0; });
 }
 
 void RuleBase::check_own(const std::string& section, Contradictions contradictions, const KindFields& own) {

@@ -44,8 +44,7 @@ constexpr size_t kMaxExpandedBytes = 64 * 1024;
 
 bool is_variable_name(const std::string& name) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) return false;
-  return std::all_of(name.begin(), name.end(),
-                     [](unsigned char c) { return c < 0x80 && (std::isalnum(c) || c == '_'); });
+  return std::ranges::all_of(name, [](unsigned char c) { return c < 0x80 && (std::isalnum(c) || c == '_'); });
 }
 
 struct Expansion {

@@ -295,11 +295,10 @@ class Mirrored : public Strategy {
   // Whether a look at step `step` needs the gradients as they are before the update.
   bool interrupts_recorded(int64_t step) const {
     if (receipt_is_due(step) || parts_.measures_noise) return true;
-    return std::any_of(
-        parts_.observers.begin(), parts_.observers.end(), [&](const GradientObserver& observer) {
-          const bool can_wait = observer.can_follow_update && records_ && parts_.train.clip_norm == 0;
-          return !can_wait && observer.wants(step);
-        });
+    return std::ranges::any_of(parts_.observers, [&](const GradientObserver& observer) {
+      const bool can_wait = observer.can_follow_update && records_ && parts_.train.clip_norm == 0;
+      return !can_wait && observer.wants(step);
+    });
   }
 
   // A step that the recorder makes, and `looks` at what gradients it has left.
