@@ -329,12 +329,6 @@ std::string nothing_left(const JobPlan& job, const ResumePoint* from) {
                 : complete;
 }
 
-std::string resume_message(const RunOutput& output) {
-  if (output.checkpoint_step() < 0) return "";
-  return fmt::format("\nto resume from step {}: {}", with_separators(output.checkpoint_step()),
-                     resume_command(output.directory().path()));
-}
-
 std::string stopped_message(const std::string& reason, const RunOutput& output, bool saved) {
   if (output.checkpoint_step() < 0) return reason + "; no checkpoint was saved, so it cannot resume";
   const bool at_the_stop = saved && !output.last_is_suspect();

@@ -209,7 +209,10 @@ class SupervisingLauncher : public RunLauncher {
   // A failure with why it was not tried again, and how a user resumes.
   SuperviseResult with_advice(SuperviseResult failure, const RestartPolicy& policy) const {
     if (!policy.why_not().empty()) failure.message += "\n" + policy.why_not();
-    if (may_end_otherwise(failure.code)) failure.message += resume_message(output_);
+    const int64_t saved = output_.checkpoint_step();
+    if (may_end_otherwise(failure.code) && saved >= 0)
+      failure.message += fmt::format("\nto resume from step {}: {}", with_separators(saved),
+                                     resume_command(output_.directory().path()));
     return failure;
   }
 

@@ -266,21 +266,16 @@ void ParameterService::add_sums(Session& session, bool has_sums) {
 }
 
 // A consistent snapshot: the steps tell which updates are in the variables and which are not.
-ServerState ParameterService::copy_state() const {
-  ServerState copy(0, 0, values_.all().scalar_type(), options_.workers);
-  copy.memories = values_.memories();
-  auto steps = copy.steps.accessor<int64_t, 1>();
-  for (int worker = 0; worker < options_.workers; ++worker)
-    steps[worker] = ledger_.is_lost(worker) ? -1 : ledger_.done(worker);
-  return copy;
-}
-
 void ParameterService::collect(Session& session, const RequestHeader& /*request*/) {
   std::unique_lock lock(mutex_);
   const Growth growth = values_.check_growth();
   const at::Tensor values = values_.all().clone();
   ledger_.forget_read(session.worker);
-  const ServerState state = copy_state();
+  ServerState state(0, 0, values.scalar_type(), options_.workers);
+  state.memories = values_.memories();
+  auto steps = state.steps.accessor<int64_t, 1>();
+  for (int worker = 0; worker < options_.workers; ++worker)
+    steps[worker] = ledger_.is_lost(worker) ? -1 : ledger_.done(worker);
   reply(lock, session, {.elements = std::ssize(state.memories), .steps = values_.optimizer_steps()});
   session.channel->send(values);
   state.send(*session.channel);

@@ -109,7 +109,6 @@ class ParameterService {
                        const std::function<bool()>& condition,
                        const std::function<bool(int worker)>& awaited);
   void give_up_silent_workers(Clock::time_point since, const std::function<bool(int worker)>& awaited);
-  ServerState copy_state() const;
   void require_present(int worker) const;
   void lose(int worker, const std::string& reason);
   void stop(const std::exception_ptr& failure);

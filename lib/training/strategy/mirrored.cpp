@@ -263,7 +263,13 @@ class Mirrored : public Strategy {
     if (states_) states_->begin_step(context.step);
     optimizer_->begin_step(context.learning_rate);
     parts_.clock->enter(StepTime::kCompute);
-    std::vector<GradientLook> looks = looks_at(context.step, parts_.observers);
+    std::vector<GradientLook> looks;
+    for (const GradientObserver& observer : parts_.observers) {
+      if (!observer.wants(context.step)) continue;
+      looks.push_back([step = context.step, &observer](const GradientReducer& reducer, ProcessGroup& group) {
+        observer.look(step, reducer, group);
+      });
+    }
     const bool has_receipt = receipt_is_due(context.step);
     if (has_receipt)
       looks.push_back(parts_.receipts->begin(
