@@ -64,7 +64,7 @@ std::string clash(const FieldInfo& field, size_t type, const Known& known, const
 // The same of all that a spec has.
 std::string clash(AddedKind::What what, const Field<KindFields>& field) {
   if (what == AddedKind::kLayer) {
-    const auto* const known = find_field(layer_fields(), field.path);
+    const auto* const known = find_field(entry_list<LayerSpec>().fields, field.path);
     return known ? clash(field, field.member.index(), *known, "kind") : "";
   }
   const std::string section = section_of(what).path;

@@ -111,7 +111,7 @@ std::string entries_text(const EntryList<Entry>& list, const std::string& text) 
   const bool has_kinds = list.selector == "kind";  // which else is one field among others
   if (has_kinds) fields += "\n| Kind | Fields |\n|---|---|\n";
   for (const std::string& kind : has_kinds ? list.kinds.built : std::vector<std::string>()) {
-    std::vector<std::string> names = fields_of_kind(list.fields, kind);
+    std::vector<std::string> names = list.fields_of_kind(kind);
     names.erase(names.begin());
     fields += fmt::format("| `{}` | {} |\n", kind, names.empty() ? "" : "`" + join(names, "`, `") + "`");
   }

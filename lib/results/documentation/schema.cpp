@@ -146,7 +146,7 @@ ordered_json entry_schema(const EntryList<Entry>& list) {
   for (const auto& field : list.fields) properties[field.path] = field_schema(field);
   ordered_json kinds = ordered_json::array();
   for (const std::string& kind : list.kinds.built) {
-    const std::vector<std::string> names = fields_of_kind(list.fields, kind);
+    const std::vector<std::string> names = list.fields_of_kind(kind);
     ordered_json required = ordered_json::array();
     for (const std::string& name : names) {
       if (find_field(list.fields, name)->required) required.push_back(name);

@@ -14,7 +14,6 @@
 #include "job_file/values.h"
 #include "spec/fields.h"
 #include "spec/optimizer_kinds.h"
-#include "spec/spec.h"
 #include "traits/objectives.h"
 #include "yaml/yaml_tree.h"
 
@@ -45,11 +44,6 @@ std::pair<Overrides, Overrides> split_overrides(const Overrides& overrides) {
   for (const std::string& path : overrides.unset)
     (path.starts_with("plugin") ? parts.first : parts.second).unset.push_back(path);
   return parts;
-}
-
-// Of a section's first field: whether its value is what a user may give in place of the section.
-bool names_a_choice(const std::string& field) {
-  return field == "kind" || field == "dataset" || field == "per_replica";
 }
 
 // Reads a tree into a LoadedSpec.
@@ -104,7 +98,7 @@ class SpecReader {
       load_plugin(plugins[i], i < noted.size() ? noted[i] : "", written->items[i],
                   fmt::format("plugins[{}]", i));
     for (const std::string& path : plugins_of_all()) {
-      if (std::find(plugins.begin(), plugins.end(), path) != plugins.end()) continue;
+      if (std::ranges::find(plugins, path) != plugins.end()) continue;
       load_plugin(path, "", root, "");
       plugins.push_back(path);
     }
@@ -160,20 +154,31 @@ class SpecReader {
     return is_new;
   }
 
-  // Reports a number that a comma has made two entries of: `{rate: 0,5}`.
-  bool is_split_number(const YamlNode& map, size_t index, const std::string& path) {
-    if (index + 1 == map.entries.size()) return false;
-    const std::string problem = split_at_comma(map.entries[index], map.entries[index + 1]);
-    if (!problem.empty()) report(map.entries[index].value, path, problem);
-    return !problem.empty();
+  // Calls `read` with each entry of the map at `section`, and its path. Reports keys that are no names or are
+  // written twice, and a number that a comma has made two entries of: `{rate: 0,5}`.
+  template <class Read>
+  void each_entry(const YamlNode& map, const std::string& section, const Read& read) {
+    std::map<std::string, int> lines;
+    for (size_t i = 0; i < map.entries.size(); ++i) {
+      const YamlEntry& entry = map.entries[i];
+      if (!read_key(entry.key, section, lines)) continue;
+      const std::string path = path_in(section, entry.key.text);
+      const std::string split = i + 1 < map.entries.size() ? split_at_comma(entry, map.entries[i + 1]) : "";
+      if (split.empty()) {
+        read(entry, path);
+      } else {
+        report(entry.value, path, split);
+        ++i;
+      }
+    }
   }
 
   // Reads the kind on which it depends which fields the others are, wherever in `map` it is written. Its
   // problems are reported when its turn comes.
   template <class Spec>
   void read_kind(const Field<Spec>* kind, const YamlNode& map, const std::string& name, Spec& spec) const {
-    const auto written = std::find_if(map.entries.begin(), map.entries.end(),
-                                      [&](const YamlEntry& entry) { return entry.key.text == name; });
+    const auto written =
+        std::ranges::find_if(map.entries, [&](const YamlEntry& entry) { return entry.key.text == name; });
     if (kind == nullptr || written == map.entries.end()) return;
     const auto silent = [](const YamlNode&, const std::string&, const std::string&) {};
     ValueReader(*kind, written->value, kind->path, silent)
@@ -182,24 +187,16 @@ class SpecReader {
 
   void read_section(const YamlNode& map, const std::string& section) {
     read_kind(find_field(job_fields(), path_in(section, "kind")), map, "kind", loaded_.spec);
-    std::map<std::string, int> lines;
-    for (size_t i = 0; i < map.entries.size(); ++i) {
-      const YamlEntry& entry = map.entries[i];
-      if (!read_key(entry.key, section, lines)) continue;
-      const std::string path = path_in(section, entry.key.text);
-      if (is_split_number(map, i, path)) {
-        ++i;
-        continue;
-      }
-      if (const auto* field = find_field(job_fields(), path);
-          field && entry.key.text.find('.') == std::string::npos) {
+    each_entry(map, section, [&](const YamlEntry& entry, const std::string& path) {
+      const bool dotted = entry.key.text.find('.') != std::string::npos;
+      if (const auto* field = find_field(job_fields(), path); field && !dotted) {
         read_field(*field, loaded_.spec, entry, path);
-      } else if (entry.key.text.find('.') == std::string::npos && !names_in_section(path).empty()) {
+      } else if (!dotted && !names_in_section(path).empty()) {
         read_subsection(entry, path);
       } else {
         report_unknown(entry.key, section);
       }
-    }
+    });
   }
 
   void read_subsection(const YamlEntry& entry, const std::string& path) {
@@ -209,7 +206,9 @@ class SpecReader {
     const bool no_space = entry.value.plain && entry.value.text.find(':') != std::string::npos;
     const std::vector<std::string> names = names_in_section(path);
     std::string advice = no_space ? kSpaceAfterColon : "";
-    if (advice.empty() && entry.value.kind == YamlNode::Kind::kScalar && names_a_choice(names.front()))
+    // What a user may give in place of the section.
+    const bool names_a_choice = contains({"kind", "dataset", "per_replica"}, names.front());
+    if (advice.empty() && entry.value.kind == YamlNode::Kind::kScalar && names_a_choice)
       advice = fmt::format("; write {{{}: {}}}", names.front(), printable(entry.value.text, 60));
     report(entry.value, path,
            fmt::format("expected a section with {}, got {}{}", join(names), shown(entry.value), advice));
@@ -269,9 +268,7 @@ class SpecReader {
   void read_entries(const FieldInfo& field, const YamlNode& list, std::vector<Entry>& entries) {
     const EntryList<Entry>& of = entry_list<Entry>();
     const std::string expected = fmt::format("a list of {} such as [{}]", of.many, of.example);
-    if (!is_of_kind(list, YamlNode::Kind::kList, expected, field.path, report_) ||
-        !has_length(list, field.length, field.path, report_))
-      return;
+    if (!ValueReader(field, list, field.path, report_).is_list(expected)) return;
     entries.resize(list.items.size());
     for (size_t i = 0; i < entries.size(); ++i)
       read_entry(list.items[i], entries[i], fmt::format("{}[{}]", field.path, i));
@@ -283,26 +280,19 @@ class SpecReader {
     const std::string expected = fmt::format("{} such as {}", of.one, of.example);
     if (!is_of_kind(map, YamlNode::Kind::kMap, expected, base, report_)) return;
     read_kind(find_field(of.fields, of.selector), map, of.selector, spec);
-    std::map<std::string, int> lines;
     std::vector<const YamlNode*> unknown;
-    for (size_t i = 0; i < map.entries.size(); ++i) {
-      const YamlEntry& entry = map.entries[i];
-      if (!read_key(entry.key, base, lines)) continue;
-      if (is_split_number(map, i, path_in(base, entry.key.text))) {
-        ++i;
-        continue;
-      }
+    each_entry(map, base, [&](const YamlEntry& entry, const std::string& path) {
       if (const auto* field = find_field(of.fields, entry.key.text)) {
-        read_field(*field, spec, entry, path_in(base, entry.key.text));
+        read_field(*field, spec, entry, path);
       } else {
         unknown.push_back(&entry.key);
       }
-    }
-    const auto names = fields_of_kind(of.fields, of.kind_of(spec));  // if there is no kind, only "kind"
+    });
+    const auto names = of.fields_of_kind(of.kind_of(spec));  // if there is no kind, only "kind"
     for (const YamlNode* key : unknown) {
       const std::string name = printable(key->text, 60);
       const std::string meant = flooded() ? "" : did_you_mean(name, names);
-      const bool is_kind = std::count(of.kinds.built.begin(), of.kinds.built.end(), name) > 0;
+      const bool is_kind = contains(of.kinds.built, name);
       report(*key, path_in(base, name),
              fmt::format("unknown field of {}{}", of.one,
                          is_kind         ? fmt::format("; write {{{}: {}, ...}}", of.selector, name)
@@ -324,8 +314,7 @@ void arrange(std::vector<Problem>& problems) {
   const auto place = [](const Problem& problem) {
     return std::make_tuple(problem.line == 0, problem.line, problem.column);
   };
-  std::stable_sort(problems.begin(), problems.end(),
-                   [&](const Problem& a, const Problem& b) { return place(a) < place(b); });
+  std::ranges::stable_sort(problems, [&](const Problem& a, const Problem& b) { return place(a) < place(b); });
   if (problems.size() <= kMaxProblems) return;
   const size_t more = problems.size() - kMaxProblems;
   problems.resize(kMaxProblems);
@@ -479,10 +468,6 @@ LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrid
   if (in_folder && file != loaded.positions.end() && file->second.file == name)
     loaded.spec.model.kept_file = folder / kProgramFile;
   return loaded;
-}
-
-LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrides) {
-  return load_spec(path, overrides, {});
 }
 
 LoadedSpec parse_spec(const std::string& text, const std::string& name, const Overrides& overrides) {

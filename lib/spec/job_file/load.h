@@ -53,24 +53,23 @@ void set_plugin_loader(LoadPlugin load);
 // Adds a plug-in to those of every spec that is read from now on.
 void add_plugin_to_specs(const std::string& path);
 
-// Reads `path` (at most 1 MiB; "-" is the standard input, and it may be a pipe) and applies the overrides.
-// Relative paths become absolute: those in the spec start at its folder (those of a pipe at the working
-// folder), those in overrides at the working folder. "${NAME}" is replaced by the environment variable. A
-// file that cannot be read is also reported as a problem.
-//
-// An override may change a kind: the fields of the file that contradict only the new kind are dropped, each
-// with a line in `notes`; a learning rate of another optimizer stays, with such a line. What contradicts
-// itself within the file, or among the overrides, is a problem.
-LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrides = {});
-
 // Where relative paths start: those in the file, and those in overrides. Empty: as load_spec() says.
 struct StartOfPaths {
   std::filesystem::path in_file;
   std::filesystem::path in_overrides;
 };
-// Reads a spec that lies elsewhere than where its paths start, such as a copy.
-LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrides,
-                     const StartOfPaths& starts);
+
+// Reads `path` (at most 1 MiB; "-" is the standard input, and it may be a pipe) and applies the overrides.
+// Relative paths become absolute: those in the spec start at its folder (those of a pipe at the working
+// folder), those in overrides at the working folder. "${NAME}" is replaced by the environment variable. A
+// file that cannot be read is also reported as a problem. `starts`: for a spec that lies elsewhere than where
+// its paths start, such as a copy.
+//
+// An override may change a kind: the fields of the file that contradict only the new kind are dropped, each
+// with a line in `notes`; a learning rate of another optimizer stays, with such a line. What contradicts
+// itself within the file, or among the overrides, is a problem.
+LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrides = {},
+                     const StartOfPaths& starts = {});
 
 // The same for text in memory. Messages use `name` as the file name, and relative paths stay relative.
 LoadedSpec parse_spec(const std::string& text, const std::string& name, const Overrides& overrides = {});

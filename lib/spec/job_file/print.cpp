@@ -6,9 +6,7 @@
 
 namespace dtrain {
 
-namespace {
 using nlohmann::ordered_json;
-}  // namespace
 
 std::string print_spec(const JobSpec& spec, const CommentOn& comment_on) {
   std::string text;

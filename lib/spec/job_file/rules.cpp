@@ -1,6 +1,5 @@
 #include "job_file/rules.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -62,10 +61,9 @@ class Rules : private RuleBase {
   void check_conditions(const Fields<Spec>& fields, const Spec& spec, const std::string& base) {
     for (const Field<Spec>& field : fields) {
       const std::string path = path_in(base, field.path);
-      const bool unclear =
-          std::any_of(field.when.paths.begin(), field.when.paths.end(), [&](const std::string& selector) {
-            return has_problem(path_in(base, selector)) || to_json(*find_field(fields, selector), spec) == "";
-          });
+      const bool unclear = std::ranges::any_of(field.when.paths, [&](const std::string& selector) {
+        return has_problem(path_in(base, selector)) || to_json(*find_field(fields, selector), spec) == "";
+      });
       if (unclear || has_problem(base)) continue;
       const bool holds = applies(fields, field, spec);
       if (!holds && is_written(path)) add(path, does_not_apply(fields, field, spec));
@@ -96,10 +94,10 @@ class Rules : private RuleBase {
     return by + list.kind_of(entry) + " " + list.many;
   }
   template <class Entry>
-  std::string does_not_apply(const Fields<Entry>& fields, const FieldInfo&, const Entry& entry) const {
+  std::string does_not_apply(const Fields<Entry>&, const FieldInfo&, const Entry& entry) const {
     const EntryList<Entry>& list = entry_list<Entry>();
     return fmt::format("{} do not use it; they use: {}", entries_like(entry),
-                       join(fields_of_kind(fields, list.kind_of(entry))));
+                       join(list.fields_of_kind(list.kind_of(entry))));
   }
   std::string missing(const FieldInfo& field, const JobSpec&) const {
     return fmt::format("missing; it is required when {}", condition_text(field.when));
@@ -143,20 +141,18 @@ class Rules : private RuleBase {
            batch.per_replica.value_or(0), replicas, accumulated, kMaxGlobalBatch);
   }
 
-  // Whether the strategy is known and `holds` returns true for it.
-  bool strategy_is(bool (*holds)(const StrategyTraits& traits)) const {
-    return !has_problem("strategy.kind") && holds(strategy_traits(spec_.strategy.kind));
+  // Whether the strategy is known and has this trait, or has it not.
+  bool strategy_is(bool StrategyTraits::*trait, bool has_it = true) const {
+    return !has_problem("strategy.kind") && strategy_traits(spec_.strategy.kind).*trait == has_it;
   }
-  bool is_served() const {
-    return strategy_is([](const StrategyTraits& traits) { return !traits.is_synchronous; });
-  }
+  bool is_served() const { return strategy_is(&StrategyTraits::is_synchronous, false); }
   int64_t devices() const { return std::ssize(spec_.strategy.devices); }
 
   void check_strategy() {
     const StrategySpec& strategy = spec_.strategy;
     refuse("receipts.every_steps", spec_.receipts.every_steps && spec_.uses_xla(),
            "train.step: xla shows nothing of a step but its end; leave it or train.step out");
-    if (strategy_is([](const StrategyTraits& traits) { return traits.has_one_replica; })) {
+    if (strategy_is(&StrategyTraits::has_one_replica)) {
       refuse("strategy.replicas", strategy.replicas.value_or(1) > 1,
              "{} trains one replica, not {}; use strategy.kind mirrored", strategy.kind,
              strategy.replicas.value_or(1));
@@ -168,14 +164,12 @@ class Rules : private RuleBase {
       return;
     }
     refuse("strategy.communication",
-           strategy.communication == "gloo" &&
-               strategy_is([](const StrategyTraits& traits) { return traits.shares_variables; }),
+           strategy.communication == "gloo" && strategy_is(&StrategyTraits::shares_variables),
            "{} keeps the variables in shared memory, which gloo does not have; use auto", strategy.kind);
     if (is_served()) return check_servers();
     refuse("strategy.compress",
            strategy.compress != "none" && strategy.communication != "gloo" &&
-               !has_problem("strategy.communication") &&
-               strategy_is([](const StrategyTraits& traits) { return !traits.spans_hosts; }),
+               !has_problem("strategy.communication") && strategy_is(&StrategyTraits::spans_hosts, false),
            "gradients do not travel in shared memory; leave it out, or use communication: gloo");
     if (lists_devices() && usable("strategy.replicas") && strategy.replicas.value_or(devices()) != devices())
       add("strategy.devices", "lists {} for {}; the numbers must agree", counted(devices(), "device"),
@@ -227,11 +221,11 @@ class Rules : private RuleBase {
     const StrategySpec& strategy = spec_.strategy;
     if (!usable("strategy.devices")) return;
     const auto is_gpu = [](const std::string& device) { return device.starts_with("cuda"); };
-    const auto gpus = std::count_if(strategy.devices.begin(), strategy.devices.end(), is_gpu);
+    const auto gpus = std::ranges::count_if(strategy.devices, is_gpu);
     if (gpus == 0) return;
     if (gpus < devices())
       add("strategy.devices", "mixes the CPU and GPUs; the replicas of a job run on devices of one kind");
-    if (strategy_is([](const StrategyTraits& traits) { return !traits.runs_on_gpus; }))
+    if (strategy_is(&StrategyTraits::runs_on_gpus, false))
       add("strategy.devices",
           "{} keeps its variables in the host's memory and trains on the CPU; use cpu, or strategy.kind "
           "mirrored",
@@ -410,14 +404,14 @@ bool RuleBase::has_problem(const std::string& path) const {
     return !outer.empty() && inner.compare(0, outer.size(), outer) == 0 &&
            (inner.size() == outer.size() || inner[outer.size()] == '.' || inner[outer.size()] == '[');
   };
-  return std::any_of(faulty_.begin(), faulty_.end(), [&](const std::string& faulty) {
+  return std::ranges::any_of(faulty_, [&](const std::string& faulty) {
     return within(path, faulty) || (faulty.find('[') != std::string::npos && within(faulty, path));
   });
 }
 
 bool RuleBase::any_faulty_in(const std::string& section) const {
-  return std::any_of(faulty_.begin(), faulty_.end(),
-                     [&](const std::string& path) { return path.rfind(section + ".", 0) == 0; });
+  return std::ranges::any_of(faulty_,
+                             [&](const std::string& path) { return path.rfind(section + ".", 0) == 0; });
 }
 
 void RuleBase::check_own(const std::string& section, Contradictions contradictions, const KindFields& own) {

@@ -184,8 +184,9 @@ std::vector<WatchedMetric> watched_metrics(const JobSpec& spec) {
        {"checkpoint.best.metric", "callbacks.early_stopping.metric", "train.schedule.metric"})
     all.push_back({path, to_json(*find_field(job_fields(), path), spec).get<std::string>()});
   for (size_t i = 0; i < spec.phases.size(); ++i)
-    all.push_back({fmt::format("phases[{}].metric", i),
-                   to_json(*find_field(phase_fields(), "metric"), spec.phases[i]).get<std::string>()});
+    all.push_back(
+        {fmt::format("phases[{}].metric", i),
+         to_json(*find_field(entry_list<PhaseSpec>().fields, "metric"), spec.phases[i]).get<std::string>()});
   return all;
 }
 

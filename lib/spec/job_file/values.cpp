@@ -1,7 +1,5 @@
 #include "job_file/values.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -46,8 +44,7 @@ constexpr size_t kMaxExpandedBytes = 64 * 1024;
 
 bool is_variable_name(const std::string& name) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) return false;
-  return std::all_of(name.begin(), name.end(),
-                     [](unsigned char c) { return c < 0x80 && (std::isalnum(c) || c == '_'); });
+  return std::ranges::all_of(name, [](unsigned char c) { return c < 0x80 && (std::isalnum(c) || c == '_'); });
 }
 
 struct Expansion {
@@ -147,17 +144,10 @@ std::string unknown_choice(const Choices& choices, const std::string& text) {
 }  // namespace
 
 std::string shown(const YamlNode& node) {
-  switch (node.kind) {
-    case YamlNode::Kind::kNull:
-      return "nothing";
-    case YamlNode::Kind::kScalar:
-      return in_quotes(node.text);
-    case YamlNode::Kind::kList:
-      return "a list";
-    case YamlNode::Kind::kMap:
-      return "a section";
-  }
-  return "";
+  if (node.kind == YamlNode::Kind::kScalar) return in_quotes(node.text);
+  return node.kind == YamlNode::Kind::kNull   ? "nothing"
+         : node.kind == YamlNode::Kind::kList ? "a list"
+                                              : "a section";
 }
 
 bool is_of_kind(const YamlNode& node, YamlNode::Kind kind, const std::string& expected,
@@ -165,16 +155,6 @@ bool is_of_kind(const YamlNode& node, YamlNode::Kind kind, const std::string& ex
   if (node.complaint.empty() && node.kind == kind) return true;
   report(node, path,
          node.complaint.empty() ? fmt::format("expected {}, got {}", expected, shown(node)) : node.complaint);
-  return false;
-}
-
-bool has_length(const YamlNode& list, const ListLength& length, const std::string& path,
-                const ReportProblem& report) {
-  const size_t size = list.items.size();
-  if (size >= length.least && size <= length.most) return true;
-  const std::string wanted = length.least == length.most ? fmt::format("{}", length.least)
-                                                         : fmt::format("{} to {}", length.least, length.most);
-  report(list, path, fmt::format("must have {} entries, has {}", wanted, size));
   return false;
 }
 
@@ -216,8 +196,14 @@ std::optional<ValueReader::Scalar> ValueReader::scalar(const std::string& expect
   return Scalar{std::move(expansion.text), node_.plain || expansion.expanded};
 }
 
-bool ValueReader::list(const std::string& expected) const {
-  return require(YamlNode::Kind::kList, expected) && has_length(node_, field_.length, path_, report_);
+bool ValueReader::is_list(const std::string& expected) const {
+  if (!require(YamlNode::Kind::kList, expected)) return false;
+  const auto& [least, most] = field_.length;
+  const size_t size = node_.items.size();
+  if (size >= least && size <= most) return true;
+  problem("must have {} entries, has {}",
+          least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most), size);
+  return false;
 }
 
 // Reads the value of an entry of the map.
@@ -322,7 +308,7 @@ template void ValueReader::read_optional(std::optional<std::string>&) const;
 
 template <class T>
 void ValueReader::read_list(std::vector<T>& value, const std::string& expected) const {
-  if (!list(expected)) return;
+  if (!is_list(expected)) return;
   std::vector<T> items;
   for (const YamlNode& item : node_.items) {
     items.emplace_back();
@@ -441,7 +427,7 @@ void ValueReader::read(TrainableSpec& trainable) const {
 
 void ValueReader::read_devices(std::vector<std::string>& devices) const {
   const bool is_word = node_.kind == YamlNode::Kind::kScalar;
-  if (!is_word && !list("auto, cpu, cuda, or a list of devices such as [\"cuda:0\", \"cuda:1\"]")) return;
+  if (!is_word && !is_list("auto, cpu, cuda, or a list of devices such as [\"cuda:0\", \"cuda:1\"]")) return;
   std::vector<std::string> names;
   for (size_t index = 0; index < (is_word ? 1 : node_.items.size()); ++index) {
     const ValueReader item(field_, is_word ? node_ : node_.items[index],

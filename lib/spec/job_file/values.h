@@ -42,6 +42,8 @@ class ValueReader {
   void read(ChannelNumbers& numbers) const;
   void read(ClassWeights& weights) const;
   void read(TrainableSpec& trainable) const;
+  // Whether it is a list with as many entries as the field may have; otherwise reports it.
+  bool is_list(const std::string& expected) const;
 
  private:
   struct Scalar;
@@ -51,7 +53,6 @@ class ValueReader {
     return is_of_kind(node_, kind, expected, path_, report_);
   }
   std::optional<Scalar> scalar(const std::string& expected) const;
-  bool list(const std::string& expected) const;
   void read_devices(std::vector<std::string>& devices) const;
   bool within_bounds(double value, const std::string& text) const;
   std::string or_word() const;
@@ -74,10 +75,6 @@ class ValueReader {
   std::string path_;
   ReportProblem report_;
 };
-
-// Checks the length of a list, and reports it if there are too few or too many entries.
-bool has_length(const YamlNode& list, const ListLength& length, const std::string& path,
-                const ReportProblem& report);
 
 // What is wrong if a decimal comma has made two entries of a map from one number: `{rate: 0,5}` is the number
 // 0 and a field `5` without a value. Empty if these two entries are no such number.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/named.h"
+#include "spec/kind_table.h"
 #include "yaml/yaml_text.h"
 
 namespace dtrain {
@@ -86,6 +87,20 @@ const std::vector<AugmentKind>& all_augmentations() {
       {.name = "cutmix", .fields = {alpha_field("1")}, .mixes = true},
   };
   return kinds;
+}
+
+#define AUGMENT(...) FIELD(AugmentSpec, __VA_ARGS__)
+
+template <>
+const EntryList<AugmentSpec>& entry_list() {
+  static const EntryList<AugmentSpec> list = {
+      "data.augment", "an operation", "operations", "{kind: random_crop, padding: 4}", augment_kinds(),
+      joined<AugmentSpec>({{
+      AUGMENT(kind, .doc = "what is done", .choices = &augment_kinds(), .required = true),
+      AUGMENT(probability, .doc = "the probability with which it is applied to an example", .bounds = between(0, 1),
+              .otherwise = "flip, random_erasing: 0.5; others: 1"),
+  }, fields_of_kinds<AugmentSpec>(all_augmentations(), "", [](auto& spec) -> auto& { return spec; })})};
+  return list;
 }
 // clang-format on
 

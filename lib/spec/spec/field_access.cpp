@@ -53,6 +53,17 @@ const Fields<Spec>& fields_of() {
   }
 }
 
+// A spec of the first kind that has the field.
+template <class Spec>
+Spec spec_with(const FieldInfo& field) {
+  Spec spec;
+  if constexpr (!std::is_same_v<Spec, KindFields>) {
+    const auto* const kind = find_field(fields_of<Spec>(), field.when.paths.front());
+    *std::get<MemberOf<Spec, std::string>>(kind->member).at(spec) = field.when.values.front();
+  }
+  return spec;
+}
+
 template <class Entry>
 ordered_json value_json(const FieldInfo&, const std::vector<Entry>& entries) {
   if constexpr (std::is_integral_v<Entry>) {
@@ -142,21 +153,6 @@ bool Bounds::contain(double value) const {
   return !maximum || (open_maximum ? value < *maximum : value <= *maximum);
 }
 
-namespace {
-
-// A spec of the first kind that has the field.
-template <class Spec>
-Spec spec_with(const FieldInfo& field) {
-  Spec spec;
-  if constexpr (!std::is_same_v<Spec, KindFields>) {
-    const auto* const kind = find_field(fields_of<Spec>(), field.when.paths.front());
-    *std::get<MemberOf<Spec, std::string>>(kind->member).at(spec) = field.when.values.front();
-  }
-  return spec;
-}
-
-}  // namespace
-
 template <class Spec>
 ordered_json to_json(const Field<Spec>& field, const Spec& spec) {
   const auto json = [&](const auto& member) {
@@ -194,13 +190,8 @@ std::string EntryList<Entry>::kind_of(const Entry& entry) const {
   return to_json(*find_field(fields, selector), entry).template get<std::string>();
 }
 
-template std::string EntryList<LayerSpec>::kind_of(const LayerSpec&) const;
-template std::string EntryList<AugmentSpec>::kind_of(const AugmentSpec&) const;
-template std::string EntryList<PhaseSpec>::kind_of(const PhaseSpec&) const;
-template std::string EntryList<OptimizerEntry>::kind_of(const OptimizerEntry&) const;
-
 template <class Entry>
-std::vector<std::string> fields_of_kind(const Fields<Entry>& fields, const std::string& kind) {
+std::vector<std::string> EntryList<Entry>::fields_of_kind(const std::string& kind) const {
   std::vector<std::string> names;
   for (const auto& field : fields) {
     if (field.when.paths.empty() || contains(field.when.values, kind)) names.push_back(field.path);
@@ -208,10 +199,10 @@ std::vector<std::string> fields_of_kind(const Fields<Entry>& fields, const std::
   return names;
 }
 
-template std::vector<std::string> fields_of_kind(const Fields<LayerSpec>&, const std::string&);
-template std::vector<std::string> fields_of_kind(const Fields<AugmentSpec>&, const std::string&);
-template std::vector<std::string> fields_of_kind(const Fields<PhaseSpec>&, const std::string&);
-template std::vector<std::string> fields_of_kind(const Fields<OptimizerEntry>&, const std::string&);
+template struct EntryList<LayerSpec>;
+template struct EntryList<AugmentSpec>;
+template struct EntryList<PhaseSpec>;
+template struct EntryList<OptimizerEntry>;
 
 std::vector<std::string> names_in_section(const std::string& section) {
   const std::string prefix = section.empty() ? "" : section + ".";

@@ -1,8 +1,6 @@
 // What the tables of fields are written with.
 #pragma once
 
-#include <algorithm>
-#include <iterator>
 #include <type_traits>
 
 #include "spec/fields.h"

@@ -13,8 +13,7 @@
 namespace dtrain {
 namespace {
 
-const Condition kReplicated{
-    {"strategy.kind"}, strategies_where([](const StrategyTraits& traits) { return traits.is_synchronous; })};
+const Condition kReplicated{{"strategy.kind"}, strategies_where(&StrategyTraits::is_synchronous)};
 const Condition kExchanging{{"strategy.kind"}, strategies_where([](const StrategyTraits& traits) {
                               return traits.is_synchronous && !traits.one_process;
                             })};
@@ -26,14 +25,12 @@ const Condition kParameterServer{
 const Condition kHidden{{"model.kind"}, {"mlp", "cnn"}};
 const Condition kVit{{"model.kind"}, {"vit"}};
 const Condition kCnn{{"model.kind"}, {"cnn"}};
-const Condition kBottlenecks{{"model.kind"},
-                             models_where([](const ModelTraits& traits) { return traits.is_bottleneck; })};
+const Condition kBottlenecks{{"model.kind"}, models_where(&ModelTraits::is_bottleneck)};
 const Condition kWidened{
     {"model.kind"}, models_where([](const ModelTraits& traits) { return !traits.widened_depths.empty(); })};
 const Condition kDeep{{"model.kind"},
                       models_where([](const ModelTraits& traits) { return !traits.depths.empty(); })};
-const Condition kPublished{{"model.kind"},
-                           models_where([](const ModelTraits& traits) { return traits.is_published; })};
+const Condition kPublished{{"model.kind"}, models_where(&ModelTraits::is_published)};
 const Condition kNamed{{"model.kind"},
                        models_where([](const ModelTraits& traits) { return !traits.is_own; })};
 const Condition kProgram{{"model.kind"}, {"torchscript"}};

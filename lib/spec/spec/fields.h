@@ -115,10 +115,6 @@ using Fields = std::vector<Field<Spec>>;
 
 // In the order in which fields are printed and documented, the most used first, section by section.
 const Fields<JobSpec>& job_fields();
-const Fields<LayerSpec>& layer_fields();
-const Fields<AugmentSpec>& augment_fields();
-const Fields<PhaseSpec>& phase_fields();
-const Fields<OptimizerEntry>& optimizer_entry_fields();
 
 // A list of the job whose entries have fields of their own, which depend on one of them, mostly `kind`.
 template <class Entry>
@@ -128,10 +124,12 @@ struct EntryList {
   std::string many;     // "layers"
   std::string example;  // "{kind: dense, units: 10}"
   const Choices& kinds;
-  const Fields<Entry>& fields;
+  Fields<Entry> fields;           // in the order in which they are printed and documented
   std::string selector = "kind";  // the field that decides which others apply; its choices are `kinds`
   // The selector's value in an entry; "" if it is required and was not given.
   std::string kind_of(const Entry& entry) const;
+  // The names of the fields that entries of `kind` use, with `kind` first.
+  std::vector<std::string> fields_of_kind(const std::string& kind) const;
 };
 
 // Of LayerSpec, AugmentSpec, PhaseSpec and OptimizerEntry.
@@ -155,10 +153,6 @@ nlohmann::ordered_json to_json(const Field<Spec>& field, const Spec& spec);
 // Whether the field's condition is met in `spec`.
 template <class Spec>
 bool applies(const Fields<Spec>& fields, const FieldInfo& field, const Spec& spec);
-
-// The names of the fields that entries of `kind` use, with `kind` first.
-template <class Entry>
-std::vector<std::string> fields_of_kind(const Fields<Entry>& fields, const std::string& kind);
 
 // The names directly below a section of the job ("": the whole job), in order; empty: no such section.
 std::vector<std::string> names_in_section(const std::string& section);

@@ -13,8 +13,7 @@ std::string text_of_kinds(const FieldOfKinds& kinds, const Text& text) {
   std::vector<std::pair<std::string, std::string>> said;  // with the names of the kinds
   for (const auto& [kind, field] : kinds) {
     const std::string of_kind = text(*field);
-    const auto same =
-        std::find_if(said.begin(), said.end(), [&](const auto& other) { return other.second == of_kind; });
+    const auto same = std::ranges::find_if(said, [&](const auto& other) { return other.second == of_kind; });
     if (same != said.end())
       same->first += ", " + kind;
     else

@@ -132,12 +132,14 @@ const std::vector<LayerTraits>& all_layers() {
 
 }  // namespace
 
-const Fields<LayerSpec>& layer_fields() {
+template <>
+const EntryList<LayerSpec>& entry_list() {
   static const std::vector<std::string> kMostUsedFirst = {
       "units",    "filters",    "kernel_size", "pool_size", "stride",   "padding", "output_size", "groups",
       "use_bias", "activation", "initializer", "rate",      "momentum", "epsilon", "with",
       "patch",    "heads"};
-  static RemadeTable<Fields<LayerSpec>> fields([] { return joined<LayerSpec>({{
+  static RemadeTable<EntryList<LayerSpec>> list([] { return EntryList<LayerSpec>{
+      "model.layers", "a layer", "layers", "{kind: dense, units: 10}", layer_kinds(), joined<LayerSpec>({{
       LAYER(kind, .doc = "the kind of layer; layer_norm normalises each example separately, over its features, or "
           "those of each token, or at each pixel over the channels; patch_embedding makes tokens of patches, and "
           "first_token is the first of them ([tokens](models.md#tokens))", .choices = &layer_kinds(), .required = true),
@@ -146,8 +148,8 @@ const Fields<LayerSpec>& layer_fields() {
             .pattern = kLayerName, .made_of = kOfLayerName, .otherwise = "kind and number, such as `dense_1`"),
       LAYER(from, .doc = "the name of the earlier layer whose output is this one's input", .pattern = kLayerName,
             .otherwise = "the layer before it"),
-  }}); });
-  return fields.get();
+  }})}; });
+  return list.get();
 }
 // clang-format on
 
@@ -167,15 +169,6 @@ std::optional<std::string> activation_of(const LayerSpec& layer) {
     if (kind.name == layer.kind && kind.activation != nullptr) return kind.activation(layer.own);
   }
   return std::nullopt;
-}
-
-template <>
-const EntryList<LayerSpec>& entry_list() {
-  static RemadeTable<EntryList<LayerSpec>> list([] {
-    return EntryList<LayerSpec>{"model.layers", "a layer",     "layers", "{kind: dense, units: 10}",
-                                layer_kinds(),  layer_fields()};
-  });
-  return list.get();
 }
 
 }  // namespace dtrain

@@ -70,8 +70,11 @@ const std::vector<OptimizerKind>& all_optimizers() {
 #define ENTRY(name, ...) Field<OptimizerEntry>{{.path = #name, __VA_ARGS__}, \
     member_of<OptimizerEntry>([](auto& entry) { return &entry.optimizer.name; })}
 
-const Fields<OptimizerEntry>& optimizer_entry_fields() {
-  static RemadeTable<Fields<OptimizerEntry>> fields([] { return joined<OptimizerEntry>({{
+template <>
+const EntryList<OptimizerEntry>& entry_list() {
+  static RemadeTable<EntryList<OptimizerEntry>> list([] { return EntryList<OptimizerEntry>{
+      "train.optimizers", "an optimizer", "optimizers", "{parameters: head.*, kind: sgd, learning_rate: 0.01}",
+      optimizer_kinds(), joined<OptimizerEntry>({{
       FIELD(OptimizerEntry, parameters, .doc = "their names, as `dtrain inspect` lists them, with `*` for any text, "
             "such as `encoder.*`; of several entries that name a parameter the first one has it",
             .pattern = "[A-Za-z0-9_.*]{1,200}", .made_of = "up to 200 letters, digits, '_', '.' and '*'",
@@ -81,19 +84,8 @@ const Fields<OptimizerEntry>& optimizer_entry_fields() {
             "factor as `train.optimizer.learning_rate`", .bounds = above_zero_to(1e6)),
   }, fields_of_kinds<OptimizerEntry>(all_optimizers(), "", [](auto& entry) -> auto& { return entry.optimizer; }), {
       ENTRY(weight_decay, .doc = "as `train.optimizer.weight_decay`", .bounds = between(0, 1000)),
-  }}); });
+  }})}; });
   // clang-format on
-  return fields.get();
-}
-
-template <>
-const EntryList<OptimizerEntry>& entry_list() {
-  static RemadeTable<EntryList<OptimizerEntry>> list([] {
-    return EntryList<OptimizerEntry>{
-        "train.optimizers", "an optimizer",
-        "optimizers",       "{parameters: head.*, kind: sgd, learning_rate: 0.01}",
-        optimizer_kinds(),  optimizer_entry_fields()};
-  });
   return list.get();
 }
 

@@ -1,4 +1,4 @@
-// The fields of `train`, and the list of phases.
+// The fields of `train`, and those of phases.
 #include <algorithm>
 
 #include "core/remade_table.h"
@@ -19,6 +19,7 @@ const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};
 const Choices kDecayExclusions{"exclusion", {"biases_and_norms", "none"}};
 const Choices kSteps{"way", {"auto", "compiled", "eager", "xla"}};
 const Choices kPrecisions{"precision", {"float32", "bf16_mixed", "fp16_mixed"}};
+const Choices kFeatureCaches{"cache", {"auto", "memory", "disk", "none"}};
 
 // "sgd, adam: the L2 penalty; adamw: decoupled decay"
 std::string meaning_of_decay() {
@@ -36,6 +37,17 @@ Fields<JobSpec> schedule_fields() {
   Fields<JobSpec> fields = fields_of_kinds<JobSpec>(
       all_schedules(), "train.schedule", [](auto& spec) -> auto& { return spec.train.schedule; });
   for (Field<JobSpec>& field : fields) field.without_phases = true;
+  return fields;
+}
+
+// Those of the phase's schedule, which are written beside the others.
+Fields<PhaseSpec> schedule_fields_of_phases() {
+  Fields<PhaseSpec> fields = fields_of_kinds<PhaseSpec>(
+      all_schedules(), "", [](auto& spec) -> auto& { return spec.schedule; });
+  for (Field<PhaseSpec>& field : fields) {
+    field.when.paths = {"schedule"};
+    if (!field.doc_in_phases.empty()) field.doc = field.doc_in_phases;
+  }
   return fields;
 }
 
@@ -109,6 +121,41 @@ Fields<JobSpec> train_fields() {
           "([phases](#phases)); without phases, all layers are trained for `train.epochs`", .length = {0, 100}),
   }});
   // clang-format on
+}
+
+#define PHASE(...) FIELD(PhaseSpec, __VA_ARGS__)
+
+template <>
+const EntryList<PhaseSpec>& entry_list() {
+  // clang-format off
+  static RemadeTable<EntryList<PhaseSpec>> list([] { return EntryList<PhaseSpec>{
+      "phases", "a phase", "phases", "{epochs: 3, trainable: head, learning_rate: 1.0e-3}", schedule_kinds(),
+      joined<PhaseSpec>({{
+      PHASE(name, .doc = "the name of the phase in reports", .pattern = "[A-Za-z0-9][A-Za-z0-9_. -]{0,63}",
+            .made_of = "up to 64 letters, digits, '_', '.', '-' and spaces, the first a letter or a digit",
+            .otherwise = "its number"),
+      PHASE(epochs, .doc = "its length in passes over the training examples", .unit = "epochs",
+            .bounds = between(1, 1e6), .otherwise = "`steps`"),
+      PHASE(steps, .doc = "its length in updates, instead of `epochs`", .unit = "steps", .bounds = between(1, 1e12),
+            .otherwise = "`epochs`"),
+      PHASE(trainable, .doc = "the layers to train; the others are frozen, with their moving statistics. head: the "
+            "last dense or conv2d layer, or everything after a network without its top; last_layers: so many at the "
+            "end of the list that `dtrain plan` shows; names may have a `*` for any text",
+            .bounds = between(1, 10000), .length = {1, 1000}, .pattern = "[A-Za-z0-9_.*]{1,200}",
+            .made_of = "up to 200 letters, digits, '_', '.' and '*'"),
+      PHASE(learning_rate, .doc = "the learning rate before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
+            .otherwise = "`train.optimizer.learning_rate`", .when = {{"schedule"}, schedules_of_the_rate()}),
+      PHASE(cache_features, .doc = "auto: compute the outputs of the frozen layers before the first trained one "
+          "once, and keep them in memory if they are always the same and fit "
+          "([features](transfer.md#kept-features)), and in a file for later runs if this takes over a second; "
+          "disk: always write the file; memory: never; none: compute them in every step", .choices = &kFeatureCaches),
+      Field<PhaseSpec>{{.path = "schedule", .doc = "how the learning rate changes during the phase; this and the "
+          "following fields work as in [`train.schedule`](#trainschedule), counted from the phase's first step",
+          .choices = &schedule_kinds()},
+                       member_of<PhaseSpec>([](auto& spec) { return &spec.schedule.kind; })},
+  }, schedule_fields_of_phases()}), "schedule"}; });
+  // clang-format on
+  return list.get();
 }
 
 }  // namespace dtrain

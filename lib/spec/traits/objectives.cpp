@@ -142,7 +142,7 @@ ExampleSums::ExampleSums(const ObjectiveInfo& objective, std::vector<double> val
 }
 
 size_t ExampleSums::first_of(const std::string& name) const {
-  const auto found = std::find(names_.begin(), names_.end(), name);
+  const auto found = std::ranges::find(names_, name);
   if (found == names_.end()) throw Error(ExitCode::kBug, "no sum '{}'", name);
   const auto place = found - names_.begin(), single = std::ptrdiff_t{objective_->sum_count(0)};
   return static_cast<size_t>(place < single ? place : single + (place - single) * outputs_);
@@ -232,8 +232,7 @@ const std::vector<MetricInfo>& known_metrics() {
     std::vector<MetricInfo> all;
     const auto add = [&all](const std::vector<MetricInfo>& metrics) {
       for (const MetricInfo& metric : metrics) {
-        if (std::none_of(all.begin(), all.end(),
-                         [&](const auto& known) { return known.name == metric.name; }))
+        if (std::ranges::none_of(all, [&](const auto& known) { return known.name == metric.name; }))
           all.push_back(metric);
       }
     };

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <sstream>
 #include <vector>
 
 #include "core/patterns.h"
@@ -21,16 +20,6 @@ struct Fault {
   int column;
   std::string text;
 };
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    lines.push_back(line);
-  }
-  return lines;
-}
 
 size_t indentation(const std::string& line) { return std::min(line.find_first_not_of(' '), line.size()); }
 
@@ -198,7 +187,10 @@ std::optional<Fault> find_fault(const std::vector<std::string>& lines, int numbe
 }  // namespace
 
 YamlError explain_syntax(const std::string& text, int line, int column, const std::string& message) {
-  const std::vector<std::string> lines = lines_of(text);
+  std::vector<std::string> lines = split_lines(text);
+  for (std::string& each : lines) {
+    if (each.ends_with('\r')) each.pop_back();
+  }
   if (lines.empty()) return {line, column, "not valid YAML: " + message};
   const Fault fault = find_fault(lines, line, column, message).value_or(Fault{line, column, message});
   const auto index = static_cast<size_t>(fault.line) - 1;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
 
 #include "callbacks/profile.h"
 #include "core/error.h"
@@ -30,10 +29,6 @@ class PrintLearningRate : public Callback {
   EventSink& events_;
 };
 
-std::unique_ptr<Callback> make_print_learning_rate(const CallbackContext& context) {
-  return std::make_unique<PrintLearningRate>(context);
-}
-
 struct Kind {
   std::string name;
   bool (*is_asked_for)(const JobSpec&);
@@ -45,7 +40,9 @@ const std::vector<Kind> kCallbacks = {
     {"tensorboard", [](const JobSpec& spec) { return spec.callbacks.tensorboard; },
      make_tensorboard_callback},
     {"print_learning_rate", [](const JobSpec& spec) { return spec.callbacks.print_learning_rate; },
-     make_print_learning_rate},
+     [](const CallbackContext& context) -> std::unique_ptr<Callback> {
+       return std::make_unique<PrintLearningRate>(context);
+     }},
     {"early_stopping", [](const JobSpec& spec) { return spec.callbacks.early_stopping.metric.has_value(); },
      make_early_stopping},
     {"receipts", [](const JobSpec& spec) { return spec.receipts.every_steps.has_value(); },

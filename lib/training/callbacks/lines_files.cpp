@@ -122,11 +122,6 @@ std::string listed(const std::vector<std::string>& cells, bool after_others = fa
   return (after_others && !cells.empty() ? "," : "") + join(cells, ",");
 }
 
-std::string head(const MetricColumns& columns) {
-  return fmt::format("epoch,step,phase,{},learning_rate,examples_per_second,seconds{}\n",
-                     listed(columns.first), listed(columns.last, /*after_others=*/true));
-}
-
 // A row of the table. Missing values stay empty.
 struct Row {
   std::string phase;
@@ -181,7 +176,8 @@ class CsvHistory : public Callback {
  private:
   void begin() {
     file_.empty();
-    file_.write(head(columns_));
+    file_.write(fmt::format("epoch,step,phase,{},learning_rate,examples_per_second,seconds{}\n",
+                            listed(columns_.first), listed(columns_.last, /*after_others=*/true)));
   }
 
   MetricColumns columns_;

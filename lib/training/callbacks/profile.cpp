@@ -22,12 +22,6 @@ int64_t now_in_microseconds() {
 
 std::string key_of(int64_t rank) { return fmt::format("profile/{}", rank); }
 
-std::map<std::string, LayerOperations> operations_by_name(const std::vector<PlacedLayer>& layers) {
-  std::map<std::string, LayerOperations> all;
-  for (size_t i = 0; i < layers.size(); ++i) all[layers[i].name] = operations_of(layers, i);
-  return all;
-}
-
 // The examples of each micro-batch; 0 if they have different numbers.
 int64_t examples_of_each(const Share& share) {
   int64_t examples = 0;
@@ -49,8 +43,11 @@ class Profile : public StepWatch {
     if (context_.rank == 0) context_.store->set(kOriginKey, std::to_string(now_in_microseconds()));
     // Where a phase trains only some of the layers, the others have no backward pass of their weights.
     const std::vector<PhasePlan>& phases = context_.run.phases;
-    if (phases.size() == 1 && phases.front().layers.each.empty())
-      trace_.count_operations(operations_by_name(context_.job.model.layers));
+    if (phases.size() > 1 || !phases.front().layers.each.empty()) return;
+    const std::vector<PlacedLayer>& layers = context_.job.model.layers;
+    std::map<std::string, LayerOperations> by_name;
+    for (size_t i = 0; i < layers.size(); ++i) by_name[layers[i].name] = operations_of(layers, i);
+    trace_.count_operations(std::move(by_name));
   }
 
   void before_step(const Share& share, const StepContext& context) override {

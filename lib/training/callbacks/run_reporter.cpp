@@ -72,12 +72,6 @@ void add_workers(RunEndEvent& end, const WorkersReport& report) {
   end.staleness = summary_of(report.staleness);
 }
 
-std::vector<std::string> device_names(const JobPlan& job, int64_t replicas) {
-  std::vector<std::string> names;
-  for (int replica = 0; replica < replicas; ++replica) names.push_back(job.device_of(replica));
-  return names;
-}
-
 constexpr double kMuchSlower = 2;
 constexpr double kMuchWaiting = 0.2;      // of the time
 constexpr double kFromTheBeginning = 10;  // seconds
@@ -122,7 +116,8 @@ void RunReporter::on_run_start(int64_t step) {
   start.strategy = run_.strategy;
   start.replicas = run_.replicas;
   if (run_.virtual_replicas > 0) start.virtual_replicas = run_.virtual_replicas;
-  start.devices = device_names(job_, run_.replicas);
+  std::vector<std::string>& devices = start.devices.emplace();
+  for (int replica = 0; replica < run_.replicas; ++replica) devices.push_back(job_.device_of(replica));
   if (run_.is_asynchronous()) {
     start.servers = run_.servers;
     start.max_staleness = job_.spec.strategy.max_staleness;

@@ -17,8 +17,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "core/version.h"
-#include "safetensors/safetensors.h"
-#include "spec/spec.h"
 
 namespace dtrain {
 namespace {
@@ -78,7 +76,6 @@ FileReport inspect_file(const fs::path& checkpoint, const std::string& name, con
     }
     if (saved) check_header(path, file, *saved);
   } catch (const Error& error) {
-    report.problem = error.what();
     problems.push_back(error.what());
   }
   return report;
@@ -117,18 +114,15 @@ std::string failure_to_remove(const std::function<void()>& remove) {
 
 FileReport inspect_program(const fs::path& checkpoint, const FileChecksums& saved,
                            std::vector<std::string>& problems) {
-  FileReport report;
-  report.name = kProgramFile;
   try {
     const fs::path path = plain_file(checkpoint, kProgramFile);
     const FileChecksums found = checksums_of_program(path);
     if (found.bytes != saved.bytes || found.header != saved.header)
       refuse(path, "is damaged: its checksum does not match");
   } catch (const Error& error) {
-    report.problem = std::string(error.what()) + "; put the model.file of the run there, if you have it";
-    problems.push_back(*report.problem);
+    problems.push_back(std::string(error.what()) + "; put the model.file of the run there, if you have it");
   }
-  return report;
+  return {kProgramFile, {}};
 }
 
 void sync_file(const fs::path& path) {
@@ -190,11 +184,9 @@ fs::path save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
 
 Checkpoint load_checkpoint(const fs::path& path) {
   const Manifest manifest = read_manifest(path);
-  Checkpoint checkpoint;
-  checkpoint.state = manifest.state;
-  checkpoint.model = load_file(plain_file(path, kModelFile), manifest.files.at(kModelFile));
-  checkpoint.optimizer = load_file(plain_file(path, kOptimizerFile), manifest.files.at(kOptimizerFile));
-  return checkpoint;
+  return {.model = load_file(plain_file(path, kModelFile), manifest.files.at(kModelFile)),
+          .optimizer = load_file(plain_file(path, kOptimizerFile), manifest.files.at(kOptimizerFile)),
+          .state = manifest.state};
 }
 
 NamedTensors load_model(const fs::path& path) {
@@ -236,8 +228,7 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
   std::vector<SavedCheckpoint> found = list_checkpoints(folder);
   std::erase_if(found, std::not_fn(counts));
   // The loop below runs from the end, so suspect checkpoints go to the front: they are tried last.
-  std::stable_partition(found.begin(), found.end(),
-                        [](const SavedCheckpoint& saved) { return saved.suspect; });
+  std::ranges::stable_partition(found, [](const SavedCheckpoint& saved) { return saved.suspect; });
   std::string problem;  // of the one that is tried first
   for (auto saved = found.rbegin(); saved != found.rend(); ++saved) {
     const CheckpointReport report = inspect_checkpoint(saved->path);

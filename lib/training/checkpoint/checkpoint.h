@@ -77,7 +77,6 @@ struct TensorReport {
 };
 struct FileReport {
   std::string name;
-  std::optional<std::string> problem;  // of the file as a whole
   std::vector<TensorReport> tensors;
 };
 struct CheckpointReport {

@@ -98,6 +98,8 @@ void each_of_state(State& state, const Each& each) {
   each("arithmetic", state.arithmetic);
 }
 
+// Reads everything, but does not check the ranges of numbers. Throws std::exception if a member is missing or
+// has another type.
 Manifest manifest_of(const Json& json) {
   Manifest manifest;
   manifest.state = training_state_from(json.at("state"));
@@ -110,15 +112,6 @@ Manifest manifest_of(const Json& json) {
     checksums.tensors = file.at("tensors").get<std::map<std::string, std::string>>();
   }
   return manifest;
-}
-
-// Reads everything, but does not check the ranges of numbers.
-Manifest read(const Json& json, const std::string& what) {
-  try {
-    return manifest_of(json);
-  } catch (const std::exception&) {  // a member is missing or has another type
-    throw Error(ExitCode::kCheckpoint, what + ": a member is missing or malformed");
-  }
 }
 
 }  // namespace
@@ -200,7 +193,12 @@ Manifest parse_manifest(const std::string& text, const std::string& what) {
   if (*version != kVersionOfFormat)
     throw Error(ExitCode::kCheckpoint, "{}: is of version {} of the format, and this dtrain reads {}", what,
                 version->dump(), kVersionOfFormat);
-  Manifest manifest = read(json, what);
+  Manifest manifest;
+  try {
+    manifest = manifest_of(json);
+  } catch (const std::exception&) {
+    throw Error(ExitCode::kCheckpoint, what + ": a member is missing or malformed");
+  }
   if (const std::string problem = problem_of(manifest.state); !problem.empty())
     throw Error(ExitCode::kCheckpoint, what + ": makes no sense: " + problem);
   return manifest;

@@ -51,8 +51,9 @@ void add_layer(Key& key, const PlacedLayer& layer) {
   key.add(layer.name);
   key.add(layer.input);
   key.add(layer.with);
-  for (const Field<LayerSpec>& field : layer_fields()) {
-    if (applies(layer_fields(), field, layer.spec)) key.add(field.path + to_json(field, layer.spec).dump());
+  const Fields<LayerSpec>& fields = entry_list<LayerSpec>().fields;
+  for (const Field<LayerSpec>& field : fields) {
+    if (applies(fields, field, layer.spec)) key.add(field.path + to_json(field, layer.spec).dump());
   }
 }
 
@@ -75,13 +76,6 @@ void add_machine(Key& key) {
   for (const char* name : kProductSettings) key.add(environment_text(name).value_or(""));
 }
 
-// Adds the rows from `begin` to before `end`.
-void add_rows(Checksum& sum, const ExampleSource& source, int64_t begin, int64_t end, at::ScalarType dtype) {
-  const ExampleSlot slot = read_rows(source, {begin, end}, dtype);
-  sum.add(slot.inputs.const_data_ptr(), slot.inputs.nbytes());
-  sum.add(slot.targets.const_data_ptr(), slot.targets.nbytes());
-}
-
 }  // namespace
 
 std::string checksum_of_examples(const Dataset& dataset, const ExamplePart& part, at::ScalarType dtype,
@@ -97,7 +91,11 @@ std::string checksum_of_examples(const Dataset& dataset, const ExamplePart& part
     for (int64_t read = 0; read * kRowsAtOnce < each; ++read) {
       const int64_t begin = std::min(end, first + read * kRowsAtOnce);
       const int64_t stop = std::min(end, begin + kRowsAtOnce);
-      if (begin < stop) add_rows(sum, *source, begin, stop, dtype);
+      if (begin < stop) {
+        const ExampleSlot slot = read_rows(*source, {begin, stop}, dtype);
+        sum.add(slot.inputs.const_data_ptr(), slot.inputs.nbytes());
+        sum.add(slot.targets.const_data_ptr(), slot.targets.nbytes());
+      }
       if (read % kReadsBetweenMeetings == 0) meet();
     }
   }

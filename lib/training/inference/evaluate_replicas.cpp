@@ -14,7 +14,6 @@
 #include "host/cores.h"
 #include "job/replica_process.h"
 #include "job/supervise_run.h"
-#include "judge/intervals.h"
 #include "metrics/event.h"
 #include "parallel/parallel_blocks.h"
 #include "store/store.h"
@@ -44,13 +43,6 @@ void report_numbers(const std::string& name, const std::vector<Number>& numbers,
   for (size_t begin = 0; begin < bytes.size(); begin += kBytesPerReport)
     pipe.write(event_text(
         Event{{"event", name}, {name, base64(std::string(bytes.substr(begin, kBytesPerReport)))}}));
-}
-
-void report(const EvaluationSums& sums, ReportPipe& pipe) {
-  report_numbers("counts", sums.counts, pipe);
-  report_numbers("confusion", sums.confusion, pipe);
-  report_numbers("sums", sums.sums, pipe);
-  report_numbers("examples", sums.examples, pipe);
 }
 
 // Every rank tells its own mistakes, and rank 0 the sums of all.
@@ -97,8 +89,34 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
                                              static_cast<size_t>(evaluation.mistakes), /*keeps_rows=*/true);
   for (const WrongExample& one : sums.mistakes)
     pipe.write(event_text(Event{{"event", "mistake"}, {"mistake", nlohmann::json(one)}}));
-  if (identity.rank == 0) report(sums, pipe);
+  if (identity.rank == 0) {
+    report_numbers("counts", sums.counts, pipe);
+    report_numbers("confusion", sums.confusion, pipe);
+    report_numbers("sums", sums.sums, pipe);
+    report_numbers("examples", sums.examples, pipe);
+  }
   doing(Activity::kFinished);
+}
+
+// Starts the replicas as processes. Fills in `sums` if all succeed; the return value reports what failed.
+SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, EvaluationSums& sums) {
+  Subcommand subcommand;
+  std::vector<std::string>& arguments = subcommand.arguments;
+  arguments = {own_program().string(), "eval-replica", evaluation.checkpoint.string(), "--split",
+               evaluation.split};
+  const auto add = [&](const char* option, const std::vector<std::string>& values) {
+    for (const std::string& value : values) arguments.insert(arguments.end(), {option, value});
+  };
+  if (evaluation.mistakes > 0) add("--mistakes", {std::to_string(evaluation.mistakes)});
+  add("--unset", evaluation.overrides.unset);
+  add("--set", evaluation.overrides.set);
+  subcommand.replicas = static_cast<int>(evaluation.replicas);
+  subcommand.threads = std::max<int64_t>(1, available_cores() / evaluation.replicas);
+  WorstMistakes worst(static_cast<size_t>(evaluation.mistakes));
+  subcommand.on_report = [&](int rank, const std::string& line) { collect(rank, line, sums, worst); };
+  SuperviseResult ended = supervise_subcommand(subcommand);
+  sums.mistakes = worst.take();
+  return ended;
 }
 
 }  // namespace
@@ -115,9 +133,11 @@ SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Ev
   EvaluationSums sums;
   SuperviseResult ended;
   if (alone) {
-    sums = evaluate_alone(evaluation, job, examples);
+    compute_with(available_cores());
+    sums = evaluate_model(job, *model_of_rank(job, evaluation.checkpoint, 0), examples, *make_single_group(),
+                          static_cast<size_t>(evaluation.mistakes), /*keeps_rows=*/true);
   } else {
-    ended = supervise_evaluation(evaluation, own_program().string(), sums);
+    ended = supervise_evaluation(evaluation, sums);
   }
   if (ended.code != ExitCode::kDone) return ended;
   result = evaluation_from(sums, job);
@@ -129,44 +149,10 @@ SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Ev
   return ended;
 }
 
-SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std::string& program,
-                                     EvaluationSums& sums) {
-  Subcommand subcommand;
-  subcommand.arguments = {program, "eval-replica", evaluation.checkpoint.string(), "--split",
-                          evaluation.split};
-  if (evaluation.mistakes > 0) {
-    subcommand.arguments.push_back("--mistakes");
-    subcommand.arguments.push_back(std::to_string(evaluation.mistakes));
-  }
-  const auto add = [&](const char* option, const std::vector<std::string>& values) {
-    for (const std::string& value : values) {
-      subcommand.arguments.push_back(option);
-      subcommand.arguments.push_back(value);
-    }
-  };
-  add("--unset", evaluation.overrides.unset);
-  add("--set", evaluation.overrides.set);
-  subcommand.replicas = static_cast<int>(evaluation.replicas);
-  subcommand.threads = std::max<int64_t>(1, available_cores() / evaluation.replicas);
-  WorstMistakes worst(static_cast<size_t>(evaluation.mistakes));
-  subcommand.on_report = [&](int rank, const std::string& line) { collect(rank, line, sums, worst); };
-  SuperviseResult ended = supervise_subcommand(subcommand);
-  sums.mistakes = worst.take();
-  return ended;
-}
-
 ExitCode run_evaluation_replica(const EvaluationJob& evaluation) {
   return run_supervised([&](const Identity& identity, StatusBoard& board, ReportPipe& pipe) {
     take_part(evaluation, identity, board, pipe);
   });
-}
-
-EvaluationSums evaluate_alone(const EvaluationJob& evaluation, const JobPlan& job,
-                              const ExampleSourcePtr& examples) {
-  compute_with(available_cores());
-  const auto group = make_single_group();
-  return evaluate_model(job, *model_of_rank(job, evaluation.checkpoint, 0), examples, *group,
-                        static_cast<size_t>(evaluation.mistakes), /*keeps_rows=*/true);
 }
 
 }  // namespace dtrain

@@ -20,15 +20,11 @@
 #include "models/variables.h"
 #include "objective/metric_sums.h"
 #include "objective/objective.h"
-#include "plan/own_program.h"
 #include "tables/plain_column.h"
 #include "train/assembly.h"
 
 namespace dtrain {
 namespace {
-
-// The number of cells of the confusion matrix; 0: there is none.
-int64_t confusion_cells(int64_t classes) { return classes <= kMostConfusedClasses ? classes * classes : 0; }
 
 at::Tensor predicted_classes(const at::Tensor& logits) {
   return logits.size(1) > 1 ? logits.argmax(1) : logits.squeeze(1).gt(0).to(at::kLong);
@@ -243,7 +239,7 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   const int64_t classes = job.data.classes;
   const auto objective = make_objective(job.spec.train);
   MetricSums sums(objective->info(), model.outputs());
-  at::Tensor confusion = at::zeros({confusion_cells(classes)}, at::kLong);
+  at::Tensor confusion = at::zeros({classes <= kMostConfusedClasses ? classes * classes : 0}, at::kLong);
   WorstMistakes worst(most_mistakes);
   std::vector<int64_t> all_indices;
   keeps_rows = keeps_rows && why_not_kept(job, examples->size()).empty();

@@ -154,16 +154,7 @@ struct EvaluationJob {
 // return value reports what failed. Throws before it evaluates if there cannot be metrics by group.
 SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Evaluation& result);
 
-// Starts the replicas as processes of `program` (its hidden `eval-replica` subcommand). Fills in `sums` if
-// all succeed; the return value reports what failed.
-SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std::string& program,
-                                     EvaluationSums& sums);
-
-// Runs one replica process of supervise_evaluation().
+// Runs one of several such processes, which the hidden subcommand `eval-replica` is.
 ExitCode run_evaluation_replica(const EvaluationJob& evaluation);
-
-// The same evaluation in this process alone. `job`: the checkpoint's; `examples`: of the part to evaluate.
-EvaluationSums evaluate_alone(const EvaluationJob& evaluation, const JobPlan& job,
-                              const ExampleSourcePtr& examples);
 
 }  // namespace dtrain

@@ -47,19 +47,16 @@ fs::path chosen(const CheckpointChoice& choice) {
               checkpoints.string());
 }
 
-// A file of a checkpoint means the checkpoint.
-fs::path plain_choice(const fs::path& path, const std::string& usage) {
-  std::error_code none;
-  const bool is_part = fs::is_regular_file(path, none) && is_checkpoint(path.parent_path());
-  if (!is_part) require_run(path, ExitCode::kCheckpoint, usage);
-  return is_part ? path.parent_path() : path;
-}
-
 }  // namespace
 
 ResumePoint find_checkpoint(const CheckpointChoice& choice) {
   CheckpointChoice plain = choice;
-  plain.path = plain_choice(choice.path, choice.usage).string();
+  const fs::path path = choice.path;
+  std::error_code none;
+  if (fs::is_regular_file(path, none) && is_checkpoint(path.parent_path()))
+    plain.path = path.parent_path().string();  // a file of a checkpoint means the checkpoint
+  else
+    require_run(path, ExitCode::kCheckpoint, choice.usage);
   return find_resume_point(chosen(plain).string(), {});
 }
 

@@ -44,13 +44,9 @@ ExampleSourcePtr first_examples(const JobPlan& job) {
   return make_selection(std::move(all), std::move(first));
 }
 
-// uint8 [channels, height, width].
-at::Tensor pixels_of(const ExampleSource& examples, int64_t index) {
-  return read_rows(examples, {index, index + 1}).inputs[0];
-}
-
-// What a page can show: one channel or three, of a small size.
-at::Tensor picture_of(const at::Tensor& image) {
+// What a page can show of an example of pixels: one channel or three, of a small size.
+at::Tensor picture_of(const ExampleSource& examples, int64_t index) {
+  const at::Tensor image = read_rows(examples, {index, index + 1}).inputs[0];  // [channels, height, width]
   const at::Tensor shown = image.narrow(0, 0, image.size(0) == 3 ? 3 : 1);
   return std::max(image.size(1), image.size(2)) <= kLargestSide ? shown
                                                                 : with_longer_side(shown, kLargestSide);
@@ -89,7 +85,7 @@ void add_mistakes(ModelReport& report, const ResumePoint& point) {
   for (const WrongExample& wrong : found.mistakes) {
     const bool shown = examples->has_pixels();
     report.mistakes.push_back({title_of(wrong.name),
-                               shown ? png_file(picture_of(pixels_of(*examples, wrong.index))) : "",
+                               shown ? png_file(picture_of(*examples, wrong.index)) : "",
                                class_title(job.data, wrong.label), class_title(job.data, wrong.prediction),
                                wrong.probability, wrong.of_label});
   }

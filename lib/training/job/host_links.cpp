@@ -33,12 +33,11 @@ std::pair<bool, Evidence> weight(const SuperviseResult& result) {
 }
 
 SuperviseResult lost(int64_t rank, const std::string& reason, Evidence evidence) {
-  SuperviseResult result;
-  result.code = ExitCode::kPeerLost;
-  result.first_failing_rank = static_cast<int>(rank);
-  result.message = result.reason = reason;
-  result.evidence = evidence;
-  return result;
+  return {.code = ExitCode::kPeerLost,
+          .first_failing_rank = static_cast<int>(rank),
+          .message = reason,
+          .reason = reason,
+          .evidence = evidence};
 }
 
 std::string names_on(const JobPlan& job, const Range& ranks) {
@@ -317,9 +316,7 @@ std::optional<SuperviseResult> LeadingHost::interrupted() {
   if (const auto failure = failure_elsewhere()) return failure;
   let_in(/*waits=*/false);
   if (newcomers_.empty()) return std::nullopt;
-  SuperviseResult stop;
-  stop.code = ExitCode::kStopped;
-  return stop;
+  return SuperviseResult{.code = ExitCode::kStopped, .message = {}};
 }
 
 std::optional<SuperviseResult> LeadingHost::failure_elsewhere() {

@@ -14,10 +14,6 @@ namespace {
 constexpr int64_t kAutomaticRestarts = 3;
 constexpr double kMostBackoffSeconds = 300;
 
-bool is_the_same(const FailedAttempt& a, const FailedAttempt& b) {
-  return a.code == b.code && a.step == b.step && a.cause == b.cause;
-}
-
 }  // namespace
 
 bool may_end_otherwise(ExitCode code) {
@@ -33,7 +29,8 @@ int64_t most_restarts(const JobPlan& job, const RunPlan& run) {
 std::optional<double> RestartPolicy::on_failure(const FailedAttempt& attempt) {
   why_not_.clear();
   if (most_ == 0 || !may_end_otherwise(attempt.code)) return std::nullopt;
-  const bool crash_loop = last_ && is_the_same(*last_, attempt);
+  const bool crash_loop =
+      last_ && last_->code == attempt.code && last_->step == attempt.step && last_->cause == attempt.cause;
   // Another one is progress, be it of an earlier step: a damaged one may have been passed over.
   if (last_ && attempt.checkpoint != last_->checkpoint) in_a_row_ = 0;
   last_ = attempt;

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "callbacks/callbacks.h"
-#include "checkpoint/retention.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "initial_state/warm_start.h"
@@ -31,15 +30,12 @@ std::filesystem::file_time_type time_of(const std::filesystem::path& path) {
   return std::filesystem::last_write_time(path, gone);
 }
 
-// Whether the run goes on in the folder that it had.
-bool goes_on_there(const RunDirectoryOptions& options, const ResumePoint& from) {
-  std::error_code there_is_none;
-  return !options.directory || std::filesystem::equivalent(*options.directory, from.run, there_is_none);
-}
-
 RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& options,
                             const ResumePoint* from) {
-  const bool reopen = from != nullptr && goes_on_there(options, *from);
+  std::error_code there_is_none;
+  const bool reopen =
+      from != nullptr &&
+      (!options.directory || std::filesystem::equivalent(*options.directory, from->run, there_is_none));
   RunDirectory directory = reopen ? RunDirectory::reopen(from->run) : RunDirectory::create(options);
   if (!reopen) {
     remove_all_checkpoints(checkpoint_folder(directory.path()));
@@ -331,12 +327,6 @@ std::string nothing_left(const JobPlan& job, const ResumePoint* from) {
   return reason ? fmt::format("{} is complete: {}; more callbacks.early_stopping.patience would continue it",
                               from->run.string(), *reason)
                 : complete;
-}
-
-std::string resume_message(const RunOutput& output) {
-  if (output.checkpoint_step() < 0) return "";
-  return fmt::format("\nto resume from step {}: {}", with_separators(output.checkpoint_step()),
-                     resume_command(output.directory().path()));
 }
 
 std::string stopped_message(const std::string& reason, const RunOutput& output, bool saved) {

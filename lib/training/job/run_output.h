@@ -124,9 +124,6 @@ std::string command_on(const std::string& command, const std::filesystem::path& 
 // The command that resumes the run.
 std::string resume_command(const std::filesystem::path& run);
 
-// A line with the command that resumes from the last checkpoint; empty if there is none.
-std::string resume_message(const RunOutput& output);
-
 // `reason` ("stopped by SIGINT"), how far the job came, and the command that resumes it, or that none can.
 // `saved`: the last checkpoint was saved because of the stop.
 std::string stopped_message(const std::string& reason, const RunOutput& output, bool saved);

@@ -171,9 +171,7 @@ class SupervisingLauncher : public RunLauncher {
       desk_->refuse(error.what());
       return std::nullopt;
     }
-    SuperviseResult stop;
-    stop.code = ExitCode::kStopped;
-    return stop;
+    return SuperviseResult{.code = ExitCode::kStopped, .message = {}};
   }
 
   // Takes the output back to where the run restarts. Returns what stopped the job meanwhile.
@@ -211,7 +209,10 @@ class SupervisingLauncher : public RunLauncher {
   // A failure with why it was not tried again, and how a user resumes.
   SuperviseResult with_advice(SuperviseResult failure, const RestartPolicy& policy) const {
     if (!policy.why_not().empty()) failure.message += "\n" + policy.why_not();
-    if (may_end_otherwise(failure.code)) failure.message += resume_message(output_);
+    const int64_t saved = output_.checkpoint_step();
+    if (may_end_otherwise(failure.code) && saved >= 0)
+      failure.message += fmt::format("\nto resume from step {}: {}", with_separators(saved),
+                                     resume_command(output_.directory().path()));
     return failure;
   }
 
@@ -279,6 +280,35 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
   }
   SupervisingLauncher launcher(job, program, from, *output, others ? &*others : nullptr, signals_before);
   return run_job(job, from != nullptr, launcher, output.get());
+}
+
+JobResult run_job(const JobPlan& job, bool resumes, RunLauncher& launcher, RunOutput* output) {
+  // What `work` throws is the end of the job, too: a full disk, for instance.
+  const auto result_of = [](const auto& work) {
+    try {
+      return work();
+    } catch (...) {
+      return describe_supervising_failure();
+    }
+  };
+  SuperviseResult result;
+  for (const RunPlan& run : job.runs) {
+    if (resumes && !run.traits().resumes) continue;  // it was made before
+    result = result_of([&] {
+      if (output != nullptr) output->begin(job, run);
+      return launcher.train(run);
+    });
+    if (result.code == ExitCode::kDone) continue;
+    if (output != nullptr) output->fail(run, result.code, result.message);
+    break;
+  }
+  if (output != nullptr && result.code == ExitCode::kDone)
+    result = result_of([&] {
+      output->finish(job);
+      return SuperviseResult();
+    });
+  launcher.dismiss(result);
+  return {result.code, result.message, result.reason, output != nullptr ? output->summary() : Event()};
 }
 
 }  // namespace dtrain

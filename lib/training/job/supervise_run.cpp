@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 
 #include "core/files.h"
@@ -58,12 +57,10 @@ SuperviseResult supervise_replicas(const JobPlan& job, const RunPlan& run, const
 
 SuperviseResult describe_supervising_failure() {
   const Failure failure = describe_current_exception();
-  SuperviseResult result;
-  result.code = failure.code;
-  result.message = failure.message;
-  result.reason = failure.message.substr(0, failure.message.find('\n'));
-  result.evidence = Evidence::kFailedItself;
-  return result;
+  return {.code = failure.code,
+          .message = failure.message,
+          .reason = failure.message.substr(0, failure.message.find('\n')),
+          .evidence = Evidence::kFailedItself};
 }
 
 SuperviseResult supervise_subcommand(const Subcommand& subcommand) {

@@ -145,52 +145,51 @@ void ParameterService::send(Session& session, AnswerHeader header) {
   session.message.send(*session.channel, header);
 }
 
+void ParameterService::reply(std::unique_lock<std::mutex>& lock, Session& session,
+                             const AnswerHeader& header) {
+  lock.unlock();
+  changed_.notify_all();
+  send(session, header);
+}
+
 bool ParameterService::join(Session& session) {
   Message greeting;
   RequestHeader request;
   if (!greeting.await_request(*session.channel, request)) return false;
-  AnswerHeader header;
   const int64_t elements = values_.all().numel();
-  if (request.elements != elements) header.answer = Answer::kRefused;
-  header.elements = elements;
-  greeting.send(*session.channel, header);
+  const bool agrees = request.elements == elements;
+  greeting.send(*session.channel,
+                AnswerHeader{.answer = agrees ? Answer::kDone : Answer::kRefused, .elements = elements});
   return true;
 }
 
 // Waits for worker 0 to restore. If worker 0 dies instead, the job ends.
 void ParameterService::await_restored(Session& session, const RequestHeader& /*request*/) {
-  {
-    std::unique_lock lock(mutex_);
-    wait_for_others(
-        lock, session, [this] { return restored_; }, [](int /*worker*/) { return false; });
-  }
-  send(session, {});
+  std::unique_lock lock(mutex_);
+  wait_for_others(
+      lock, session, [this] { return restored_; }, [](int /*worker*/) { return false; });
+  reply(lock, session, {});
 }
 
 void ParameterService::begin(Session& session, const RequestHeader& request) {
   const int64_t phase = request.phase;
   if (phase < 0 || phase >= std::ssize(options_.phases))
     throw Error(ExitCode::kPeerLost, "it asked for a phase that does not exist");
-  AnswerHeader header;
-  at::Tensor values;
-  int64_t elements = 0;
-  {
-    std::unique_lock lock(mutex_);
-    require_present(session.worker);
-    ledger_.reach_phase(session.worker, phase);
-    changed_.notify_all();
-    wait_for_others(
-        lock, session, [&] { return phase_has_begun(phase) || stopping_; },
-        // However long worker 0, which evaluates and saves before it comes, is silent.
-        [&](int worker) { return worker != 0 && !ledger_.allows_phase(worker, phase); });
-    require_present(session.worker);
-    header.phase = static_cast<int32_t>(phase_);
-    header.steps = ledger_.done(session.worker);
-    values = values_.all().clone();
-    elements = values_.trained_elements();
-  }
+  std::unique_lock lock(mutex_);
+  require_present(session.worker);
+  ledger_.reach_phase(session.worker, phase);
   changed_.notify_all();
-  send(session, header);
+  wait_for_others(
+      lock, session, [&] { return phase_has_begun(phase) || stopping_; },
+      // However long worker 0, which evaluates and saves before it comes, is silent.
+      [&](int worker) { return worker != 0 && !ledger_.allows_phase(worker, phase); });
+  require_present(session.worker);
+  AnswerHeader header;
+  header.phase = static_cast<int32_t>(phase_);
+  header.steps = ledger_.done(session.worker);
+  at::Tensor values = values_.all().clone();
+  const int64_t elements = values_.trained_elements();
+  reply(lock, session, header);
   session.channel->send(values);
   const at::ScalarType dtype = values.scalar_type();
   values.reset();  // before there is a message of this size
@@ -213,58 +212,49 @@ bool ParameterService::phase_has_begun(int64_t phase) {
 }
 
 void ParameterService::read(Session& session, const RequestHeader& request) {
-  {
-    const std::lock_guard lock(mutex_);
-    require_present(session.worker);
-    values_.copy_trained(session.message.values());
-    if (request.computes != 0)
-      ledger_.read(session.worker);
-    else
-      ledger_.forget_read(session.worker);
-  }
-  changed_.notify_all();
-  send(session, {});
+  std::unique_lock lock(mutex_);
+  require_present(session.worker);
+  values_.copy_trained(session.message.values());
+  if (request.computes != 0)
+    ledger_.read(session.worker);
+  else
+    ledger_.forget_read(session.worker);
+  reply(lock, session, {});
 }
 
 void ParameterService::update(Session& session, const RequestHeader& request) {
   AnswerHeader done;
-  {
-    std::unique_lock lock(mutex_);
+  std::unique_lock lock(mutex_);
+  require_present(session.worker);
+  const bool is_new = !ledger_.was_made(session.worker, request.sequence);
+  if (is_new) {
+    wait_for_others(
+        lock, session, [&] { return ledger_.may_update(session.worker); },
+        [this](int worker) { return ledger_.is_computing(worker); });
     require_present(session.worker);
-    const bool is_new = !ledger_.was_made(session.worker, request.sequence);
-    if (is_new) {
-      wait_for_others(
-          lock, session, [&] { return ledger_.may_update(session.worker); },
-          [this](int worker) { return ledger_.is_computing(worker); });
-      require_present(session.worker);
-      const auto examples = session.message.sums()[kExamplesSum].item<int64_t>();
-      done.staleness = ledger_.update(session.worker, request.sequence, examples, steady_seconds());
-      const double divisor = options_.divide_by_staleness ? 1.0 + static_cast<double>(done.staleness) : 1.0;
-      values_.update(session.message.values(), request.learning_rate / divisor, ledger_.version());
-    }
-    ledger_.forget_read(session.worker);
-    add_sums(session, is_new);
-    // With a staleness bound, a worker must read again after its update is made on all servers. Otherwise two
-    // workers could wait for each other, each on a different server.
-    if (!options_.max_staleness) {
-      values_.copy_trained(session.message.values());  // overwrites the gradient, which is no longer needed
-      ledger_.read(session.worker);
-      done.computes = 1;
-    }
+    const auto examples = session.message.sums()[kExamplesSum].item<int64_t>();
+    done.staleness = ledger_.update(session.worker, request.sequence, examples, steady_seconds());
+    const double divisor = options_.divide_by_staleness ? 1.0 + static_cast<double>(done.staleness) : 1.0;
+    values_.update(session.message.values(), request.learning_rate / divisor, ledger_.version());
   }
-  changed_.notify_all();
-  send(session, done);
+  ledger_.forget_read(session.worker);
+  add_sums(session, is_new);
+  // With a staleness bound, a worker must read again after its update is made on all servers. Otherwise two
+  // workers could wait for each other, each on a different server.
+  if (!options_.max_staleness) {
+    values_.copy_trained(session.message.values());  // overwrites the gradient, which is no longer needed
+    ledger_.read(session.worker);
+    done.computes = 1;
+  }
+  reply(lock, session, done);
 }
 
 void ParameterService::skip(Session& session, const RequestHeader& request) {
-  {
-    const std::lock_guard lock(mutex_);
-    require_present(session.worker);
-    ledger_.skip(session.worker, request.sequence);
-    add_sums(session, /*has_sums=*/false);
-  }
-  changed_.notify_all();
-  send(session, {});
+  std::unique_lock lock(mutex_);
+  require_present(session.worker);
+  ledger_.skip(session.worker, request.sequence);
+  add_sums(session, /*has_sums=*/false);
+  reply(lock, session, {});
 }
 
 void ParameterService::add_sums(Session& session, bool has_sums) {
@@ -276,33 +266,19 @@ void ParameterService::add_sums(Session& session, bool has_sums) {
 }
 
 // A consistent snapshot: the steps tell which updates are in the variables and which are not.
-ServerState ParameterService::copy_state() const {
-  ServerState copy(0, 0, values_.all().scalar_type(), options_.workers);
-  copy.memories = values_.memories();
-  auto steps = copy.steps.accessor<int64_t, 1>();
+void ParameterService::collect(Session& session, const RequestHeader& /*request*/) {
+  std::unique_lock lock(mutex_);
+  const Growth growth = values_.check_growth();
+  const at::Tensor values = values_.all().clone();
+  ledger_.forget_read(session.worker);
+  ServerState state(0, 0, values.scalar_type(), options_.workers);
+  state.memories = values_.memories();
+  auto steps = state.steps.accessor<int64_t, 1>();
   for (int worker = 0; worker < options_.workers; ++worker)
     steps[worker] = ledger_.is_lost(worker) ? -1 : ledger_.done(worker);
-  return copy;
-}
-
-void ParameterService::collect(Session& session, const RequestHeader& /*request*/) {
-  AnswerHeader header;
-  at::Tensor values;
-  std::optional<ServerState> state;
-  Growth growth;
-  {
-    const std::lock_guard lock(mutex_);
-    growth = values_.check_growth();
-    values = values_.all().clone();
-    ledger_.forget_read(session.worker);
-    state = copy_state();
-    header.elements = std::ssize(state->memories);
-    header.steps = values_.optimizer_steps();
-  }
-  changed_.notify_all();
-  send(session, header);
+  reply(lock, session, {.elements = std::ssize(state.memories), .steps = values_.optimizer_steps()});
   session.channel->send(values);
-  state->send(*session.channel);
+  state.send(*session.channel);
   session.channel->send(at::tensor({growth.largest, growth.bound}, at::kDouble));
 }
 
@@ -311,63 +287,48 @@ void ParameterService::restore(Session& session, const RequestHeader& request) {
   if (request.phase < 0 || request.phase >= std::ssize(options_.phases))
     throw Error(ExitCode::kPeerLost, "it restores a phase that does not exist");
   at::Tensor values = at::empty_like(values_.all());
-  int64_t elements = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    phase_ = request.phase;
-    values_.begin_phase(options_.phases[static_cast<size_t>(phase_)].ranges);
-    elements = values_.trained_elements();
-    if (request.elements != 0 && request.elements != values_.memory_count())
-      throw Error(ExitCode::kPeerLost, "what it restores is of another optimizer");
-  }
+  std::unique_lock lock(mutex_);
+  phase_ = request.phase;
+  values_.begin_phase(options_.phases[static_cast<size_t>(phase_)].ranges);
+  const int64_t elements = values_.trained_elements();
+  if (request.elements != 0 && request.elements != values_.memory_count())
+    throw Error(ExitCode::kPeerLost, "what it restores is of another optimizer");
+  lock.unlock();
   session.channel->receive(values);
   ServerState state(request.elements, elements, values.scalar_type(), options_.workers);
   state.receive(*session.channel);
-  {
-    const std::lock_guard lock(mutex_);
-    values_.restore(values, state.memories, request.sequence);
-    for (int worker = 0; worker < options_.workers; ++worker)
-      ledger_.set_done(worker, state.steps[worker].item<int64_t>());
-    ledger_.begin_phase(options_.phases[static_cast<size_t>(phase_)].first_step);
-    restored_ = true;
-  }
-  changed_.notify_all();
-  send(session, {});
+  lock.lock();
+  values_.restore(values, state.memories, request.sequence);
+  for (int worker = 0; worker < options_.workers; ++worker)
+    ledger_.set_done(worker, state.steps[worker].item<int64_t>());
+  ledger_.begin_phase(options_.phases[static_cast<size_t>(phase_)].first_step);
+  restored_ = true;
+  reply(lock, session, {});
 }
 
 void ParameterService::end_training(Session& session, const RequestHeader& /*request*/) {
-  {
-    std::unique_lock lock(mutex_);
-    ledger_.end_training(session.worker);
-    changed_.notify_all();
-    if (session.worker == 0)
-      wait_for_others(
-          lock, session,
-          [this] { return ledger_.all_others_have_ended(0) && (stopping_ || !somebody_may_return()); },
-          [this](int worker) { return ledger_.is_training(worker); });
-  }
-  send(session, {});
+  std::unique_lock lock(mutex_);
+  ledger_.end_training(session.worker);
+  changed_.notify_all();
+  if (session.worker == 0)
+    wait_for_others(
+        lock, session,
+        [this] { return ledger_.all_others_have_ended(0) && (stopping_ || !somebody_may_return()); },
+        [this](int worker) { return ledger_.is_training(worker); });
+  reply(lock, session, {});
 }
 
 void ParameterService::leave(Session& session, const RequestHeader& /*request*/) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (ledger_.is_training(session.worker)) stopping_ = true;
-    ledger_.end_training(session.worker);
-  }
-  changed_.notify_all();
-  send(session, {});
+  std::unique_lock lock(mutex_);
+  if (ledger_.is_training(session.worker)) stopping_ = true;
+  ledger_.end_training(session.worker);
+  reply(lock, session, {});
 }
 
 void ParameterService::report(Session& session, const RequestHeader& /*request*/) {
-  std::vector<double> values;
-  {
-    const std::lock_guard lock(mutex_);
-    values = ledger_.report().values();
-  }
-  AnswerHeader header;
-  header.elements = static_cast<int64_t>(values.size());
-  send(session, header);
+  std::unique_lock lock(mutex_);
+  const std::vector<double> values = ledger_.report().values();
+  reply(lock, session, {.elements = std::ssize(values)});
   session.channel->send(at::tensor(values, at::kDouble));
 }
 
@@ -381,9 +342,7 @@ void ParameterService::wait_for_others(std::unique_lock<std::mutex>& lock, Sessi
   while (!failure_ && !changed_.wait_for(lock, patience, [&] { return failure_ || condition(); })) {
     give_up_silent_workers(since, awaited);
     lock.unlock();
-    AnswerHeader wait;
-    wait.answer = Answer::kWait;
-    send(session, wait);
+    send(session, {.answer = Answer::kWait});
     lock.lock();
   }
   session.waits_for_others = false;

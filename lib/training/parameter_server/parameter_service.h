@@ -85,6 +85,8 @@ class ParameterService {
   // Answers one request; false if it was the last one.
   bool answer(Session& session, const RequestHeader& request);
   void send(Session& session, AnswerHeader header);
+  // Ends what `lock` guards, lets the others look again, and answers.
+  void reply(std::unique_lock<std::mutex>& lock, Session& session, const AnswerHeader& header);
   // The first exchange; false if it did not take place.
   bool join(Session& session);
   // Each answers the request of its name.
@@ -107,7 +109,6 @@ class ParameterService {
                        const std::function<bool()>& condition,
                        const std::function<bool(int worker)>& awaited);
   void give_up_silent_workers(Clock::time_point since, const std::function<bool(int worker)>& awaited);
-  ServerState copy_state() const;
   void require_present(int worker) const;
   void lose(int worker, const std::string& reason);
   void stop(const std::exception_ptr& failure);

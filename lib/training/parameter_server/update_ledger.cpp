@@ -11,12 +11,11 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kExact = 64;  // 2^6
+constexpr size_t kExact = 64;  // 2^6
 
 size_t class_of(int64_t staleness) {
-  if (staleness < kExact) return static_cast<size_t>(staleness);
-  return static_cast<size_t>(kExact) + static_cast<size_t>(std::bit_width(static_cast<uint64_t>(staleness))) -
-         7;
+  const auto number = static_cast<size_t>(staleness);
+  return number < kExact ? number : kExact + static_cast<size_t>(std::bit_width(number)) - 7;
 }
 
 }  // namespace
@@ -43,8 +42,8 @@ double StalenessHistogram::mean() const {
 }
 
 std::string StalenessHistogram::name_of(size_t index) {
-  if (index < static_cast<size_t>(kExact)) return std::to_string(index);
-  const size_t power = index - static_cast<size_t>(kExact) + 6;
+  if (index < kExact) return std::to_string(index);
+  const size_t power = index - kExact + 6;
   return fmt::format("{}-{}", uint64_t{1} << power, (uint64_t{1} << (power + 1)) - 1);
 }
 

@@ -12,14 +12,6 @@ namespace {
 
 const char* const kPath = "train.loss.class_weights";
 
-// By their names if they have any, else by their numbers.
-std::vector<std::string> names_of_classes(const DatasetInfo& data) {
-  if (!data.class_names.empty()) return data.class_names;
-  std::vector<std::string> numbers;
-  for (int64_t label = 0; label < data.classes; ++label) numbers.push_back(std::to_string(label));
-  return numbers;
-}
-
 }  // namespace
 
 ClassWeights resolve_class_weights(LoadedSpec& loaded, const DatasetInfo& data) {
@@ -36,7 +28,8 @@ ClassWeights resolve_class_weights(LoadedSpec& loaded, const DatasetInfo& data) 
   if (asked.names.empty() && data.classes > 0 && count > 0 && count != data.classes)
     return refuse(kPath, fmt::format("has {} entries for {} classes", count, data.classes));
   if (asked.names.empty()) return asked;
-  const std::vector<std::string> known = names_of_classes(data);
+  std::vector<std::string> known;
+  for (int64_t label = 0; label < data.classes; ++label) known.push_back(class_name(data, label));
   ClassWeights resolved{.weights = std::vector<double>(known.size(), 1)};
   for (size_t i = 0; i < asked.names.size(); ++i) {
     const auto at = std::ranges::find(known, asked.names[i]);

@@ -258,13 +258,6 @@ void check_plugin_step(LoadedSpec& loaded, const LayerPlan& plan) {
   }
 }
 
-// The default strategy takes the place of tpu, with as many replicas.
-void fall_back(StrategySpec& strategy) {
-  strategy.kind = "mirrored";
-  strategy.plugin.reset();
-  strategy.fallback = false;
-}
-
 // Of a job that uses a plugin, even if it falls back here: what is valid does not depend on the host.
 void check_lowering(LoadedSpec& loaded, const JobPlan& plan) {
   if (!plan.model.problems.empty()) return;
@@ -394,7 +387,10 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   plan.platform = host.plugin.platform;
   if (loaded.spec.strategy.fallback && host.plugin.devices == 0) {
     plan.fallback = host.plugin.none_why;
-    fall_back(loaded.spec.strategy);
+    StrategySpec& strategy = loaded.spec.strategy;  // the default takes tpu's place, with as many replicas
+    strategy.kind = "mirrored";
+    strategy.plugin.reset();
+    strategy.fallback = false;
     host = find_devices(loaded.spec);
   }
   plan.spec = loaded.spec;

@@ -32,11 +32,6 @@ bool shares_memory(const JobPlan& job, const RunPlan& run) {
   return run.training_processes() > 1 && !run.is_asynchronous() && on_one_host && job.spec.hosts.size() < 2;
 }
 
-// Whether hosts divide the optimizer (comm/sharded_reducer.h).
-bool divides_among_hosts(const JobPlan& job, const RunPlan& run) {
-  return job.spec.strategy.shard_optimizer && run.replicas > 1 && !shares_memory(job, run);
-}
-
 int64_t replicas_of_host(const JobPlan& job, const RunPlan& run) {
   return std::max<int64_t>(1, run.replicas / std::max<int64_t>(1, std::ssize(job.spec.hosts)));
 }
@@ -48,13 +43,6 @@ int64_t data_bytes(const JobPlan& job, const RunPlan& run) {
   if (!is_picture_dataset(job.data.name)) return job.data.stored_bytes();
   if (job.spec.data.cache_in_use() != "memory") return 0;
   return prepared_bytes(job.data, job.spec.data) / sharing;
-}
-
-// The parameters that the phase with the most trains.
-int64_t most_trained(const RunPlan& run) {
-  int64_t most = 0;
-  for (const PhasePlan& phase : run.phases) most = std::max(most, phase.parameters);
-  return most;
 }
 
 // Those of the phase that keeps the most, in memory that the replicas of a host share.
@@ -109,11 +97,13 @@ int64_t optimizer_bytes(const JobPlan& job, int64_t trained, int64_t replicas) {
 
 MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   const int64_t parameters = job.model.parameters() * job.bytes_per_parameter;
-  const int64_t trained = most_trained(run) * job.bytes_per_parameter;
+  int64_t trained = 0;  // by the phase that trains the most
+  for (const PhasePlan& phase : run.phases)
+    trained = std::max(trained, phase.parameters * job.bytes_per_parameter);
   const int64_t replicas = run.replicas;
-  const bool shared = shares_memory(job, run);
-  const bool one_copy = strategy_traits(run.strategy).shares_variables,
-             divided = divides_among_hosts(job, run);
+  const bool shared = shares_memory(job, run), one_copy = strategy_traits(run.strategy).shares_variables;
+  // Whether hosts divide the optimizer (comm/sharded_reducer.h).
+  const bool divided = job.spec.strategy.shard_optimizer && replicas > 1 && !shared;
   MemoryEstimate estimate;
   estimate.program = kProgramBytes;
   estimate.data = data_bytes(job, run) + feature_bytes(job, run);

@@ -65,10 +65,6 @@ ordered_json tensors_json(const std::vector<TensorType>& tensors) {
   return json;
 }
 
-ordered_json signature(const DeviceProgram& program) {
-  return {{"arguments", tensors_json(program.arguments)}, {"results", tensors_json(program.results)}};
-}
-
 // What a device is assumed to have whose plugin does not tell.
 constexpr int64_t kUnknownMemory = int64_t{4} << 30;
 
@@ -141,7 +137,8 @@ std::vector<std::pair<std::string, std::string>> device_program_files(const JobP
   ordered_json signatures = ordered_json::object();
   const auto add = [&](const std::string& name, const DeviceProgram& program) {
     files.emplace_back(name + ".mlir", program.text);
-    signatures[name] = signature(program);
+    signatures[name] = {{"arguments", tensors_json(program.arguments)},
+                        {"results", tensors_json(program.results)}};
   };
   for (size_t i = 0; i < run.phases.size(); ++i) {
     const std::string number = run.phases.size() == 1 ? "" : fmt::format("_{}", i + 1);

@@ -43,12 +43,6 @@ std::string uncached_warning(const JobPlan& job) {
       human_bytes(prepared_bytes(job.data, cached)), cached.cache_gigabytes);
 }
 
-std::string crowded_warning(const RunPlan& run, int64_t processes) {
-  return fmt::format("{} processes share {} here, and wait for each other; lower {}", processes,
-                     counted(available_cores(), "core"),
-                     run.is_asynchronous() ? "strategy.workers or strategy.servers" : "strategy.replicas");
-}
-
 // Of GPUs that auto leaves idle.
 std::string idle_gpus_warning(const JobPlan& job) {
   if (job.idle_gpus == 0) return "";
@@ -156,7 +150,10 @@ std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t
   add(uncached_warning(job));
   add(idle_gpus_warning(job));
   add(precision_warning(job));
-  if (processes > available_cores() && job.device_of(0) == "cpu") add(crowded_warning(run, processes));
+  if (processes > available_cores() && job.device_of(0) == "cpu")
+    add(fmt::format("{} processes share {} here, and wait for each other; lower {}", processes,
+                    counted(available_cores(), "core"),
+                    run.is_asynchronous() ? "strategy.workers or strategy.servers" : "strategy.replicas"));
   if (run.batch.global > job.data.train_examples)
     add(
         fmt::format("the global batch of {} is larger than the {} training examples, so that an epoch "

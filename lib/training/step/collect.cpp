@@ -28,15 +28,13 @@ constexpr int kRoot = 0;
 // All elements in memory order, which may be that of channels_last.
 at::Tensor in_memory_order(const at::Tensor& tensor) { return tensor.as_strided({tensor.numel()}, {1}); }
 
+at::Tensor host_memory_like(const at::Tensor& tensor) {
+  return at::empty_like(tensor, tensor.options().device(at::kCPU).requires_grad(false));
+}
+
 // Memory of the host for a copy of `tensor`.
 at::Tensor place_for(const Replica& replica, const std::string& name, const at::Tensor& tensor) {
   return replica.copies != nullptr ? replica.copies->take(name, tensor) : host_memory_like(tensor);
-}
-
-Variables collect_model(const Replica& replica) {
-  Variables copies = named_variables(replica.model);
-  for (auto& [name, tensor] : copies) tensor = place_for(replica, name, tensor).copy_(tensor);
-  return copies;
 }
 
 // Rank 0 alone gets what the optimizer remembers.
@@ -213,7 +211,8 @@ void prepare_to_collect(const Replica& replica) {
 CollectedVariables collect(const Replica& replica, const std::function<void()>& wait_for_device) {
   const at::NoGradGuard no_grad;
   CollectedVariables all;
-  all.model = collect_model(replica);
+  all.model = named_variables(replica.model);
+  for (auto& [name, tensor] : all.model) tensor = place_for(replica, name, tensor).copy_(tensor);
   collect_optimizer(replica, all.training);
   for (const at::Device device : drawing_devices(replica)) {
     if (!replica.keeps_generators) break;
@@ -253,10 +252,6 @@ void restore(const Replica& replica, const CollectedVariables& variables) {
   if (replica.statistics != nullptr) restore_buffers(replica, saved);
   if (replica.keeps_generators) restore_generators(replica, saved);
   replica.group.barrier();  // from here on, variables shared by replicas are written
-}
-
-at::Tensor host_memory_like(const at::Tensor& tensor) {
-  return at::empty_like(tensor, tensor.options().device(at::kCPU).requires_grad(false));
 }
 
 at::Tensor CopyMemory::take(const std::string& name, const at::Tensor& tensor) {

@@ -27,14 +27,12 @@ struct CollectedVariables {
   std::string suspicion = {};
 };
 
-// Uninitialised memory of the host with the shape, type and layout of `tensor`, which may be on a device.
-at::Tensor host_memory_like(const at::Tensor& tensor);
-
 // Keeps the memory of copies, by name. The kernel hands out memory only when it is first touched, which takes
 // much longer than a copy into memory that is there (for 840 MB up to 2 s instead of 0.1 s).
 class CopyMemory {
  public:
-  // As host_memory_like(): the memory that `name` had before, if it fits and nobody else holds it any more.
+  // Uninitialised memory of the host with the shape, type and layout of `tensor`, which may be on a device:
+  // what `name` had before, if it fits and nobody else holds it any more.
   at::Tensor take(const std::string& name, const at::Tensor& tensor);
   // Gets memory for these and no others. A separate thread touches it first; take() waits for that.
   void prepare(const Variables& all);

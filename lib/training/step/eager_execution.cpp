@@ -140,10 +140,6 @@ ForwardPass training_pass(Model& model, const TrainSpec& train, const Objective&
   return {outputs, loss_of_batch(objective, outputs, batch)};
 }
 
-std::unique_ptr<StepExecution> make_eager_execution(const StepParts& parts) {
-  return std::make_unique<EagerExecution>(parts);
-}
-
 std::unique_ptr<StepExecution> make_step_execution(const StepParts& parts) {
   if (parts.objective.info().is_step) return make_plugin_execution(parts);
   const std::vector<at::Tensor> parameters = parts.model.parameters();
@@ -152,7 +148,8 @@ std::unique_ptr<StepExecution> make_step_execution(const StepParts& parts) {
       parts.on_processor && reason_not_to_compile(parts.model.layers(), is_double ? "float64" : "float32",
                                                   parts.train, static_cast<size_t>(parts.model.first_layer()))
                                 .empty();
-  return compiles ? make_compiled_execution(parts) : make_eager_execution(parts);
+  if (compiles) return make_compiled_execution(parts);
+  return std::make_unique<EagerExecution>(parts);
 }
 
 }  // namespace dtrain

@@ -24,10 +24,6 @@ constexpr int64_t kPieceNumbers = 1 << 22;
 constexpr int64_t kBlockNumbers = 256;  // what is rounded together in an encoding
 constexpr int64_t kMostLater = 20;      // how many times the steps that were asked for round_up() returns
 
-int64_t whole_blocks(int64_t numbers) {
-  return (numbers + kBlockNumbers - 1) / kBlockNumbers * kBlockNumbers;
-}
-
 // While one rank of a host exchanges tensors with other hosts, the others wait for each, not for all at once:
 // the group's timeout is for one.
 class InStep {
@@ -137,7 +133,7 @@ OuterUpdate::OuterUpdate(const LocalStepsSpec& spec, Encoding encoding, Model& m
   at::ScalarType type = variables_.front().second.scalar_type();
   const auto place = [&](const at::Tensor& tensor) {
     places_.push_back(numbers);
-    numbers += whole_blocks(tensor.numel());
+    numbers += (tensor.numel() + kBlockNumbers - 1) / kBlockNumbers * kBlockNumbers;
     type = at::promote_types(type, tensor.scalar_type());
   };
   for (const auto& [name, parameter] : variables_) place(parameter);

@@ -37,8 +37,7 @@ void add_up(ProcessGroup& group, std::vector<uint64_t>& sums) {
 
 }  // namespace
 
-std::function<void(const GradientReducer&, ProcessGroup&)> Receipts::begin(int64_t step, const Share& share,
-                                                                           ReceiptParts parts) {
+GradientLook Receipts::begin(int64_t step, const Share& share, ReceiptParts parts) {
   step_ = step;
   parts_.emplace(std::move(parts));
   sums_.assign(weights() + parts_->parameters.size(), 0);

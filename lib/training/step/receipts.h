@@ -6,11 +6,11 @@
 #include <optional>
 #include <vector>
 
-#include "comm/process_group.h"
 #include "comm/replica_tree.h"
 #include "loader/batches.h"
 #include "metrics/event.h"
 #include "models/variables.h"
+#include "step/train_step.h"
 
 namespace dtrain {
 
@@ -33,9 +33,8 @@ class Receipts {
   bool are_due(int64_t step) const { return step % every_ == 0 || step == last_; }
 
   // Call before a step that is due; `parts` must live until end(). Call the returned function when the
-  // reducer's parts have the combined gradient (GradientLook).
-  std::function<void(const GradientReducer&, ProcessGroup&)> begin(int64_t step, const Share& share,
-                                                                   ReceiptParts parts);
+  // reducer's parts have the combined gradient.
+  GradientLook begin(int64_t step, const Share& share, ReceiptParts parts);
   // Call when the parameters have the gradient of this rank's replica `number`. Does nothing in other steps.
   void add_replica(size_t number);
   // Call after that step. Collective.

@@ -12,12 +12,6 @@
 namespace dtrain {
 namespace {
 
-std::vector<at::Tensor> copies_of_buffers(const Model& model) {
-  std::vector<at::Tensor> copies;
-  for (const auto& [name, buffer] : model.moving_buffers()) copies.push_back(buffer.clone());
-  return copies;
-}
-
 void load_buffers(const Model& model, const std::vector<at::Tensor>& from) {
   const at::NoGradGuard no_grad;
   const Variables buffers = model.moving_buffers();
@@ -51,8 +45,8 @@ void ReplicaStatistics::begin() {
 void ReplicaStatistics::agree() {
   if (alike_ || !own_.empty()) return;
   const at::NoGradGuard no_grad;
-  own_ = copies_of_buffers(model_);
   for (auto& [name, buffer] : model_.moving_buffers()) {
+    own_.push_back(buffer.clone());
     if (buffer.is_floating_point()) buffer.copy_(mean_of(buffer));
   }
 }

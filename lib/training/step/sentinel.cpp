@@ -4,7 +4,6 @@
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>

@@ -66,8 +66,6 @@ class StepExecution {
 // Computes steps on `parts`: by the plug-in's step, if train.loss names one; else compiled, if the variables
 // are on the processor and reason_not_to_compile() is empty; else with autograd, operation by operation.
 std::unique_ptr<StepExecution> make_step_execution(const StepParts& parts);
-// With LibTorch's autograd, operation by operation.
-std::unique_ptr<StepExecution> make_eager_execution(const StepParts& parts);
 // By a program that is made once from the model's layers, for which reason_not_to_compile() must be empty.
 // Such steps differ from those of autograd by rounding only: losses, metrics, what dropout draws and
 // everything around them is the same. Evaluations are computed by programs, too.

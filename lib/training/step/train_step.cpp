@@ -71,17 +71,6 @@ void measure_parameters(const StepParts& parts, Optimizer& optimizer) {
 
 }  // namespace
 
-std::vector<GradientLook> looks_at(int64_t step, const std::vector<GradientObserver>& observers) {
-  std::vector<GradientLook> looks;
-  for (const GradientObserver& observer : observers) {
-    if (!observer.wants(step)) continue;
-    looks.push_back([step, &observer](const GradientReducer& reducer, ProcessGroup& group) {
-      observer.look(step, reducer, group);
-    });
-  }
-  return looks;
-}
-
 bool unscale_gradient(const StepParts& parts) {
   if (parts.loss_scale == nullptr) return true;
   const double scale = parts.loss_scale->value();

@@ -28,9 +28,6 @@ struct GradientObserver {
   bool can_follow_update = false;
 };
 
-// The looks of the observers that want step `step`.
-std::vector<GradientLook> looks_at(int64_t step, const std::vector<GradientObserver>& observers);
-
 // Divides the combined gradient by the loss scale, if there is one. Returns false if the gradient is not
 // finite; then there is no update. Collective; the result is the same on all replicas.
 bool unscale_gradient(const StepParts& parts);

@@ -13,7 +13,6 @@
 #include "objective/objective.h"
 #include "optim/optimizer.h"
 #include "optim/weight_average.h"
-#include "strategy/device_variables.h"
 #include "strategy/step_queue.h"
 #include "strategy/strategy.h"
 
@@ -24,6 +23,62 @@ namespace {
 // is to stop, or that a loss is not finite.
 constexpr size_t kCallsAhead = 2;
 constexpr double kLongestCall = 0.25;  // seconds
+
+// A device's tensors, by the names that programs give them.
+using DeviceState = std::map<std::string, DeviceTensorPtr>;
+
+// A copy of `tensor` in the memory of a device, under another type of the same size if one is given.
+DeviceTensorPtr send(ProgramRunner& runner, const at::Tensor& tensor, size_t device,
+                     std::optional<at::ScalarType> type = std::nullopt) {
+  const at::Tensor rows = tensor.contiguous();
+  return runner.send({rows.const_data_ptr(), type.value_or(rows.scalar_type()), rows.sizes().vec()},
+                     static_cast<int64_t>(device));
+}
+
+// The variables of a training, and what its optimizer remembers, in the memory of each device of a plugin.
+class DeviceVariables {
+ public:
+  DeviceVariables(std::shared_ptr<ProgramRunner> runner, size_t devices)
+      : runner_(std::move(runner)), states_(devices) {}
+
+  size_t devices() const { return states_.size(); }
+  bool empty() const { return states_.front().empty(); }
+  const std::vector<DeviceState>& states() const { return states_; }
+  void replace(size_t device, const std::string& name, DeviceTensorPtr tensor) {
+    states_[device][name] = std::move(tensor);
+  }
+
+  // Every device gets these, and has no others.
+  void send_to_all(const Variables& variables) {
+    for (size_t device = 0; device < states_.size(); ++device) {
+      states_[device].clear();
+      for (const auto& [name, tensor] : variables) states_[device][name] = send(*runner_, tensor, device);
+    }
+  }
+  // Copies a variable of device `device` into `to`, once the device has computed it.
+  void read(const std::string& name, size_t device, const at::Tensor& to) const {
+    const at::Tensor rows = to.is_contiguous() ? to : at::empty(to.sizes(), to.options());
+    states_[device].at(name)->read(rows.data_ptr(), static_cast<int64_t>(rows.nbytes()));
+    if (!to.is_contiguous()) to.copy_(rows);
+  }
+  std::vector<at::Tensor> of_each_device(const std::string& name, const at::Tensor& like) const {
+    std::vector<at::Tensor> all;
+    for (size_t device = 0; device < states_.size(); ++device) {
+      all.push_back(at::empty_like(like));
+      read(name, device, all.back());
+    }
+    return all;
+  }
+  at::Tensor mean(const std::string& name, const at::Tensor& like) const {  // over the devices
+    at::Tensor mean = at::zeros_like(like);
+    for (const at::Tensor& each : of_each_device(name, like)) mean.add_(each);
+    return mean.div_(std::ssize(states_));
+  }
+
+ private:
+  std::shared_ptr<ProgramRunner> runner_;
+  std::vector<DeviceState> states_;
+};
 
 class DeviceProgramStrategy : public Strategy {
  public:

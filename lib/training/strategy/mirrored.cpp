@@ -263,7 +263,13 @@ class Mirrored : public Strategy {
     if (states_) states_->begin_step(context.step);
     optimizer_->begin_step(context.learning_rate);
     parts_.clock->enter(StepTime::kCompute);
-    std::vector<GradientLook> looks = looks_at(context.step, parts_.observers);
+    std::vector<GradientLook> looks;
+    for (const GradientObserver& observer : parts_.observers) {
+      if (!observer.wants(context.step)) continue;
+      looks.push_back([step = context.step, &observer](const GradientReducer& reducer, ProcessGroup& group) {
+        observer.look(step, reducer, group);
+      });
+    }
     const bool has_receipt = receipt_is_due(context.step);
     if (has_receipt)
       looks.push_back(parts_.receipts->begin(
@@ -295,11 +301,10 @@ class Mirrored : public Strategy {
   // Whether a look at step `step` needs the gradients as they are before the update.
   bool interrupts_recorded(int64_t step) const {
     if (receipt_is_due(step) || parts_.measures_noise) return true;
-    return std::any_of(
-        parts_.observers.begin(), parts_.observers.end(), [&](const GradientObserver& observer) {
-          const bool can_wait = observer.can_follow_update && records_ && parts_.train.clip_norm == 0;
-          return !can_wait && observer.wants(step);
-        });
+    return std::ranges::any_of(parts_.observers, [&](const GradientObserver& observer) {
+      const bool can_wait = observer.can_follow_update && records_ && parts_.train.clip_norm == 0;
+      return !can_wait && observer.wants(step);
+    });
   }
 
   // A step that the recorder makes, and `looks` at what gradients it has left.

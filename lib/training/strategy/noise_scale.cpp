@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "step/train_step.h"
-
 namespace dtrain {
 namespace {
 
@@ -22,8 +20,8 @@ double sum_of_squares(const std::vector<at::Tensor>& gradients) {
 
 }  // namespace
 
-std::function<void(const GradientReducer&, ProcessGroup&)> NoiseScale::begin(
-    int64_t examples, const VirtualReplicas& replicas, std::vector<at::Tensor> parameters) {
+GradientLook NoiseScale::begin(int64_t examples, const VirtualReplicas& replicas,
+                               std::vector<at::Tensor> parameters) {
   examples_ = examples;
   replicas_ = replicas;
   parameters_ = std::move(parameters);

@@ -11,23 +11,19 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <functional>
 #include <optional>
 #include <vector>
 
-#include "comm/gradient_reducer.h"
-#include "comm/process_group.h"
 #include "comm/replica_tree.h"
+#include "step/train_step.h"
 
 namespace dtrain {
 
 class NoiseScale {
  public:
   // Call before a step of `examples` with the parameters that it trains. Call the returned function when the
-  // reducer's parts have the combined gradient, before it is clipped (GradientLook).
-  std::function<void(const GradientReducer&, ProcessGroup&)> begin(int64_t examples,
-                                                                   const VirtualReplicas& replicas,
-                                                                   std::vector<at::Tensor> parameters);
+  // reducer's parts have the combined gradient, before it is clipped.
+  GradientLook begin(int64_t examples, const VirtualReplicas& replicas, std::vector<at::Tensor> parameters);
   // Call when the parameters have the gradient of this rank's replica `number`: that of the sum of its
   // examples' losses, divided by the number of examples in the step.
   void add_replica(size_t number);

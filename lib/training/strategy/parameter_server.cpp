@@ -106,12 +106,6 @@ class ServerLink {
   Message message_;
 };
 
-std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {
-  std::vector<at::Tensor> gradients;
-  for (const at::Tensor& parameter : parameters) gradients.push_back(parameter.grad().contiguous());
-  return gradients;
-}
-
 int64_t examples_in(const Share& share) {
   int64_t examples = 0;
   for (const MicroBatch& batch : share.micro_batches) examples += batch.size();
@@ -381,7 +375,8 @@ class ParameterServer : public Strategy {
 
   MetricSums send_update(MetricSums& sums, double learning_rate) {
     parts_.clock->enter(StepTime::kCommunicate);
-    const std::vector<at::Tensor> gradients = gradients_of(trained_);
+    std::vector<at::Tensor> gradients;
+    for (const at::Tensor& parameter : trained_) gradients.push_back(parameter.grad().contiguous());
     for (ServerLink& server : servers_) {
       gather_pieces(server.trained(), gradients, server.values());
       server.sums().copy_(sums.values());

@@ -60,14 +60,6 @@ void assemble_on(const Accelerator& accelerator, const JobPlan& job, LoaderOptio
   if (!resident && options.prefetch == 0) options.prefetch = kUploadedAhead;
 }
 
-// The same batches for one process that takes all of each and divides it among its devices itself.
-BatchPlan as_one(BatchPlan plan) {
-  plan.parts = 1;
-  plan.accumulate_steps = 1;
-  plan.per_replica = plan.global;
-  return plan;
-}
-
 // `rank` yields its parts of each batch.
 LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t rank,
                              const Accelerator* accelerator, const BatchPlan& batch,
@@ -75,8 +67,13 @@ LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t ran
   LoaderOptions options;
   options.augment = std::move(augment);
   options.threads = run.threads_per_replica;
-  options.plan = run.one_process ? as_one(batch) : batch;
-  if (!run.one_process) options.own = batch.parts == 1 ? Range{0, 1} : run.parts_of(rank);
+  options.plan = batch;
+  if (run.one_process) {  // takes all of each batch, and divides it among its devices itself
+    options.plan.parts = options.plan.accumulate_steps = 1;
+    options.plan.per_replica = batch.global;
+  } else {
+    options.own = batch.parts == 1 ? Range{0, 1} : run.parts_of(rank);
+  }
   options.shuffle = job.spec.data.shuffle;
   options.seed = static_cast<uint64_t>(job.spec.seed);
   options.format.channels_last = job.spec.train.channels_last;

@@ -5,12 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <system_error>
-#include <vector>
 
 #include "callbacks/callbacks.h"
 #include "core/checksum.h"
@@ -79,15 +76,11 @@ LoaderOptions part_options(const ReplicaContext& context) {
   return options;
 }
 
-// How many numbers the features and the targets of a part of the dataset are.
-int64_t numbers_of(const ExampleSourcePtr& source, int64_t features) {
-  return source ? source->size() * (features + source->targets()) : 0;
-}
-
+// Of the features and the targets of all examples.
 int64_t bytes_of(const PhasePlan& phase, const Dataset& dataset, at::ScalarType dtype) {
   int64_t numbers = 0;
   for (const ExampleSourcePtr& part : {dataset.train, dataset.validation, dataset.test})
-    numbers += numbers_of(part, phase.features.numbers);
+    if (part) numbers += part->size() * (phase.features.numbers + part->targets());
   return numbers * static_cast<int64_t>(at::elementSize(dtype));
 }
 

@@ -165,13 +165,11 @@ std::chrono::milliseconds rendezvous_timeout(const JobSpec& spec) {
 }
 
 RendezvousOptions rendezvous_options(const JobSpec& spec, const MeetingOptions& options) {
-  RendezvousOptions rendezvous;
-  rendezvous.token = options.token;
-  rendezvous.timeout_seconds = spec.network.rendezvous_timeout_seconds;
-  rendezvous.silence_seconds = spec.strategy.timeout_seconds;
-  rendezvous.notice = options.notice;
-  rendezvous.notice_seconds = options.notice_seconds;
-  return rendezvous;
+  return {.token = options.token,
+          .timeout_seconds = spec.network.rendezvous_timeout_seconds,
+          .silence_seconds = spec.strategy.timeout_seconds,
+          .notice_seconds = options.notice_seconds,
+          .notice = options.notice};
 }
 
 Member member_of(const JobPlan& job, const Range& ranks, const std::string& host,

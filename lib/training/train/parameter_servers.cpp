@@ -9,15 +9,12 @@
 #include <chrono>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/signals.h"
 #include "initial_state/warm_start.h"
 #include "parameter_server/parameter_service.h"
-#include "store/store.h"
-#include "strategy/strategy.h"
 #include "train/assembly.h"
 #include "train/meeting.h"
 #include "train/run_checkpoints.h"

@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "core/error.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "job_file/print.h"

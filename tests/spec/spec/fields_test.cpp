@@ -48,14 +48,15 @@ void check_table(const Fields<Spec>& fields) {
 
 TEST_CASE("the tables are sound: unique paths, words for every field, defaults within their own bounds") {
   check_table(job_fields());
-  check_table(layer_fields());
-  check_table(augment_fields());
+  check_table(entry_list<LayerSpec>().fields);
+  check_table(entry_list<AugmentSpec>().fields);
 }
 
 TEST_CASE("a layer's fields are those of its kind") {
-  CHECK(fields_of_kind(layer_fields(), "dense") ==
+  const EntryList<LayerSpec>& layers = entry_list<LayerSpec>();
+  CHECK(layers.fields_of_kind("dense") ==
         std::vector<std::string>{"kind", "units", "use_bias", "activation", "initializer", "name", "from"});
-  CHECK(fields_of_kind(layer_fields(), "relu") == std::vector<std::string>{"kind", "name", "from"});
+  CHECK(layers.fields_of_kind("relu") == std::vector<std::string>{"kind", "name", "from"});
 }
 
 TEST_CASE("bounds include their ends unless open") {
@@ -98,7 +99,7 @@ TEST_CASE("the schema describes every field, with its default and bounds") {
     CHECK(schema[at].contains("default") == has_default);
     if (has_default) CHECK(schema[at].at("default") == json(value));
   }
-  for (const auto& field : layer_fields())
+  for (const auto& field : entry_list<LayerSpec>().fields)
     CHECK(schema["definitions"]["layer"]["properties"].contains(field.path));
   const json& replicas = schema["properties"]["strategy"]["properties"]["replicas"]["anyOf"];
   CHECK(replicas[0] == json{{"type", "integer"}, {"minimum", 1}, {"maximum", 1024}});
