@@ -152,9 +152,6 @@ class Muon : public ListOptimizer {
   }
 
  private:
-  static constexpr const char* kAverage = "average";
-  static constexpr const char* kSquareAverage = "square_average";
-
   MuonFields own_;
 };
 
