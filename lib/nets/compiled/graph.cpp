@@ -17,27 +17,17 @@ bool has_one_layout(const Shape& shape) {
   return shape.size() != 3 || shape[0] == 1 || shape[1] * shape[2] == 1;
 }
 
-const LayerPasses kInward = {.forward =
-                                 [](const LayerWork& work) {
-                                   transpose_each(work.examples, work.inputs / work.pixels, work.pixels,
-                                                  work.input, work.output);
-                                 },
-                             .backward_input =
-                                 [](const LayerWork& work) {
-                                   transpose_each(work.examples, work.pixels, work.inputs / work.pixels,
-                                                  work.output_gradient, work.input_gradient);
-                                 }};
+// Turns images around: their channels inside, or back by channels.
+void turn(const LayerWork& work, bool inward, const float* from, float* to) {
+  const int64_t channels = work.inputs / work.pixels;
+  transpose_each(work.examples, inward ? channels : work.pixels, inward ? work.pixels : channels, from, to);
+}
 
-const LayerPasses kOutward = {.forward =
-                                  [](const LayerWork& work) {
-                                    transpose_each(work.examples, work.pixels, work.inputs / work.pixels,
-                                                   work.input, work.output);
-                                  },
-                              .backward_input =
-                                  [](const LayerWork& work) {
-                                    transpose_each(work.examples, work.inputs / work.pixels, work.pixels,
-                                                   work.output_gradient, work.input_gradient);
-                                  }};
+template <bool kInward>
+constexpr LayerPasses kTurning = {
+    .forward = [](const LayerWork& work) { turn(work, kInward, work.input, work.output); },
+    .backward_input =
+        [](const LayerWork& work) { turn(work, !kInward, work.output_gradient, work.input_gradient); }};
 
 bool reads_images(const Node& node, const std::vector<PlacedLayer>& layers) {
   return layers[node.layer].input_shape.size() == 3;
@@ -89,7 +79,7 @@ class Turning {
     const auto [turned, is_new] = turned_.try_emplace(value, std::ssize(all_));
     if (is_new) {
       const size_t layer = is_input ? 0 : maker.end - 1;
-      all_.push_back({.passes = channels_inside ? &kInward : &kOutward,
+      all_.push_back({.passes = channels_inside ? &kTurning<true> : &kTurning<false>,
                       .layer = layer,
                       .end = layer + 1,
                       .input = place,

@@ -256,18 +256,13 @@ void conv_backward_weights(const LayerWork& work, bool adds) {
   if (work.bias_gradient != nullptr) add_bias_gradient(work, adds);
   if (work.examples == 0) {
     if (!adds) gradient.zero_();
-  } else if (is_winograd(work)) {
-    const KernelMemory memory(work);
-    winograd_backward_weights(size_of_conv(work), work.input, work.output_gradient, memory.weight,
-                              memory.scratch);
-    memory.put_gradient(work, gradient, adds);
   } else if (is_dense(work)) {
     dense_backward_weights(dense_of(work), work.input, work.output_gradient, work.weight_gradient,
                            /*bias_gradient=*/nullptr, adds, work.scratch);
   } else if (!is_grouped(work)) {
     const KernelMemory memory(work);
-    patches_backward_weights(size_of_conv(work), work.input, work.output_gradient, memory.weight,
-                             memory.scratch);
+    const auto compute = is_winograd(work) ? winograd_backward_weights : patches_backward_weights;
+    compute(size_of_conv(work), work.input, work.output_gradient, memory.weight, memory.scratch);
     memory.put_gradient(work, gradient, adds);
   } else {
     const at::Tensor own = convolution_gradients(work, {false, true})[1];
