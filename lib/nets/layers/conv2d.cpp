@@ -52,9 +52,7 @@ LayerSizes place_conv2d(const LayerSpec& spec, const Shape& input) {
   const int64_t weights_per_filter =
       bounded_product({own.kernel_size, own.kernel_size, input[0] / own.groups});
   return {{own.filters, window.rows.output, window.columns.output},
-          bounded_product({own.filters, weights_per_filter + (own.use_bias ? 1 : 0)}),
-          0,
-          ""};
+          bounded_product({own.filters, weights_per_filter + (own.use_bias ? 1 : 0)})};
 }
 
 class Conv2d final : public Weighted {
@@ -90,10 +88,6 @@ bool can_be_winograd(const PlacedLayer& conv) {
          has_enough_channels(conv.input_shape[0], conv.output_shape[0]);
 }
 
-const float* bias_of(const LayerWork& work) {
-  return work.bias.defined() ? work.bias.const_data_ptr<float>() : nullptr;
-}
-
 ConvSize size_of_conv(const PlacedLayer& layer, int64_t examples) {
   const Window2d window = conv2d_window(layer);
   return {.examples = examples,
@@ -112,13 +106,13 @@ ConvSize size_of_conv(const PlacedLayer& layer, int64_t examples) {
 ConvSize size_of_conv(const LayerWork& work) { return size_of_conv(*work.layer, work.examples); }
 
 void block(const LayerWork& work) {
-  conv_block_forward(size_of_conv(work), work.input, work.weight.const_data_ptr<float>(), bias_of(work),
-                     work.output, work.argmaxes(), work.scratch);
+  conv_block_forward(size_of_conv(work), work.input, work.weight_data(), work.bias_data(), work.output,
+                     work.argmaxes(), work.scratch);
 }
 
 void block_backward_input(const LayerWork& work) {
-  conv_block_backward_input(size_of_conv(work), work.output_gradient, work.argmaxes(),
-                            work.weight.const_data_ptr<float>(), work.input_gradient, work.scratch);
+  conv_block_backward_input(size_of_conv(work), work.output_gradient, work.argmaxes(), work.weight_data(),
+                            work.input_gradient, work.scratch);
 }
 
 void block_backward_weights(const LayerWork& work, bool adds) {
@@ -180,14 +174,14 @@ struct KernelMemory {
 void winograd(const LayerWork& work) {
   const ConvSize conv = size_of_conv(work);
   const KernelMemory memory(work);
-  transpose_each(conv.filters, conv.channels, kPlaces, work.weight.const_data_ptr<float>(), memory.weight);
-  winograd_forward(conv, work.input, memory.weight, bias_of(work), work.output, memory.scratch);
+  transpose_each(conv.filters, conv.channels, kPlaces, work.weight_data(), memory.weight);
+  winograd_forward(conv, work.input, memory.weight, work.bias_data(), work.output, memory.scratch);
 }
 
 void winograd_backward_input(const LayerWork& work) {
   const ConvSize conv = size_of_conv(work);
   const KernelMemory memory(work);
-  transpose_each(conv.filters, conv.channels, kPlaces, work.weight.const_data_ptr<float>(), memory.weight);
+  transpose_each(conv.filters, conv.channels, kPlaces, work.weight_data(), memory.weight);
   winograd_backward_input(conv, work.output_gradient, memory.weight, work.input_gradient, memory.scratch);
 }
 
@@ -224,8 +218,8 @@ void conv(const LayerWork& work) {
   if (work.examples == 0) return;
   if (is_winograd(work)) return winograd(work);
   if (is_dense(work))
-    return dense_forward(dense_of(work), work.input, work.weight.const_data_ptr<float>(), bias_of(work),
-                         work.output, work.scratch);
+    return dense_forward(dense_of(work), work.input, work.weight_data(), work.bias_data(), work.output,
+                         work.scratch);
   const at::NoGradGuard no_grad;
   const Window2d window = conv2d_window(*work.layer);
   work.output_tensor().copy_(at::conv2d(padded_input(work, window, 0), work.weight, work.bias,
@@ -237,7 +231,7 @@ void conv_backward_input(const LayerWork& work) {
   if (work.examples == 0) return;
   if (is_winograd(work)) return winograd_backward_input(work);
   if (is_dense(work))
-    return dense_backward_input(dense_of(work), work.output_gradient, work.weight.const_data_ptr<float>(),
+    return dense_backward_input(dense_of(work), work.output_gradient, work.weight_data(),
                                 work.input_gradient);
   put_gradient_of_padded(work, conv2d_window(*work.layer), convolution_gradients(work, {true, false})[0]);
 }

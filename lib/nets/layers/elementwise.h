@@ -12,9 +12,7 @@
 namespace dtrain {
 
 // The output has the input's shape.
-inline LayerSizes place_elementwise(const LayerSpec& /*spec*/, const Shape& input) {
-  return {input, 0, 0, ""};
-}
+inline LayerSizes place_elementwise(const LayerSpec& /*spec*/, const Shape& input) { return {input}; }
 
 // A module that is a function of its input.
 using ModuleFunction = at::Tensor (*)(const at::Tensor& input);

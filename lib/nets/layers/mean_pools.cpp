@@ -11,14 +11,14 @@ namespace {
 
 LayerSizes place_global_pool2d(const LayerSpec&, const Shape& input) {
   if (auto problem = image_problem(input); !problem.empty()) return fault(problem);
-  return {{input[0]}, 0, 0, ""};
+  return {{input[0]}};
 }
 
 LayerSizes place_adaptive_pool2d(const LayerSpec& spec, const Shape& input) {
   if (auto problem = image_problem(input); !problem.empty()) return fault(problem);
   const int64_t size = spec.own.get<AdaptivePoolFields>().output_size;
   if (auto problem = range_problem("output_size", size); !problem.empty()) return fault(problem);
-  return {{input[0], size, size}, 0, 0, ""};
+  return {{input[0], size, size}};
 }
 
 at::Tensor global_mean(const at::Tensor& input) { return at::mean(input, {2, 3}); }

@@ -36,9 +36,7 @@ LayerSizes place_patch_embedding(const LayerSpec& spec, const Shape& input) {
   if (problem.empty()) problem = patches_problem(own.patch, input);
   if (!problem.empty()) return fault(problem);
   return {{input[1] / own.patch * (input[2] / own.patch), own.units},
-          bounded_product({own.units, bounded_product({input[0], own.patch, own.patch}) + 1}),
-          0,
-          ""};
+          bounded_product({own.units, bounded_product({input[0], own.patch, own.patch}) + 1})};
 }
 
 class PatchEmbedding final : public Layer {

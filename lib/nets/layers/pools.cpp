@@ -33,7 +33,7 @@ LayerSizes place_pool2d(const LayerSpec& spec, const Shape& input) {
   const auto problem = window_problem("pool_size", own.pool_size, own.step(), own.padding, input);
   if (!problem.empty()) return fault(problem);
   const Window2d window = pool2d_window(spec, input);
-  return {{input[0], window.rows.output, window.columns.output}, 0, 0, ""};
+  return {{input[0], window.rows.output, window.columns.output}};
 }
 
 class MaxPool2d final : public Layer {

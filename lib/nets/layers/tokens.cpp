@@ -13,7 +13,7 @@ namespace {
 
 LayerSizes place_class_token(const LayerSpec&, const Shape& input) {
   if (auto problem = tokens_problem(input); !problem.empty()) return fault(problem);
-  return {{input[0] + 1, input[1]}, input[1], 0, ""};
+  return {{input[0] + 1, input[1]}, input[1]};
 }
 
 class ClassToken final : public Layer {
@@ -47,7 +47,7 @@ std::string class_token_torchscript(const PlacedLayer& layer, const ScriptNames&
 
 LayerSizes place_positional_embedding(const LayerSpec&, const Shape& input) {
   if (auto problem = tokens_problem(input); !problem.empty()) return fault(problem);
-  return {input, bounded_product(input), 0, ""};
+  return {input, bounded_product(input)};
 }
 
 class PositionalEmbedding final : public Layer {
@@ -63,7 +63,7 @@ class PositionalEmbedding final : public Layer {
 
 LayerSizes place_first_token(const LayerSpec&, const Shape& input) {
   if (auto problem = tokens_problem(input); !problem.empty()) return fault(problem);
-  return {{input[1]}, 0, 0, ""};
+  return {{input[1]}};
 }
 
 at::Tensor first_token(const at::Tensor& input) { return input.select(1, 0).contiguous(); }

@@ -24,7 +24,7 @@ struct LayerSizes {
   Shape output_shape;
   int64_t parameters = 0;
   int64_t buffers = 0;
-  std::string problem;
+  std::string problem = {};
 };
 
 inline LayerSizes fault(std::string problem) { return {{}, 0, 0, std::move(problem)}; }
