@@ -263,13 +263,4 @@ void use_fetched(const std::string& address, const FetchedFiles& files) {
   all_used().by_address.emplace(address, std::move(now));
 }
 
-std::vector<FetchedCopy> list_fetched() {
-  std::vector<FetchedCopy> copies;
-  for (const KeptCopy& kept : kept_copies())
-    copies.push_back({path_of_copy(kept.key), kept.about.bytes, kept.about.address, kept.in_use});
-  return copies;
-}
-
-bool remove_fetched(const FetchedCopy& copy) { return remove_copy(copy.file.filename()); }
-
 }  // namespace dtrain
