@@ -140,9 +140,7 @@ ImageFacts gif_facts(const std::string& bytes) {
 }
 
 at::Tensor decode_gif(const std::string& bytes, SmallestSize /*smallest*/) {
-  GifReader gif(bytes);
-  const at::Tensor pixels = gif.decode();
-  return gif.is_transparent() ? on_white(pixels) : pixels;
+  return on_white(GifReader(bytes).decode());
 }
 
 }  // namespace dtrain

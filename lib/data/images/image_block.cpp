@@ -85,8 +85,7 @@ void read_images(const ImageSet& set, uint8_t* out, const ImageCacheOptions& opt
     calls.on_bad = [bad](int64_t at, const std::string& fault) { bad->push_back({at, fault}); };
   read_image_set(set, all, out, options.threads, calls);
   if (bad == nullptr) return;
-  std::sort(bad->begin(), bad->end(),
-            [](const BadImage& one, const BadImage& other) { return one.index < other.index; });
+  std::ranges::sort(*bad, {}, &BadImage::index);
 }
 
 }  // namespace

@@ -249,8 +249,7 @@ std::vector<CachedImages> list_image_caches() {
   }
   if (code && code != std::errc::no_such_file_or_directory)
     fail_on_cache(cache_folder(), "cannot be read", code.value());
-  std::sort(found.begin(), found.end(),
-            [](const CachedImages& one, const CachedImages& other) { return one.file < other.file; });
+  std::ranges::sort(found, {}, &CachedImages::file);
   return found;
 }
 

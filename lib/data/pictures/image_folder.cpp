@@ -41,8 +41,7 @@ std::vector<NamedEntry> entries_in(const fs::path& folder) {
     found.push_back({name, is_folder});
   }
   check(folder);
-  std::sort(found.begin(), found.end(),
-            [](const NamedEntry& one, const NamedEntry& other) { return one.name < other.name; });
+  std::ranges::sort(found, {}, &NamedEntry::name);
   return found;
 }
 

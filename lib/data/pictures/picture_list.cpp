@@ -166,8 +166,7 @@ class Division {
 // For a class of a part of which no picture can be read, such as `lost`.
 [[noreturn]] void refuse_lost_class(const PictureList& all, size_t label, int64_t lost,
                                     const BadImages& bad) {
-  const auto one = std::lower_bound(bad.begin(), bad.end(), lost,
-                                    [](const BadImage& any, int64_t index) { return any.index < index; });
+  const auto one = std::ranges::lower_bound(bad, lost, {}, &BadImage::index);
   refuse_file(all.root, "no picture of the class '{}' can be read; {}: {}", printable(all.classes[label]),
               title_of({}, all.pictures[static_cast<size_t>(lost)].file), one->fault);
 }

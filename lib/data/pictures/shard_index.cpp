@@ -145,8 +145,7 @@ std::shared_ptr<const StreamedShards> open_streamed(const std::string& address) 
   if (is_folder) files.erase(files.begin());
   if (is_folder && all.note) files.push_back(file_at(folder + kShardsNote));
   name_files(address, below, files);
-  std::sort(files.begin(), files.end(),
-            [](const RemoteFile& one, const RemoteFile& other) { return one.name < other.name; });
+  std::ranges::sort(files, {}, &RemoteFile::name);
   return streamed_of(folder, files, all);
 }
 
