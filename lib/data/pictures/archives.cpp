@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <new>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -17,6 +16,7 @@
 #include "core/data_errors.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/range.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "pictures/parquet_pictures.h"
@@ -196,9 +196,7 @@ class ArchiveList {
   bool of_parquet() const { return spec_.dataset == kImageParquet; }
 
   std::vector<int64_t> indices_from(size_t before) const {
-    std::vector<int64_t> indices(pictures_.size() - before);
-    std::iota(indices.begin(), indices.end(), static_cast<int64_t>(before));
-    return indices;
+    return consecutive(static_cast<int64_t>(before), std::ssize(pictures_));
   }
 
   // Adds the pictures of an archive of `size` bytes; `unpacked`: where it is, if it is packed.

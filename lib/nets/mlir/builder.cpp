@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/range.h"
+
 namespace dtrain {
 namespace {
 
@@ -233,13 +235,12 @@ Value TextBuilder::gather(const Value& value, const Value& rows) {
   shape.front() = 1;
   const std::string one_row = fmt::format("{}", fmt::join(shape, ", "));
   shape.front() = rows.size(0);
-  std::vector<int64_t> others;
-  for (int64_t i = 1; i < value.rank(); ++i) others.push_back(i);
   return define(value.element, shape,
                 "\"stablehlo.gather\"({}, {}) {{dimension_numbers = #stablehlo.gather<offset_dims = {}, "
                 "collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = "
                 "array<i64: {}>, indices_are_sorted = false}} : ({}, {}) -> ",
-                value.name, rows.name, list(others), one_row, value.type(), rows.type());
+                value.name, rows.name, list(consecutive<int64_t>(1, value.rank())), one_row, value.type(),
+                rows.type());
 }
 
 // Where a row begins, in each dimension.
@@ -357,15 +358,13 @@ Value TextBuilder::to_window_maximum(const Value& value, const Value& gradient, 
 
 std::vector<Value> TextBuilder::all_reduce(const std::vector<Value>& values) {
   if (devices_ == 1 || values.empty()) return values;
-  std::vector<int64_t> replicas(static_cast<size_t>(devices_));
-  for (int64_t i = 0; i < devices_; ++i) replicas[static_cast<size_t>(i)] = i;
   const std::string add = region("add", values.front().element, values.front().element);
   const Value all = fresh("", {});
   body_ += fmt::format(
       "    {}:{} = \"stablehlo.all_reduce\"({}) <{{replica_groups = dense<[{}]> : tensor<1x{}xi64>}}> ({}) : "
       "({}) -> ({})\n",
-      all.name, values.size(), names_of(values), list(replicas), devices_, add, types_of(values),
-      types_of(values));
+      all.name, values.size(), names_of(values), list(consecutive<int64_t>(0, devices_)), devices_, add,
+      types_of(values), types_of(values));
   std::vector<Value> sums = values;
   for (size_t i = 0; i < sums.size(); ++i) sums[i].name = fmt::format("{}#{}", all.name, i);
   return sums;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <list>
-#include <numeric>
 
 #include "core/error.h"
+#include "core/range.h"
 #include "optim/weight_average.h"
 #include "spec/optimizer_kinds.h"
 
@@ -33,10 +33,7 @@ std::string memory_name(const std::string& memory, const std::string& parameter)
 }
 
 void Optimizer::update() {
-  if (size() == 0) return;  // kernels over lists reject empty lists
-  std::vector<size_t> numbers(size());
-  std::iota(numbers.begin(), numbers.end(), size_t{0});
-  update(numbers);
+  if (size() > 0) update(consecutive<size_t>(0, size()));  // kernels over lists reject empty lists
 }
 
 std::vector<at::Tensor> Optimizer::measure() {
