@@ -16,16 +16,13 @@ LayerSizes place_class_token(const LayerSpec&, const Shape& input) {
   return {{input[0] + 1, input[1]}, input[1]};
 }
 
-class ClassToken final : public Layer {
+class ClassToken final : public Weighted {
  public:
   ClassToken(const PlacedLayer& layer, WeightMaker& weights)
-      : weight_(register_parameter("weight", weights.constant({1, 1, layer.input_shape[1]}, 0))) {}
+      : Weighted(weights.constant({1, 1, layer.input_shape[1]}, 0)) {}
   at::Tensor forward(const at::Tensor& input) override {
     return at::cat({weight_.expand({input.size(0), 1, input.size(2)}), input}, 1);
   }
-
- private:
-  at::Tensor weight_;
 };
 
 void class_token_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
@@ -50,15 +47,11 @@ LayerSizes place_positional_embedding(const LayerSpec&, const Shape& input) {
   return {input, bounded_product(input)};
 }
 
-class PositionalEmbedding final : public Layer {
+class PositionalEmbedding final : public Weighted {
  public:
   PositionalEmbedding(const PlacedLayer& layer, WeightMaker& weights)
-      : weight_(register_parameter("weight",
-                                   weights.normal({1, layer.input_shape[0], layer.input_shape[1]}, 0.02))) {}
+      : Weighted(weights.normal({1, layer.input_shape[0], layer.input_shape[1]}, 0.02)) {}
   at::Tensor forward(const at::Tensor& input) override { return input + weight_; }
-
- private:
-  at::Tensor weight_;
 };
 
 LayerSizes place_first_token(const LayerSpec&, const Shape& input) {

@@ -7,6 +7,7 @@
 #include <list>
 
 #include "core/error.h"
+#include "core/named.h"
 #include "core/range.h"
 #include "optim/weight_average.h"
 #include "spec/optimizer_kinds.h"
@@ -48,10 +49,7 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
 void add_optimizer_method(const OptimizerMethod& method) { methods().push_back(method); }
 
 const OptimizerMethod& optimizer_method(const std::string& name) {
-  for (const OptimizerMethod& method : methods()) {
-    if (method.name == name) return method;
-  }
-  throw Error(ExitCode::kBug, "no optimizer named '{}'", name);
+  return row_named(methods(), name, "optimizer");
 }
 
 Value decayed_gradient(const OptimizerSpec& spec, const UpdatedParameter& one) {
