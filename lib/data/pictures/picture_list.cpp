@@ -222,14 +222,8 @@ void refuse_both(const fs::path& folder, const char* field, bool is_drawn) {
 }
 
 PictureList without(const PictureList& all, const BadImages& bad) {
-  PictureList left{.root = all.root,
-                   .classes = all.classes,
-                   .pictures = {},
-                   .train = {},
-                   .validation = {},
-                   .test = {},
-                   .is_mixed = all.is_mixed,
-                   .left_out = all.left_out};
+  PictureList left{
+      .root = all.root, .classes = all.classes, .is_mixed = all.is_mixed, .left_out = all.left_out};
   std::vector<int64_t> places(all.pictures.size(), -1);  // in left.pictures; -1: it is left out
   for (const int64_t index : places_without(std::ssize(all.pictures), bad)) {
     places[static_cast<size_t>(index)] = std::ssize(left.pictures);

@@ -43,9 +43,7 @@ int64_t number_of(const json& value) {
 IndexedShard shard_of(const json& line) {
   IndexedShard shard{.name = line.at("name").get<std::string>(),
                      .bytes = number_of(line.at("bytes")),
-                     .checksum = line.at("checksum").get<std::string>(),
-                     .pictures = {},
-                     .left_out = {}};
+                     .checksum = line.at("checksum").get<std::string>()};
   for (const auto& [ending, count] : line.at("left_out").items()) shard.left_out[ending] = number_of(count);
   require_sound(is_plain_text(shard.name) && is_archive_name(shard.name) && !shard.name.starts_with('/') &&
                 ("/" + shard.name).find("/.") == std::string::npos && !shard.checksum.empty());
