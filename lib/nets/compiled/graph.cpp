@@ -97,6 +97,19 @@ class Turning {
   std::map<int64_t, int64_t> turned_;  // by the number of the value
 };
 
+// The nodes in their order, and among them those that turn images around. Channels are innermost where a
+// layer wants it, and in the layers next to it that can have it so: images are turned around only where a
+// chain of such layers begins or ends. `output`: the number of the node that makes the model's output, whose
+// images, like those of the model's input, lie by channels.
+std::vector<Node> with_layouts(std::vector<Node> nodes, const std::vector<PlacedLayer>& layers,
+                               int64_t& output) {
+  spread_layouts(nodes, layers);
+  Turning turning(nodes, layers);
+  for (const Node& node : nodes) turning.add(node);
+  output = turning.read(output, /*channels_inside=*/false, {});
+  return turning.take();
+}
+
 void find_readers(std::vector<Node>& nodes, int64_t output) {
   const auto read = [&](int64_t value, int64_t reader) {
     if (value == kModelInput) return;
@@ -124,15 +137,6 @@ void find_shared_places(std::vector<Node>& nodes) {
 }
 
 }  // namespace
-
-std::vector<Node> with_layouts(std::vector<Node> nodes, const std::vector<PlacedLayer>& layers,
-                               int64_t& output) {
-  spread_layouts(nodes, layers);
-  Turning turning(nodes, layers);
-  for (const Node& node : nodes) turning.add(node);
-  output = turning.read(output, /*channels_inside=*/false, {});
-  return turning.take();
-}
 
 std::vector<Node> nodes_of(const std::vector<PlacedLayer>& layers, size_t first, bool training) {
   std::vector<Node> nodes;

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <limits>
 
+#include "core/named.h"
 #include "core/range.h"
+#include "core/text.h"
 
 namespace dtrain {
 namespace {
@@ -48,14 +50,10 @@ std::string element_of_sums(const Value& factor) { return factor.element == "bf1
 std::string types_of(const std::vector<Value>& values) {
   std::vector<std::string> types;
   for (const Value& value : values) types.push_back(value.type());
-  return fmt::format("{}", fmt::join(types, ", "));
+  return join(types);
 }
 
-std::string names_of(const std::vector<Value>& values) {
-  std::vector<std::string> names;
-  for (const Value& value : values) names.push_back(value.name);
-  return fmt::format("{}", fmt::join(names, ", "));
-}
+std::string names_of(const std::vector<Value>& values) { return join(names_of_rows(values)); }
 
 // The properties of a window over four dimensions.
 std::string window_text(const Sliding& window) {
