@@ -287,7 +287,6 @@ std::string conv2d_torchscript(const PlacedLayer& layer, const ScriptNames& name
 }
 
 LoweredLayer lower_conv2d(const LayerUse& use) {
-  TextBuilder& builder = use.builder();
   const ConvFields& own = conv_fields(use.layer);
   const Window2d window = conv2d_window(use.layer);
   const Value input = use.operand(use.input);
@@ -295,8 +294,8 @@ LoweredLayer lower_conv2d(const LayerUse& use) {
   Convolving how{.feature_groups = own.groups};
   how.window.stride = window.strides();
   how.window.padding = window.sides();
-  Value output = builder.convolution(input, weight, how, use.output_shape());
-  if (own.use_bias) output = output + builder.broadcast(use.variable("bias"), {1}, output.shape);
+  Value output = use.builder().convolution(input, weight, how, use.output_shape());
+  if (own.use_bias) output = output + use.builder().broadcast(use.variable("bias"), {1}, output.shape);
   return {
       use.operand(output), [use, input, weight, window](const Value& gradient, bool wants_input) -> Value {
         const ConvFields& of = conv_fields(use.layer);

@@ -58,8 +58,7 @@ constexpr LayerPasses kElementwisePasses = {
 
 // 0 where `condition` holds (never for not-a-number): the gradient where an activation is flat.
 inline Value zero_where(const Value& condition, const Value& gradient) {
-  TextBuilder& builder = *gradient.builder;
-  return builder.select(condition, builder.like(gradient, 0), gradient);
+  return gradient.builder->select(condition, gradient.builder->like(gradient, 0), gradient);
 }
 
 }  // namespace dtrain

@@ -55,9 +55,8 @@ inline Value scaled(const LayerUse& use, const Value& normalised) {
 
 // Notes the gradients of `weight` and `bias`, which it returns.
 inline std::array<Value, 2> learn_scale(const LayerUse& use, const Value& gradient, const Value& normalised) {
-  TextBuilder& builder = use.builder();
-  const Value weight = builder.sum(gradient * normalised, but_channels(gradient));
-  const Value bias = builder.sum(gradient, but_channels(gradient));
+  const Value weight = use.builder().sum(gradient * normalised, but_channels(gradient));
+  const Value bias = use.builder().sum(gradient, but_channels(gradient));
   use.learn("weight", weight);
   use.learn("bias", bias);
   return {weight, bias};
