@@ -3,7 +3,7 @@
 
 #include <iostream>
 
-#include "addresses/fetched_files.h"
+#include "addresses/copies.h"
 #include "commands/commands.h"
 #include "core/text.h"
 #include "features/feature_file.h"

@@ -10,9 +10,9 @@
 namespace dtrain {
 
 // The row with that name. Throws Error(kBug) if there is none: "no optimizer named 'adma'".
-template <class Row>
-const Row& row_named(const std::vector<Row>& rows, const std::string& name, std::string_view noun) {
-  for (const Row& row : rows) {
+template <class Rows>
+const typename Rows::value_type& row_named(const Rows& rows, const std::string& name, std::string_view noun) {
+  for (const auto& row : rows) {
     if (row.name == name) return row;
   }
   throw Error(ExitCode::kBug, "no {} named '{}'", noun, name);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
+#include <vector>
 
 namespace dtrain {
 
@@ -13,6 +15,14 @@ struct Range {
   int64_t size() const { return end - begin; }
   bool operator==(const Range&) const = default;
 };
+
+// begin, begin + 1, ... to before `end`.
+template <class Number>
+std::vector<Number> consecutive(Number begin, Number end) {
+  std::vector<Number> numbers(static_cast<size_t>(end - begin));
+  std::iota(numbers.begin(), numbers.end(), begin);
+  return numbers;
+}
 
 // The consecutive share of `whole` for `index` of `count`. Shares differ in size by at most one; some are
 // empty if there are more of them than numbers. Together they are exactly `whole`.

@@ -120,30 +120,30 @@ std::optional<AboutCopy> read_about(const std::string& key) {
   }
 }
 
-std::vector<KeptCopy> copies_with(const std::set<std::string>& used) {
-  std::vector<std::pair<fs::file_time_type, KeptCopy>> found;
+// All copies, the least recently used first.
+std::vector<FetchedCopy> copies_with(const std::set<std::string>& used) {
+  std::vector<std::pair<fs::file_time_type, FetchedCopy>> found;
   std::error_code code;
   for (const auto& entry : fs::directory_iterator(copies_folder(), code)) {
     const std::string name = entry.path().filename();
     const bool is_partial = name.ends_with(kPartialCacheFile);
     if (!entry.is_regular_file(code) || (name.size() != kKeyDigits && !is_partial)) continue;
-    KeptCopy copy{.key = name, .about = {}, .in_use = used.contains(name.substr(0, kKeyDigits))};
-    if (!is_partial) copy.about = read_about(name).value_or(AboutCopy());
-    copy.about.bytes = static_cast<int64_t>(entry.file_size(code));
+    FetchedCopy copy{.file = entry.path(),
+                     .bytes = static_cast<int64_t>(entry.file_size(code)),
+                     .address = is_partial ? "" : read_about(name).value_or(AboutCopy()).address,
+                     .in_use = used.contains(name.substr(0, kKeyDigits))};
     const fs::file_time_type time = fs::last_write_time(copies_folder() / (name + kAbout), code);
     found.emplace_back(code ? fs::file_time_type::min() : time, std::move(copy));
   }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.first, a.second.key) < std::tie(b.first, b.second.key);
-  });
-  std::vector<KeptCopy> copies;
+  std::ranges::sort(found, {}, [](const auto& one) { return std::tie(one.first, one.second.file); });
+  std::vector<FetchedCopy> copies;
   for (auto& [time, copy] : found) copies.push_back(std::move(copy));
   return copies;
 }
 
-void remove_files(const std::string& key) {
+void remove_files(const fs::path& copy) {
   for (const char* const end : {kAbout, ""}) {
-    const fs::path path = copies_folder() / (key + end);
+    const fs::path path = copy.string() + end;
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_on_cache(path, "cannot be removed", errno);
   }
 }
@@ -203,7 +203,7 @@ void link_set(const std::string& set, const std::map<std::string, std::string>& 
   if (code) fail_on_cache(folder, "cannot be made", code.value());
 }
 
-std::vector<KeptCopy> kept_copies() {
+std::vector<FetchedCopy> list_fetched() {
   std::error_code none;
   if (!fs::exists(copies_folder(), none)) return {};
   const OpenFile lock = lock_folder();
@@ -212,25 +212,25 @@ std::vector<KeptCopy> kept_copies() {
 
 void make_room_for(int64_t bytes, double most_bytes) {
   const OpenFile lock = lock_folder();
-  const std::vector<KeptCopy> copies = copies_with(used_keys());
+  const std::vector<FetchedCopy> copies = copies_with(used_keys());
   int64_t kept = 0;
-  for (const KeptCopy& copy : copies) kept += copy.about.bytes;
+  for (const FetchedCopy& copy : copies) kept += copy.bytes;
   std::error_code code;
   const fs::space_info space = fs::space(copies_folder(), code);
   int64_t left = code ? bytes : static_cast<int64_t>(space.available);
-  for (const KeptCopy& copy : copies) {
+  for (const FetchedCopy& copy : copies) {
     if (static_cast<double>(kept + bytes) <= most_bytes && left >= bytes) return;
     if (copy.in_use) continue;
-    remove_files(copy.key);
-    kept -= copy.about.bytes;
-    left += copy.about.bytes;
+    remove_files(copy.file);
+    kept -= copy.bytes;
+    left += copy.bytes;
   }
 }
 
-bool remove_copy(const std::string& key) {
+bool remove_fetched(const FetchedCopy& copy) {
   const OpenFile lock = lock_folder();
-  if (used_keys().contains(key.substr(0, kKeyDigits))) return false;
-  remove_files(key);
+  if (used_keys().contains(copy.file.filename().string().substr(0, kKeyDigits))) return false;
+  remove_files(copy.file);
   return true;
 }
 

@@ -41,20 +41,21 @@ std::filesystem::path path_of_set(const std::string& set);
 // Makes the folder of a set: links to copies, by their names.
 void link_set(const std::string& set, const std::map<std::string, std::string>& key_by_name);
 
-struct KeptCopy {
-  std::string key;
-  AboutCopy about;  // no address: unfinished
-  bool in_use = false;
+struct FetchedCopy {
+  std::filesystem::path file;
+  int64_t bytes = 0;
+  std::string address;  // empty: unfinished
+  bool in_use = false;  // by a process that runs
 };
 
 // All copies, the least recently used first.
-std::vector<KeptCopy> kept_copies();
+std::vector<FetchedCopy> list_fetched();
+
+// Removes a copy; false: it is in use and stays.
+bool remove_fetched(const FetchedCopy& copy);
 
 // Removes copies that nobody uses, the least recently used first, until `bytes` more fit into `most_bytes`
 // and on the disk, or none is left to remove.
 void make_room_for(int64_t bytes, double most_bytes);
-
-// Removes a copy; false: it is in use and stays.
-bool remove_copy(const std::string& key);
 
 }  // namespace dtrain

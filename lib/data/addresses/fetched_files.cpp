@@ -32,11 +32,7 @@ constexpr int64_t kFilesAtOnce = 8;  // of those that are not large
 constexpr size_t kReadAtOnce = size_t{1} << 20;
 constexpr double kLong = 3, kBetween = 0.2;  // seconds
 
-// Whether nothing is shown of fetching.
-std::atomic<bool>& is_quiet() {
-  static std::atomic<bool> quiet = false;
-  return quiet;
-}
+std::atomic<bool> is_quiet = false;  // nothing is shown of fetching
 
 constexpr size_t kShownOnTerminal = 40;  // bytes of an address: the line has to fit, since it changes
 
@@ -52,7 +48,7 @@ class FetchProgress {
   }
 
   void add(size_t bytes) {
-    if (is_quiet()) return;
+    if (is_quiet) return;
     const std::lock_guard lock(mutex_);
     done_ += static_cast<int64_t>(bytes);
     const double now = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
@@ -251,7 +247,7 @@ FetchedFiles fetch_files(const std::string& address, double most_gigabytes, cons
   return used.emplace(address, std::move(now)).first->second.files;
 }
 
-void fetch_quietly() { is_quiet() = true; }
+void fetch_quietly() { is_quiet = true; }
 
 void use_fetched(const std::string& address, const FetchedFiles& files) {
   const std::lock_guard lock(all_used().mutex);
@@ -262,14 +258,5 @@ void use_fetched(const std::string& address, const FetchedFiles& files) {
   name_copies(address, files.place);
   all_used().by_address.emplace(address, std::move(now));
 }
-
-std::vector<FetchedCopy> list_fetched() {
-  std::vector<FetchedCopy> copies;
-  for (const KeptCopy& kept : kept_copies())
-    copies.push_back({path_of_copy(kept.key), kept.about.bytes, kept.about.address, kept.in_use});
-  return copies;
-}
-
-bool remove_fetched(const FetchedCopy& copy) { return remove_copy(copy.file.filename()); }
 
 }  // namespace dtrain

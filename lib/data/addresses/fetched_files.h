@@ -36,17 +36,4 @@ void fetch_quietly();
 // server. Does nothing if they are not there.
 void use_fetched(const std::string& address, const FetchedFiles& files);
 
-// A copy, for `dtrain cache`.
-struct FetchedCopy {
-  std::filesystem::path file;
-  int64_t bytes = 0;
-  std::string address;  // empty: unfinished
-  bool in_use = false;  // by a process that runs
-};
-
-std::vector<FetchedCopy> list_fetched();
-
-// Removes a copy; false: it is in use and stays.
-bool remove_fetched(const FetchedCopy& copy);
-
 }  // namespace dtrain

@@ -181,8 +181,7 @@ class StreamedBytes : public ArchiveBytes {
 
  private:
   const FilePart& part_at(int64_t offset, int64_t bytes) const {
-    const auto part = std::lower_bound(parts_.begin(), parts_.end(), offset,
-                                       [](const FilePart& one, int64_t place) { return one.offset < place; });
+    const auto part = std::ranges::lower_bound(parts_, offset, {}, &FilePart::offset);
     if (part == parts_.end() || part->offset != offset || part->bytes != bytes)
       throw Error(ExitCode::kData, "{}: has no part of {} bytes at {}", remote_->shown(), bytes, offset);
     return *part;

@@ -76,7 +76,7 @@ struct OperationMethod {
   MixtureDraw (*mixture)(const KindFields& own) = nullptr;
 };
 
-// Each has a file of its own, and its fields in spec/augment_kinds.h.
+// Each has its fields in spec/augment_kinds.h.
 PictureChange make_flip(const KindFields& own);
 PictureChange make_random_crop(const KindFields& own);
 PictureChange make_random_resized_crop(const KindFields& own);

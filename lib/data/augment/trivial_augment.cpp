@@ -40,6 +40,12 @@ struct Choice {
   bool either_way = false;      // half of them are negative
 };
 
+// By a factor around 1.
+template <void (*kAdjust)(Picture& picture, double factor)>
+void adjust(Picture& picture, double strength, uint8_t /*fill*/) {
+  kAdjust(picture, 1 + strength);
+}
+
 constexpr uint64_t kStrengths = 31;
 
 const std::array<Choice, 14> kChoices = {{
@@ -63,18 +69,10 @@ const std::array<Choice, 14> kChoices = {{
     {[](Picture& picture, double strength, uint8_t fill) { rotate(picture, strength, fill); },
      {0, 135},
      true},
-    {[](Picture& picture, double strength, uint8_t) { adjust_brightness(picture, 1 + strength); },
-     {0, 0.99},
-     true},
-    {[](Picture& picture, double strength, uint8_t) { adjust_saturation(picture, 1 + strength); },
-     {0, 0.99},
-     true},
-    {[](Picture& picture, double strength, uint8_t) { adjust_contrast(picture, 1 + strength); },
-     {0, 0.99},
-     true},
-    {[](Picture& picture, double strength, uint8_t) { adjust_sharpness(picture, 1 + strength); },
-     {0, 0.99},
-     true},
+    {adjust<adjust_brightness>, {0, 0.99}, true},
+    {adjust<adjust_saturation>, {0, 0.99}, true},
+    {adjust<adjust_contrast>, {0, 0.99}, true},
+    {adjust<adjust_sharpness>, {0, 0.99}, true},
     {[](Picture& picture, double strength, uint8_t) { posterize(picture, std::lround(strength)); }, {8, 2}},
     {[](Picture& picture, double strength, uint8_t) { solarize(picture, strength); }, {255, 0}},
     {[](Picture& picture, double, uint8_t) { autocontrast(picture); }},

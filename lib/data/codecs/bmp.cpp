@@ -179,9 +179,7 @@ ImageFacts bmp_facts(const std::string& bytes) {
 }
 
 at::Tensor decode_bmp(const std::string& bytes, SmallestSize /*smallest*/) {
-  BmpReader bmp(bytes);
-  const at::Tensor pixels = bmp.decode();
-  return bmp.is_transparent() ? on_white(pixels) : pixels;
+  return on_white(BmpReader(bytes).decode());
 }
 
 }  // namespace dtrain

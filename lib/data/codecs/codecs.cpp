@@ -22,6 +22,7 @@ at::Tensor rows_of_pixels(int64_t width, int64_t height, int64_t channels) {
 }
 
 at::Tensor on_white(const at::Tensor& pixels) {
+  if (pixels.size(2) % 2 == 1) return pixels;
   const int64_t height = pixels.size(0), width = pixels.size(1), colours = pixels.size(2) - 1;
   at::Tensor opaque = rows_of_pixels(width, height, colours);
   const uint8_t* from = pixels.const_data_ptr<uint8_t>();

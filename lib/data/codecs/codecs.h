@@ -44,7 +44,7 @@ void require_size(int64_t width, int64_t height);
 at::Tensor rows_of_pixels(int64_t width, int64_t height, int64_t channels);
 
 // Blends colours with white by their opacity, uint8 [height, width, 2 (grey) or 4 (red, green, blue)], to the
-// bits of Pillow's alpha_composite(): uint8 [height, width, 1 or 3].
+// bits of Pillow's alpha_composite(): uint8 [height, width, 1 or 3]. Pixels without opacity stay as they are.
 at::Tensor on_white(const at::Tensor& pixels);
 
 // The metadata of a picture as its file has it; empty: it has none.

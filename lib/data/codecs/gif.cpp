@@ -102,16 +102,11 @@ class GifReader {
 
   // The rows of the frame in the order of the file: interlaced ones come in four passes.
   static std::vector<int> order_of_rows(const GifImageDesc& frame) {
+    using Passes = std::vector<std::array<int, 2>>;  // the first row, and how far the next one is
+    const Passes passes = frame.Interlace ? Passes{{0, 8}, {4, 8}, {2, 4}, {1, 2}} : Passes{{0, 1}};
     std::vector<int> rows;
-    constexpr std::array<std::array<int, 2>, 4> kPasses = {{{0, 8}, {4, 8}, {2, 4}, {1, 2}}};
-    constexpr std::array<std::array<int, 2>, 1> kOne = {{{0, 1}}};
-    const auto add = [&](const std::array<int, 2>& pass) {
-      for (int row = pass[0]; row < frame.Height; row += pass[1]) rows.push_back(row);
-    };
-    if (frame.Interlace) {
-      std::for_each(kPasses.begin(), kPasses.end(), add);
-    } else {
-      std::for_each(kOne.begin(), kOne.end(), add);
+    for (const auto& [first, step] : passes) {
+      for (int row = first; row < frame.Height; row += step) rows.push_back(row);
     }
     return rows;
   }
@@ -140,9 +135,7 @@ ImageFacts gif_facts(const std::string& bytes) {
 }
 
 at::Tensor decode_gif(const std::string& bytes, SmallestSize /*smallest*/) {
-  GifReader gif(bytes);
-  const at::Tensor pixels = gif.decode();
-  return gif.is_transparent() ? on_white(pixels) : pixels;
+  return on_white(GifReader(bytes).decode());
 }
 
 }  // namespace dtrain

@@ -5,6 +5,7 @@
 #include "codecs/codecs.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/named.h"
 #include "core/text.h"
 
 namespace dtrain {
@@ -62,12 +63,6 @@ bool has_at(const std::string& bytes, size_t at, const std::string& magic) {
   return bytes.size() >= at && bytes.compare(at, magic.size(), magic) == 0;
 }
 
-std::string joined_names() {
-  std::vector<std::string> names;
-  for (const Format& format : formats()) names.push_back(format.name);
-  return join(names);
-}
-
 const Format& format_of(const std::string& bytes) {
   if (bytes.empty()) throw Error(ExitCode::kData, "the file is empty");
   for (const Format& format : formats()) {
@@ -78,7 +73,7 @@ const Format& format_of(const std::string& bytes) {
   for (const Stranger& stranger : strangers()) {
     if (has_at(bytes, stranger.at, stranger.magic)) throw Error(ExitCode::kData, stranger.what);
   }
-  throw Error(ExitCode::kData, "no {} or IDX file of images", joined_names());
+  throw Error(ExitCode::kData, "no {} or IDX file of images", join(names_of_rows(formats())));
 }
 
 }  // namespace

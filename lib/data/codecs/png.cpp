@@ -131,9 +131,7 @@ ImageFacts png_facts(const std::string& bytes) {
 }
 
 at::Tensor decode_png(const std::string& bytes, SmallestSize /*smallest*/) {
-  at::Tensor pixels = PngReader(bytes).decode();
-  if (pixels.size(2) % 2 == 0) pixels = on_white(pixels);
-  return upright(pixels, orientation_of(png_metadata(bytes)));
+  return upright(on_white(PngReader(bytes).decode()), orientation_of(png_metadata(bytes)));
 }
 
 std::string png_file(const at::Tensor& image) {

@@ -321,8 +321,7 @@ ImageFacts tiff_facts(const std::string& bytes) {
 
 at::Tensor decode_tiff(const std::string& bytes, SmallestSize /*smallest*/) {
   TiffReader tiff(bytes);
-  at::Tensor pixels = tiff.decode();
-  if (tiff.is_transparent()) pixels = on_white(pixels);
+  const at::Tensor pixels = on_white(tiff.decode());
   return upright(pixels, tiff.orientation());
 }
 

@@ -84,7 +84,7 @@ at::Tensor decode_webp(const std::string& bytes, SmallestSize /*smallest*/) {
     if (decode(data.bytes, data.size, pixels.mutable_data_ptr<uint8_t>(), pixels.nbytes(), stride) == nullptr)
       refuse_webp(bytes, "its picture");
   }
-  return upright(layered ? on_white(pixels) : pixels, orientation_of(webp_metadata(bytes)));
+  return upright(on_white(pixels), orientation_of(webp_metadata(bytes)));
 }
 
 }  // namespace dtrain

@@ -14,7 +14,6 @@
 
 namespace dtrain {
 
-inline constexpr size_t kMaxCsvColumns = 16'384;
 inline constexpr size_t kMaxCsvCellBytes = size_t{1} << 20;
 
 // Rows that follow each other. The cells lie in the text that was split, without quotes and without the
@@ -30,13 +29,6 @@ struct CsvRows {
     return {cells.data() + static_cast<size_t>(index) * columns, columns};
   }
 };
-
-// Puts the rows of `text` into `rows`, those before the first one that is wrong. Empty lines are left out.
-// Without `rows.columns` the first row decides them. Changes the text: a quote that is written twice in a
-// quoted cell becomes one.
-void split_rows(std::string& text, char separator, CsvRows& rows);
-
-inline constexpr size_t kMaxCsvRowBytes = size_t{1} << 26;
 
 // The cells of a row, as CsvRows has them.
 using CsvRow = std::vector<std::string>;

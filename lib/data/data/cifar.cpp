@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "arrays/packed_file.h"
-#include "core/error.h"
+#include "core/data_errors.h"
 #include "core/text.h"
 #include "data/example_source.h"
 
@@ -40,11 +40,9 @@ const CifarKind kCifar100{"cifar-100-binary", {"train.bin"}, "test.bin", 2, 100}
 int64_t examples_in(const CifarKind& kind, const fs::path& file) {
   std::error_code code;
   const auto bytes = static_cast<int64_t>(fs::file_size(file, code));
-  const std::string name = printable(file.string(), 1000);
-  if (code) throw Error(ExitCode::kData, "{}: {}", name, code.message());
+  if (code) refuse_file(file, code.message());
   if (bytes == 0 || bytes % kind.record() != 0)
-    throw Error(ExitCode::kData,
-                "{}: {} bytes, which is no multiple of the {} of an example; fetch the file again", name,
+    refuse_file(file, "{} bytes, which is no multiple of the {} of an example; fetch the file again",
                 with_separators(bytes), with_separators(kind.record()));
   return bytes / kind.record();
 }
@@ -64,10 +62,8 @@ std::optional<DatasetInfo> find(const CifarKind& kind, const fs::path& folder) {
       return fs::exists(file, none);
     };
     if (std::ranges::none_of(files, is_there)) continue;
-    const auto missing = std::find_if_not(files.begin(), files.end(), is_there);
-    if (missing != files.end())
-      throw Error(ExitCode::kData,
-                  printable(missing->string(), 1000) + ": one of the dataset's files is missing");
+    const auto missing = std::ranges::find_if_not(files, is_there);
+    if (missing != files.end()) refuse_file(*missing, "one of the dataset's files is missing");
     DatasetInfo info;
     info.source = place.string();
     info.example_shape = {3, kSide, kSide};

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "core/cache_lines.h"
@@ -95,9 +94,7 @@ class MemorySource : public ExampleSource {
   int64_t targets() const override { return all_.targets.dim() == 1 ? 0 : all_.targets.size(1); }
   at::Tensor classes() const override { return targets() == 0 ? all_.targets : at::Tensor(); }
   std::optional<StoredExamples> in_memory() const override {
-    std::vector<int64_t> indices(before_reading_ ? static_cast<size_t>(size()) : 0);
-    std::iota(indices.begin(), indices.end(), int64_t{0});
-    if (before_reading_) before_reading_(indices);
+    if (before_reading_) before_reading_(consecutive<int64_t>(0, size()));
     return all_;
   }
   std::vector<ExampleName> names_of(std::span<const int64_t> indices) const override {
@@ -122,13 +119,12 @@ class MemorySource : public ExampleSource {
 }  // namespace
 
 ExampleSlot read_rows(const ExampleSource& source, Range rows, at::ScalarType numbers) {
-  std::vector<int64_t> indices(static_cast<size_t>(rows.size())), shape = source.shape().vec();
-  std::iota(indices.begin(), indices.end(), rows.begin);
+  std::vector<int64_t> shape = source.shape().vec();
   shape.insert(shape.begin(), rows.size());
   ExampleSlot slot{at::empty(shape, source.has_pixels() ? at::kByte : numbers),
                    source.targets() > 0 ? at::empty({rows.size(), source.targets()}, numbers)
                                         : at::empty({rows.size()}, at::kLong)};
-  source.read(indices, {}, slot);
+  source.read(consecutive(rows.begin, rows.end), {}, slot);
   return slot;
 }
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "arrays/idx.h"
-#include "core/error.h"
+#include "core/data_errors.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "data/example_source.h"
@@ -39,6 +39,8 @@ bool is_there(const fs::path& path) {
   return found;
 }
 
+bool is_none(const fs::path& file) { return file.empty(); }
+
 Files find_prefixed_files(const fs::path& folder);
 
 Files find_files(const fs::path& folder) {
@@ -47,11 +49,10 @@ Files find_files(const fs::path& folder) {
     for (const char* format : {"{}-{}.gz", "{}-{}", "{}.{}.gz", "{}.{}"}) {
       const fs::path file =
           folder / fmt::format(fmt::runtime(format), kNames[part].first, kNames[part].second);
-      if (files[part].empty() && is_there(file)) files[part] = file;
+      if (is_none(files[part]) && is_there(file)) files[part] = file;
     }
   }
-  const bool none = std::ranges::all_of(files, [](const fs::path& file) { return file.empty(); });
-  return none ? find_prefixed_files(folder) : files;
+  return std::ranges::all_of(files, is_none) ? find_prefixed_files(folder) : files;
 }
 
 // The name without .gz.
@@ -82,15 +83,12 @@ Files find_prefixed_files(const fs::path& folder) {
     if (!part) continue;
     fs::path& file = files[*part];
     if (!file.empty() && unpacked_name(file) != unpacked_name(path))
-      throw Error(ExitCode::kData, "{}: has {} and {}; put each dataset into a folder of its own",
-                  printable(folder.string(), 1000), printable(file.filename().string()),
-                  printable(path.filename().string()));
+      refuse_file(folder, "has {} and {}; put each dataset into a folder of its own",
+                  printable(file.filename().string()), printable(path.filename().string()));
     if (file.empty() || path.extension() == ".gz") file = path;
   }
   return files;
 }
-
-bool is_none(const fs::path& file) { return file.empty(); }
 
 void expect_all_four(const fs::path& folder, const Files& files) {
   std::vector<std::string> missing;
@@ -99,9 +97,8 @@ void expect_all_four(const fs::path& folder, const Files& files) {
       missing.push_back(fmt::format("{}-{}[.gz]", kNames[part].first, kNames[part].second));
   }
   if (missing.empty()) return;
-  throw Error(ExitCode::kData, "{}: {} of the dataset's four files {} missing: {}",
-              printable(folder.string(), 1000), missing.size(), missing.size() == 1 ? "is" : "are",
-              join(missing));
+  refuse_file(folder, "{} of the dataset's four files {} missing: {}", missing.size(),
+              missing.size() == 1 ? "is" : "are", join(missing));
 }
 
 IdxHeader read_pair(const fs::path& images, const fs::path& labels) {

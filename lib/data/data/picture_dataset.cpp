@@ -44,7 +44,6 @@ struct ListedPictures {
 // All pictures, whatever the job uses of them: jobs with other parts then share one file of the cache.
 ImageSet image_set_of(const PictureList& all, const DataSpec& spec) {
   ImageSet set{.root = all.root,
-               .files = {},
                .shape = {spec.image.channels, spec.image.size.at(0), spec.image.size.at(1)},
                .fit = fit_of(spec.image.fit),
                .scaled_decoding = spec.image.scaled_decoding};

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <utility>
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/range.h"
 #include "core/text.h"
 #include "pictures/picture_list.h"
 #include "yaml/problem.h"
@@ -166,8 +166,7 @@ int64_t validation_count(int64_t examples, const SplitSpec& split) {
 }
 
 ExampleSplit split_examples(int64_t examples, const SplitSpec& split, const SplitBy& by) {
-  ExampleSplit parts{std::vector<int64_t>(static_cast<size_t>(examples)), {}};
-  std::iota(parts.train.begin(), parts.train.end(), int64_t{0});
+  ExampleSplit parts{consecutive<int64_t>(0, examples), {}};
   const uint64_t seed = derive_seed(static_cast<uint64_t>(split.seed), SeedPurpose::kSplit);
   parts.validation = take_validation(parts.train, split, seed, by);
   return parts;

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -19,6 +18,7 @@
 #include "core/data_errors.h"
 #include "core/error.h"
 #include "core/random.h"
+#include "core/range.h"
 #include "core/text.h"
 #include "core/version.h"
 #include "csv/csv_cell.h"
@@ -41,12 +41,6 @@ constexpr int64_t kRowsAtOnce = 4096;
 constexpr int64_t kLeastSharedBytes = int64_t{1} << 20;
 constexpr uint64_t kValidationPart = 0, kTestPart = 1;  // streams of random numbers
 
-std::vector<int64_t> first_rows(int64_t count) {
-  std::vector<int64_t> rows(static_cast<size_t>(count));
-  std::iota(rows.begin(), rows.end(), int64_t{0});
-  return rows;
-}
-
 void limit_rows(const char* field, std::optional<int64_t> limit, std::vector<int64_t>& rows) {
   if (!limit) return;
   if (*limit > std::ssize(rows))
@@ -58,7 +52,7 @@ void limit_rows(const char* field, std::optional<int64_t> limit, std::vector<int
 ExampleRows divide_rows(const DataSpec& spec, int64_t train_rows, bool has_test, const SplitBy& by) {
   const SplitSpec& split = spec.split;
   ExampleRows rows;
-  rows.train = first_rows(train_rows);
+  rows.train = consecutive<int64_t>(0, train_rows);
   if (has_test && split.test)
     throw FieldError(kTestField, "there is a test part already, in a file of its own; leave this out");
   if (!has_test && !split.test)
@@ -78,7 +72,7 @@ ExampleRows divide_rows(const DataSpec& spec, int64_t train_rows, bool has_test,
 
 // Of a test part with a file of its own.
 std::vector<int64_t> rows_of_test_file(const DataSpec& spec, int64_t rows) {
-  std::vector<int64_t> test = first_rows(rows);
+  std::vector<int64_t> test = consecutive<int64_t>(0, rows);
   limit_rows("data.test_examples", spec.test_examples, test);
   return test;
 }

@@ -12,13 +12,13 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "core/addresses.h"
 #include "core/checksum.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/parallel.h"
+#include "core/range.h"
 #include "core/text.h"
 
 namespace dtrain {
@@ -71,8 +71,7 @@ void close_gaps(const ImageSet& set, uint8_t* images, std::vector<uint64_t>& sum
 // are an error. `on_image`: is called after each, by one thread at a time.
 void read_images(const ImageSet& set, uint8_t* out, const ImageCacheOptions& options, BadImages* bad,
                  const std::function<void(int64_t index)>& on_image) {
-  std::vector<int64_t> all(set.files.size());
-  std::iota(all.begin(), all.end(), int64_t{0});
+  const std::vector<int64_t> all = consecutive<int64_t>(0, std::ssize(set.files));
   int64_t done = 0;
   ImageCalls calls;
   calls.on_image = [&](int64_t at) {
@@ -83,8 +82,7 @@ void read_images(const ImageSet& set, uint8_t* out, const ImageCacheOptions& opt
     calls.on_bad = [bad](int64_t at, const std::string& fault) { bad->push_back({at, fault}); };
   read_image_set(set, all, out, options.threads, calls);
   if (bad == nullptr) return;
-  std::sort(bad->begin(), bad->end(),
-            [](const BadImage& one, const BadImage& other) { return one.index < other.index; });
+  std::ranges::sort(*bad, {}, &BadImage::index);
 }
 
 }  // namespace

@@ -202,11 +202,7 @@ BadImages find_bad_images(const ImageSet& set, const ImageCacheOptions& options,
   if (fs::exists(list)) warn_of_damage(list);
   require_cache_room(0, options.most_gigabytes, "the list of bad pictures", "free some");
   make_cache_file(list, is_known, [&](const OpenFile& file) {
-    if (caches) {
-      bad = cache_readable(set, options);
-    } else {
-      bad = find_unreadable(set, options);
-    }
+    bad = caches ? cache_readable(set, options) : find_unreadable(set, options);
     require_unchanged(set, images);
     const std::string text = text_of(BadList{root_of(set), std::ssize(set.files), *bad});
     file.check(write_all(file.descriptor(), text.data(), text.size()), "cannot be written");
@@ -249,8 +245,7 @@ std::vector<CachedImages> list_image_caches() {
   }
   if (code && code != std::errc::no_such_file_or_directory)
     fail_on_cache(cache_folder(), "cannot be read", code.value());
-  std::sort(found.begin(), found.end(),
-            [](const CachedImages& one, const CachedImages& other) { return one.file < other.file; });
+  std::ranges::sort(found, {}, &CachedImages::file);
   return found;
 }
 

@@ -50,11 +50,8 @@ std::vector<int64_t> places_without(int64_t images, const BadImages& bad) {
 }
 
 ImageSet without(const ImageSet& set, const BadImages& bad) {
-  ImageSet others{.root = set.root,
-                  .files = {},
-                  .shape = set.shape,
-                  .fit = set.fit,
-                  .scaled_decoding = set.scaled_decoding};
+  ImageSet others{
+      .root = set.root, .shape = set.shape, .fit = set.fit, .scaled_decoding = set.scaled_decoding};
   for (const int64_t index : places_without(std::ssize(set.files), bad))
     others.files.push_back(set.files[static_cast<size_t>(index)]);
   return others;

@@ -31,7 +31,7 @@ struct ImageFile {
 
 struct ImageSet {
   std::filesystem::path root;
-  std::vector<ImageFile> files;
+  std::vector<ImageFile> files = {};
   std::vector<int64_t> shape;  // channels, height, width of every example
   Fit fit = Fit::kStretch;
   bool scaled_decoding = false;  // a JPEG is decoded at a fraction of its size that is not below `shape`

@@ -3,11 +3,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/range.h"
 
 namespace dtrain {
 namespace {
@@ -79,12 +79,8 @@ EpochOrder ExampleOrder::of(int64_t epoch) const {
 }
 
 std::vector<int64_t> epoch_order(int64_t examples, bool shuffle, uint64_t seed, int64_t epoch) {
-  if (shuffle) {
-    return random_permutation(examples, derive_seed(seed, SeedPurpose::kOrder, static_cast<uint64_t>(epoch)));
-  }
-  std::vector<int64_t> order(static_cast<size_t>(examples));
-  std::iota(order.begin(), order.end(), int64_t{0});
-  return order;
+  if (!shuffle) return consecutive<int64_t>(0, examples);
+  return random_permutation(examples, derive_seed(seed, SeedPurpose::kOrder, static_cast<uint64_t>(epoch)));
 }
 
 }  // namespace dtrain

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <new>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -17,6 +16,7 @@
 #include "core/data_errors.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/range.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "pictures/parquet_pictures.h"
@@ -77,7 +77,10 @@ class TarReader {
   // Calls `take` with each regular file that is not left out: its name, and where its bytes are.
   template <typename Take>
   void read_all(const Take& take) {
-    for (archive_entry* entry = nullptr; next(&entry);) {
+    for (archive_entry* entry = nullptr;;) {
+      const int result = ::archive_read_next_header(archive_.get(), &entry);
+      if (result == ARCHIVE_EOF) return;
+      if (result != ARCHIVE_OK) fail();
       const char* const name = ::archive_entry_pathname(entry);
       size_t at = 0;
       if (name == nullptr || !is_clean_text(name, at))
@@ -101,12 +104,6 @@ class TarReader {
   }
 
  private:
-  bool next(archive_entry** entry) {
-    const int result = ::archive_read_next_header(archive_.get(), entry);
-    if (result == ARCHIVE_EOF) return false;
-    if (result != ARCHIVE_OK) fail();
-    return true;
-  }
   [[noreturn]] void fail() const {
     const char* const text = ::archive_error_string(archive_.get());
     refuse_file(path_, "is no tar archive that can be read: {}", printable(text ? text : "cut off"));
@@ -196,9 +193,7 @@ class ArchiveList {
   bool of_parquet() const { return spec_.dataset == kImageParquet; }
 
   std::vector<int64_t> indices_from(size_t before) const {
-    std::vector<int64_t> indices(pictures_.size() - before);
-    std::iota(indices.begin(), indices.end(), static_cast<int64_t>(before));
-    return indices;
+    return consecutive(static_cast<int64_t>(before), std::ssize(pictures_));
   }
 
   // Adds the pictures of an archive of `size` bytes; `unpacked`: where it is, if it is packed.

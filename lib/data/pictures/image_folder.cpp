@@ -24,8 +24,7 @@ struct NamedEntry {
 std::vector<NamedEntry> entries_in(const fs::path& folder) {
   std::error_code code;
   const auto check = [&code](const fs::path& path) {
-    if (!code) return;
-    fail_on_file(path, "cannot be read", code.value());
+    if (code) fail_on_file(path, "cannot be read", code.value());
   };
   std::vector<NamedEntry> found;
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
@@ -41,8 +40,7 @@ std::vector<NamedEntry> entries_in(const fs::path& folder) {
     found.push_back({name, is_folder});
   }
   check(folder);
-  std::sort(found.begin(), found.end(),
-            [](const NamedEntry& one, const NamedEntry& other) { return one.name < other.name; });
+  std::ranges::sort(found, {}, &NamedEntry::name);
   return found;
 }
 

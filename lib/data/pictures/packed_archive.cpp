@@ -97,13 +97,6 @@ void unpack(const fs::path& path, int64_t packed, const OpenFile& file, const Da
   writer.close();
 }
 
-struct stat status_of(const fs::path& archive) {
-  struct stat status {};
-  if (::stat(archive.c_str(), &status) == 0) return status;
-  throw Error(file_failure_code(errno, ExitCode::kData), "{}: {}", printable(archive.string(), 1000),
-              std::strerror(errno));
-}
-
 // Of the archive's name, size and times of change, and of the columns that are read.
 std::string key_of_archive(const fs::path& archive, const struct stat& status, const DataSpec& spec) {
   const std::string name = fs::absolute(archive).lexically_normal().string();
@@ -134,7 +127,10 @@ bool is_packed(const fs::path& archive) { return UnpackingReader(archive).is_pac
 
 std::shared_ptr<const CheckedFile> unpacked_archive(const fs::path& archive, const DataSpec& spec,
                                                     double most_gigabytes) {
-  const struct stat status = status_of(archive);
+  struct stat status {};
+  if (::stat(archive.c_str(), &status) != 0)
+    throw Error(file_failure_code(errno, ExitCode::kData), "{}: {}", printable(archive.string(), 1000),
+                std::strerror(errno));
   const std::string name = archive.filename().string().substr(0, kMostOfName);
   const fs::path path =
       cache_folder() / fmt::format("{}.{}{}", key_of_archive(archive, status, spec), name, kUnpackedArchive);

@@ -165,8 +165,7 @@ class Division {
 // For a class of a part of which no picture can be read, such as `lost`.
 [[noreturn]] void refuse_lost_class(const PictureList& all, size_t label, int64_t lost,
                                     const BadImages& bad) {
-  const auto one = std::lower_bound(bad.begin(), bad.end(), lost,
-                                    [](const BadImage& any, int64_t index) { return any.index < index; });
+  const auto one = std::ranges::lower_bound(bad, lost, {}, &BadImage::index);
   refuse_file(all.root, "no picture of the class '{}' can be read; {}: {}", printable(all.classes[label]),
               title_of({}, all.pictures[static_cast<size_t>(lost)].file), one->fault);
 }
@@ -222,14 +221,8 @@ void refuse_both(const fs::path& folder, const char* field, bool is_drawn) {
 }
 
 PictureList without(const PictureList& all, const BadImages& bad) {
-  PictureList left{.root = all.root,
-                   .classes = all.classes,
-                   .pictures = {},
-                   .train = {},
-                   .validation = {},
-                   .test = {},
-                   .is_mixed = all.is_mixed,
-                   .left_out = all.left_out};
+  PictureList left{
+      .root = all.root, .classes = all.classes, .is_mixed = all.is_mixed, .left_out = all.left_out};
   std::vector<int64_t> places(all.pictures.size(), -1);  // in left.pictures; -1: it is left out
   for (const int64_t index : places_without(std::ssize(all.pictures), bad)) {
     places[static_cast<size_t>(index)] = std::ssize(left.pictures);

@@ -28,8 +28,8 @@ using EndingCounts = std::map<std::string, int64_t>;
 struct PictureList {
   std::filesystem::path root;
   std::vector<std::string> classes;  // ascending
-  std::vector<ListedPicture> pictures;
-  std::vector<int64_t> train, validation, test;
+  std::vector<ListedPicture> pictures = {};
+  std::vector<int64_t> train = {}, validation = {}, test = {};
   bool is_mixed = false;  // dtrain data pack has mixed the pictures: the parts keep their order
   EndingCounts left_out;  // files that are no pictures that can be read, and tell about none
 };

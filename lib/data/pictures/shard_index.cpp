@@ -42,9 +42,7 @@ int64_t number_of(const json& value) {
 IndexedShard shard_of(const json& line) {
   IndexedShard shard{.name = line.at("name").get<std::string>(),
                      .bytes = number_of(line.at("bytes")),
-                     .checksum = line.at("checksum").get<std::string>(),
-                     .pictures = {},
-                     .left_out = {}};
+                     .checksum = line.at("checksum").get<std::string>()};
   for (const auto& [ending, count] : line.at("left_out").items()) shard.left_out[ending] = number_of(count);
   require_sound(is_plain_text(shard.name) && is_archive_name(shard.name) && !shard.name.starts_with('/') &&
                 ("/" + shard.name).find("/.") == std::string::npos && !shard.checksum.empty());
@@ -144,8 +142,7 @@ std::shared_ptr<const StreamedShards> open_streamed(const std::string& address) 
   if (is_folder) files.erase(files.begin());
   if (is_folder && all.note) files.push_back(file_at(folder + kShardsNote));
   name_files(address, below, files);
-  std::sort(files.begin(), files.end(),
-            [](const RemoteFile& one, const RemoteFile& other) { return one.name < other.name; });
+  std::ranges::sort(files, {}, &RemoteFile::name);
   return streamed_of(folder, files, all);
 }
 

@@ -28,8 +28,8 @@ struct IndexedShard {
   std::string name;  // with its folder below that of the index
   int64_t bytes = 0;
   std::string checksum;  // of the whole archive
-  std::vector<IndexedPicture> pictures;
-  EndingCounts left_out;  // of examples without a picture
+  std::vector<IndexedPicture> pictures = {};
+  EndingCounts left_out = {};  // of examples without a picture
 };
 
 struct ShardIndex {

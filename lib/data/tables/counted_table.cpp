@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/data_errors.h"
+#include "core/named.h"
 #include "core/text.h"
 #include "csv/csv_cell.h"
 #include "yaml/yaml_tree.h"
@@ -125,11 +126,7 @@ std::string refusal_of(const ParquetColumn& column, CellKind reading) {
   return "";
 }
 
-CsvRow names_of(const ParquetTable& file) {
-  CsvRow names;
-  for (const ParquetColumn& column : file.columns()) names.push_back(column.name);
-  return names;
-}
+CsvRow names_of(const ParquetTable& file) { return names_of_rows(file.columns()); }
 
 CountedTable count_table(const std::filesystem::path& path, const ParquetTable& file, const TableWish& wish) {
   CountedTable table{.header = names_of(file), .columns = {}, .decided = {}, .rows = file.rows()};

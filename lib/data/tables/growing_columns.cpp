@@ -133,9 +133,9 @@ void GrowingColumns::expect_rows(int64_t rows, int64_t room) {
   for (Chosen& one : chosen_) one.column.values.reserve(static_cast<size_t>(std::min(rows, room)));
 }
 
-void GrowingColumns::add_numbers(const RawColumn& column, const std::filesystem::path& path,
-                                 const ParquetCells& cells, int64_t first,
-                                 std::vector<double>& values) const {
+void GrowingColumns::add_numbers(RawColumn& column, const std::filesystem::path& path,
+                                 const ParquetCells& cells, int64_t first) const {
+  std::vector<double>& values = column.values;
   values.insert(values.end(), cells.numbers.begin(), cells.numbers.end());
   for (auto value = values.end() - cells.rows(); value != values.end(); ++value, ++first) {
     if (!missing_numbers_.empty() && std::ranges::find(missing_numbers_, *value) != missing_numbers_.end())
@@ -149,7 +149,7 @@ void GrowingColumns::add_numbers(const RawColumn& column, const std::filesystem:
 void GrowingColumns::add_cells(size_t index, const std::filesystem::path& path, const ParquetCells& cells,
                                int64_t first) {
   RawColumn& column = chosen_[index].column;
-  if (!cells.are_words) return add_numbers(column, path, cells, first, column.values);
+  if (!cells.are_words) return add_numbers(column, path, cells, first);
   std::vector<double> meanings;  // of the words
   for (size_t i = 0; i < cells.words.size(); ++i) {
     const std::string_view word = cells.words[i];

@@ -69,8 +69,8 @@ class GrowingColumns {
 
  private:
   double place_of(size_t index, const std::string& word);
-  void add_numbers(const RawColumn& column, const std::filesystem::path& path, const ParquetCells& cells,
-                   int64_t first, std::vector<double>& values) const;
+  void add_numbers(RawColumn& column, const std::filesystem::path& path, const ParquetCells& cells,
+                   int64_t first) const;
 
   const std::filesystem::path& path_;
   const CellRules& rules_;

@@ -17,27 +17,17 @@ bool has_one_layout(const Shape& shape) {
   return shape.size() != 3 || shape[0] == 1 || shape[1] * shape[2] == 1;
 }
 
-const LayerPasses kInward = {.forward =
-                                 [](const LayerWork& work) {
-                                   transpose_each(work.examples, work.inputs / work.pixels, work.pixels,
-                                                  work.input, work.output);
-                                 },
-                             .backward_input =
-                                 [](const LayerWork& work) {
-                                   transpose_each(work.examples, work.pixels, work.inputs / work.pixels,
-                                                  work.output_gradient, work.input_gradient);
-                                 }};
+// Turns images around: their channels inside, or back by channels.
+void turn(const LayerWork& work, bool inward, const float* from, float* to) {
+  const int64_t channels = work.inputs / work.pixels;
+  transpose_each(work.examples, inward ? channels : work.pixels, inward ? work.pixels : channels, from, to);
+}
 
-const LayerPasses kOutward = {.forward =
-                                  [](const LayerWork& work) {
-                                    transpose_each(work.examples, work.pixels, work.inputs / work.pixels,
-                                                   work.input, work.output);
-                                  },
-                              .backward_input =
-                                  [](const LayerWork& work) {
-                                    transpose_each(work.examples, work.inputs / work.pixels, work.pixels,
-                                                   work.output_gradient, work.input_gradient);
-                                  }};
+template <bool kInward>
+constexpr LayerPasses kTurning = {
+    .forward = [](const LayerWork& work) { turn(work, kInward, work.input, work.output); },
+    .backward_input =
+        [](const LayerWork& work) { turn(work, !kInward, work.output_gradient, work.input_gradient); }};
 
 bool reads_images(const Node& node, const std::vector<PlacedLayer>& layers) {
   return layers[node.layer].input_shape.size() == 3;
@@ -89,7 +79,7 @@ class Turning {
     const auto [turned, is_new] = turned_.try_emplace(value, std::ssize(all_));
     if (is_new) {
       const size_t layer = is_input ? 0 : maker.end - 1;
-      all_.push_back({.passes = channels_inside ? &kInward : &kOutward,
+      all_.push_back({.passes = channels_inside ? &kTurning<true> : &kTurning<false>,
                       .layer = layer,
                       .end = layer + 1,
                       .input = place,
@@ -106,6 +96,19 @@ class Turning {
   std::vector<int64_t> places_;        // of the nodes in `all_`
   std::map<int64_t, int64_t> turned_;  // by the number of the value
 };
+
+// The nodes in their order, and among them those that turn images around. Channels are innermost where a
+// layer wants it, and in the layers next to it that can have it so: images are turned around only where a
+// chain of such layers begins or ends. `output`: the number of the node that makes the model's output, whose
+// images, like those of the model's input, lie by channels.
+std::vector<Node> with_layouts(std::vector<Node> nodes, const std::vector<PlacedLayer>& layers,
+                               int64_t& output) {
+  spread_layouts(nodes, layers);
+  Turning turning(nodes, layers);
+  for (const Node& node : nodes) turning.add(node);
+  output = turning.read(output, /*channels_inside=*/false, {});
+  return turning.take();
+}
 
 void find_readers(std::vector<Node>& nodes, int64_t output) {
   const auto read = [&](int64_t value, int64_t reader) {
@@ -134,15 +137,6 @@ void find_shared_places(std::vector<Node>& nodes) {
 }
 
 }  // namespace
-
-std::vector<Node> with_layouts(std::vector<Node> nodes, const std::vector<PlacedLayer>& layers,
-                               int64_t& output) {
-  spread_layouts(nodes, layers);
-  Turning turning(nodes, layers);
-  for (const Node& node : nodes) turning.add(node);
-  output = turning.read(output, /*channels_inside=*/false, {});
-  return turning.take();
-}
 
 std::vector<Node> nodes_of(const std::vector<PlacedLayer>& layers, size_t first, bool training) {
   std::vector<Node> nodes;

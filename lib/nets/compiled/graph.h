@@ -34,15 +34,8 @@ struct Node {
 
 // The nodes of the layers from `first` on, in order; each layer must have a compiled form. Left out are
 // layers whose output is their input, and in evaluation those that only training has. Between neighbours that
-// want images in different layouts are nodes that turn the images around (with_layouts).
+// want images in different layouts are nodes that turn the images around.
 std::vector<Node> nodes_of(const std::vector<PlacedLayer>& layers, size_t first, bool training);
-
-// The nodes in their order, and among them those that turn images around. Channels are innermost where a
-// layer wants it, and in the layers next to it that can have it so: images are turned around only where a
-// chain of such layers begins or ends. `output`: the number of the node that makes the model's output, whose
-// images, like those of the model's input, lie by channels.
-std::vector<Node> with_layouts(std::vector<Node> nodes, const std::vector<PlacedLayer>& layers,
-                               int64_t& output);
 
 // The sizes of a node's work; its pointers are unset.
 LayerWork sizes_of(const Node& node, const std::vector<PlacedLayer>& layers, int64_t examples);

@@ -37,6 +37,9 @@ struct LayerWork {
   float* kept = nullptr;            // what backward needs of forward besides input and output
   float* scratch = nullptr;         // shared with other layers: does not last
 
+  // Of the weight, and of the bias: null where there is none.
+  const float* weight_data() const { return weight.const_data_ptr<float>(); }
+  const float* bias_data() const { return bias.defined() ? bias.const_data_ptr<float>() : nullptr; }
   // `kept` as integers: which pixel each maximum is.
   int32_t* argmaxes() const {
     static_assert(sizeof(int32_t) == sizeof(float));

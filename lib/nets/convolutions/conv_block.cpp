@@ -6,6 +6,7 @@
 #include "convolutions/conv_direct.h"
 #include "core/cache_lines.h"
 #include "kernels/instructions.h"
+#include "kernels/max_pool.h"
 #include "kernels/products.h"
 #include "kernels/transpose.h"
 #include "parallel/parallel_blocks.h"
@@ -48,14 +49,12 @@ struct Workplace {
 // The weight, [filters, window], with filters innermost: all together, or in groups.
 int64_t lanes_of(const ConvSize& block) { return is_direct(block) ? direct_lanes(block) : block.filters; }
 void turn_weight(const ConvSize& block, const float* weight, float* turned) {
-  const int64_t lanes = lanes_of(block), of_group = lanes * block.window();
-  for (int64_t at = 0; at < block.filters * block.window(); at += of_group)
-    transpose(lanes, block.window(), weight + at, turned + at);
+  const int64_t lanes = lanes_of(block);
+  transpose_each(block.filters / lanes, lanes, block.window(), weight, turned);
 }
 void turn_back(const ConvSize& block, const float* turned, float* weight) {
-  const int64_t lanes = lanes_of(block), of_group = lanes * block.window();
-  for (int64_t at = 0; at < block.filters * block.window(); at += of_group)
-    transpose(block.window(), lanes, turned + at, weight + at);
+  const int64_t lanes = lanes_of(block);
+  transpose_each(block.filters / lanes, block.window(), lanes, turned, weight);
 }
 
 // Calls visit(begin, end, from) for each row of `columns`, of `block.columns` numbers: those from `begin` to
@@ -107,54 +106,6 @@ void scatter_columns(const ConvSize& block, const float* columns, float* image) 
   });
 }
 
-// The rectified maxima of four pixels, and which of the four each is.
-struct Maxima {
-  [[gnu::always_inline]] static void run(const ConvSize* block, const float* __restrict pixels,
-                                         float* __restrict maxima, int32_t* __restrict argmaxes) {
-    const int64_t filters = block->filters, row = block->columns * filters;
-    for (int64_t y = 0; y < block->rows / 2; ++y) {
-      for (int64_t x = 0; x < block->columns / 2; ++x) {
-        const float* const corner = pixels + 2 * (y * row + x * filters);
-        for (int64_t i = 0; i < filters; ++i) {
-          float best = corner[i];
-          int32_t argmax = 0;
-          const float others[3] = {corner[i + filters], corner[i + row], corner[i + row + filters]};
-          for (int32_t k = 0; k < 3; ++k) {
-            const bool wins = others[k] > best || others[k] != others[k];
-            best = wins ? others[k] : best;
-            argmax = wins ? k + 1 : argmax;
-          }
-          maxima[i] = best < 0 ? 0.0F : best;
-          argmaxes[i] = best <= 0 ? kNoArgmax : argmax;
-        }
-        maxima += filters;
-        argmaxes += filters;
-      }
-    }
-  }
-};
-
-// The gradients of the pixels from those of the maxima.
-struct Spread {
-  [[gnu::always_inline]] static void run(const ConvSize* block, const float* __restrict maxima,
-                                         const int32_t* __restrict argmaxes, float* __restrict pixels) {
-    const int64_t filters = block->filters, row = block->columns * filters;
-    for (int64_t y = 0; y < block->rows / 2; ++y) {
-      for (int64_t x = 0; x < block->columns / 2; ++x) {
-        float* const corner = pixels + 2 * (y * row + x * filters);
-        for (int64_t i = 0; i < filters; ++i) {
-          corner[i] = argmaxes[i] == 0 ? maxima[i] : 0.0F;
-          corner[i + filters] = argmaxes[i] == 1 ? maxima[i] : 0.0F;
-          corner[i + row] = argmaxes[i] == 2 ? maxima[i] : 0.0F;
-          corner[i + row + filters] = argmaxes[i] == 3 ? maxima[i] : 0.0F;
-        }
-        maxima += filters;
-        argmaxes += filters;
-      }
-    }
-  }
-};
-
 // Adds the columns of [rows, columns] to `sums`.
 struct AddColumns {
   [[gnu::always_inline]] static void run(int64_t rows, int64_t columns, const float* __restrict from,
@@ -165,20 +116,14 @@ struct AddColumns {
   }
 };
 
-// What no maximum is taken of, in the last row and column of an odd size, has no gradient.
-void clear_rest(const ConvSize& block, float* pixels) {
-  const int64_t row = block.columns * block.filters;
-  if (block.rows % 2 == 1) std::fill_n(pixels + (block.rows - 1) * row, row, 0.0F);
-  if (block.columns % 2 == 0) return;
-  for (int64_t y = 0; y < block.rows; ++y)
-    std::fill_n(pixels + (y + 1) * row - block.filters, block.filters, 0.0F);
-}
+// Of one image, with filters innermost.
+Pixels pixels_of(const ConvSize& block) { return {1, block.rows, block.columns, block.filters}; }
 
+// The gradients of the pixels from those of the maxima.
 void spread_gradient(const ConvSize& block, const float* output_gradient, const int32_t* argmaxes,
                      const Workplace& place) {
   transpose(block.filters, block.maxima(), output_gradient, place.maxima);
-  clear_rest(block, place.pixels);
-  run_kernel<Spread>(&block, static_cast<const float*>(place.maxima), argmaxes, place.pixels);
+  max_pool_pixels_backward(pixels_of(block), place.maxima, argmaxes, place.pixels);
 }
 
 // Leaves the maxima in `place`.
@@ -190,7 +135,7 @@ void forward_by_products(const ConvSize& block, const float* image, const float*
   multiply(block.filters, block.pixels(), block.window(), weight, place.columns, place.planes,
            /*adds=*/bias != nullptr);
   transpose(block.filters, block.pixels(), place.planes, place.pixels);
-  run_kernel<Maxima>(&block, static_cast<const float*>(place.pixels), place.maxima, argmaxes);
+  max_pool_pixels(pixels_of(block), /*rectify=*/true, place.pixels, place.maxima, argmaxes);
 }
 
 // Adds to the gradients in `place`.
@@ -271,13 +216,8 @@ void conv_block_backward_input(const ConvSize& block, const float* output_gradie
   const ImageSizes sizes(block);
   const bool direct = has_direct_input(block);
   float* const turned = scratch + kGroups * Workplace::size(block);
-  if (direct) {
-    const int64_t of_filter = block.window(), places = block.kernel * block.kernel;
-    for (int64_t at = 0; at < block.filters * of_filter; at += of_filter)
-      transpose(block.channels, places, weight + at, turned + at);
-  } else {
-    transpose(block.filters, block.window(), weight, turned);
-  }
+  direct ? transpose_each(block.filters, block.channels, block.kernel * block.kernel, weight, turned)
+         : transpose(block.filters, block.window(), weight, turned);
   for_each_image(block, scratch, [&](const Workplace& place, int64_t image) {
     const float* const gradient = output_gradient + image * sizes.output;
     const int32_t* const of_image = argmaxes + image * sizes.output;

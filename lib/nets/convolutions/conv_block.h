@@ -13,9 +13,6 @@
 
 namespace dtrain {
 
-// In `argmaxes`, beside 0 to 3: the maximum was rectified to 0, so no pixel gets its gradient.
-inline constexpr int32_t kNoArgmax = 4;
-
 // How many numbers each of the functions below needs as `scratch`, and how many int32 forward leaves in
 // `argmaxes` for backward.
 int64_t conv_block_scratch(const ConvSize& block);

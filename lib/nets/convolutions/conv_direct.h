@@ -4,7 +4,8 @@
 
 #include <cstdint>
 
-#include "convolutions/conv_block.h"
+#include "convolutions/conv_size.h"
+#include "kernels/max_pool.h"
 
 namespace dtrain {
 
@@ -30,8 +31,8 @@ int64_t direct_lanes(const ConvSize& block);
 // Whether all are so far from infinity that sums of their products are numbers.
 bool are_moderate(const float* numbers, int64_t count);
 
-// One image, [channels, height, width]. `maxima` and `argmaxes` are [maxima, filters]. `moderate`: whether
-// are_moderate() holds for the weights and biases.
+// One image, [channels, height, width]. `maxima` and `argmaxes` are [maxima, filters], as those of
+// max_pool_pixels(). `moderate`: whether are_moderate() holds for the weights and biases.
 void direct_forward(const ConvSize& block, const float* image, const float* weight, const float* bias,
                     bool moderate, float* maxima, int32_t* argmaxes, float* scratch);
 

@@ -305,8 +305,7 @@ void winograd_forward(const ConvSize& conv, const float* input, const float* wei
   float* const by_filter = scratch;
   float* const by_channel = scratch + kPlaces * size;
   run_kernel<MapKernels>(conv.filters, conv.channels, weight, false, by_filter);
-  for (int64_t place = 0; place < kPlaces; ++place)
-    transpose(conv.filters, conv.channels, by_filter + place * size, by_channel + place * size);
+  transpose_each(kPlaces, conv.filters, conv.channels, by_filter, by_channel);
   convolve(conv, input, by_channel, bias, output, by_channel + kPlaces * size);
 }
 

@@ -104,12 +104,6 @@ std::string OnnxGraph::constant(const std::string& name, const at::Tensor& value
   return name;
 }
 
-at::Tensor OnnxGraph::matrix(const std::vector<std::vector<double>>& rows) const {
-  std::vector<at::Tensor> list;
-  for (const std::vector<double>& row : rows) list.push_back(at::tensor(row, type_));
-  return at::stack(list);
-}
-
 at::Tensor OnnxGraph::by_channel(const std::vector<double>& values) const {
   return values.size() == 1 ? scalar(values.front()) : at::tensor(values, type_).view({-1, 1, 1});
 }

@@ -26,23 +26,21 @@ struct Accumulate {
   }
 };
 
+// Threads share out the numbers.
+template <class Kernel, class... Numbers>
+void run_in_ranges(int64_t count, Numbers*... numbers) {
+  run_ranges(count, kNumbersATask,
+             [&](int64_t begin, int64_t end) { run_kernel<Kernel>(end - begin, (numbers + begin)...); });
+}
+
 }  // namespace
 
-void accumulate(int64_t count, const float* from, float* to) {
-  run_ranges(count, kNumbersATask, [&](int64_t begin, int64_t end) {
-    run_kernel<Accumulate>(end - begin, from + begin, to + begin);
-  });
-}
+void accumulate(int64_t count, const float* from, float* to) { run_in_ranges<Accumulate>(count, from, to); }
 
-void rectify(int64_t count, const float* from, float* to) {
-  run_ranges(count, kNumbersATask,
-             [&](int64_t begin, int64_t end) { run_kernel<Rectify>(end - begin, from + begin, to + begin); });
-}
+void rectify(int64_t count, const float* from, float* to) { run_in_ranges<Rectify>(count, from, to); }
 
 void rectify_gradient(int64_t count, const float* rectified, const float* gradient, float* to) {
-  run_ranges(count, kNumbersATask, [&](int64_t begin, int64_t end) {
-    run_kernel<RectifyGradient>(end - begin, rectified + begin, gradient + begin, to + begin);
-  });
+  run_in_ranges<RectifyGradient>(count, rectified, gradient, to);
 }
 
 }  // namespace dtrain

@@ -9,15 +9,13 @@
 namespace dtrain {
 namespace {
 
-constexpr int32_t kNoPixel = -1;  // the maximum was rectified to 0
-
 // One row of maxima, from two rows of pixels that follow each other.
 struct PoolRow {
   [[gnu::always_inline]] static void run(int64_t width, int64_t channels, bool rectify,
                                          const float* __restrict from, float* __restrict to,
                                          int32_t* __restrict argmaxes) {
     const float threshold = rectify ? 0.0F : -std::numeric_limits<float>::infinity();
-    const int32_t otherwise = rectify ? kNoPixel : 0;
+    const int32_t otherwise = rectify ? kNoArgmax : 0;
     for (int64_t x = 0; x < width / 2; ++x) {
       const float* const upper = from + 2 * x * channels;
       const float* const lower = upper + width * channels;

@@ -13,6 +13,9 @@ struct Pixels {
   int64_t channels = 0;
 };
 
+// In `argmaxes`, beside 0 to 3: the maximum was rectified to 0, so no pixel gets its gradient.
+constexpr int32_t kNoArgmax = 4;
+
 // The maxima, [examples, height / 2, width / 2, channels], and in `argmaxes`, of the same size, what backward
 // needs of them. Not-a-number is the largest.
 void max_pool_pixels(const Pixels& pixels, bool rectify, const float* input, float* output,

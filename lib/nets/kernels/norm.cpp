@@ -30,30 +30,7 @@ template <class Term>
   return sum;
 }
 
-// What is added up of the numbers of a channel.
-struct Number {
-  const float* from;
-  [[gnu::always_inline]] float operator()(int64_t at, int64_t) const { return from[at]; }
-};
-struct SquaredDistance {
-  const float* from;
-  const float* means;
-  [[gnu::always_inline]] float operator()(int64_t at, int64_t channel) const {
-    const float distance = from[at] - means[channel];
-    return distance * distance;
-  }
-};
-struct NormalisedProduct {
-  const float* gradient;
-  const float* from;
-  const float* means;
-  const float* inverse_deviations;
-  [[gnu::always_inline]] float operator()(int64_t at, int64_t channel) const {
-    return gradient[at] * ((from[at] - means[channel]) * inverse_deviations[channel]);
-  }
-};
-
-// Of the channels from `first` to `last`.
+// Of the channels from `first` to `last`: the sum of term(at, channel) of their numbers.
 template <class Term>
 struct SumChannels {
   [[gnu::always_inline]] static void run(ChannelSize size, Term term, int64_t first, int64_t last,
@@ -142,25 +119,6 @@ void add_up(const ChannelSize& size, const Term& term, float* sums) {
     run_kernel<SumChannels<Term>>(size, term, first, last, sums);
   });
 }
-
-struct Scaled {
-  const float* from;
-  const float* scales;
-  const float* shifts;
-  [[gnu::always_inline]] float operator()(int64_t at, int64_t channel) const {
-    return from[at] * scales[channel] + shifts[channel];
-  }
-};
-struct Combined {
-  const float* first;
-  const float* of_first;
-  const float* second;
-  const float* of_second;
-  const float* shifts;
-  [[gnu::always_inline]] float operator()(int64_t at, int64_t channel) const {
-    return first[at] * of_first[channel] + second[at] * of_second[channel] + shifts[channel];
-  }
-};
 
 // Of the planes from `first` to `last`, of all examples' channels, or of the examples where pixels are one.
 template <class Value>
@@ -285,14 +243,19 @@ void each_channel(const GroupSize& size, const Work& work) {
 }  // namespace
 
 void sum_channels(const ChannelSize& size, const float* from, float* sums) {
-  add_up(size, Number{from}, sums);
+  const auto number = [=](int64_t at, int64_t) __attribute__((always_inline)) { return from[at]; };
+  add_up(size, number, sums);
 }
 
 void channel_deviations(const ChannelSize& size, const float* from, float* means, float* squares) {
   const auto count = static_cast<float>(size.numbers_of_channel());
-  add_up(size, Number{from}, means);
+  sum_channels(size, from, means);
   for (int64_t channel = 0; channel < size.channels; ++channel) means[channel] /= count;
-  add_up(size, SquaredDistance{from, means}, squares);
+  const auto squared_distance = [=](int64_t at, int64_t channel) __attribute__((always_inline)) {
+    const float distance = from[at] - means[channel];
+    return distance * distance;
+  };
+  add_up(size, squared_distance, squares);
 }
 
 void channel_statistics(const ChannelSize& size, const float* from, float epsilon, float* means,
@@ -305,17 +268,26 @@ void channel_statistics(const ChannelSize& size, const float* from, float epsilo
 
 void sum_normalised(const ChannelSize& size, const float* gradient, const float* from, const float* means,
                     const float* inverse_deviations, float* sums) {
-  add_up(size, NormalisedProduct{gradient, from, means, inverse_deviations}, sums);
+  const auto product = [=](int64_t at, int64_t channel) __attribute__((always_inline)) {
+    return gradient[at] * ((from[at] - means[channel]) * inverse_deviations[channel]);
+  };
+  add_up(size, product, sums);
 }
 
 void scale_channels(const ChannelSize& size, const float* from, const float* scales, const float* shifts,
                     float* to) {
-  set_all(size, Scaled{from, scales, shifts}, to);
+  const auto scaled = [=](int64_t at, int64_t channel) __attribute__((always_inline)) {
+    return from[at] * scales[channel] + shifts[channel];
+  };
+  set_all(size, scaled, to);
 }
 
 void combine_channels(const ChannelSize& size, const float* first, const float* of_first, const float* second,
                       const float* of_second, const float* shifts, float* to) {
-  set_all(size, Combined{first, of_first, second, of_second, shifts}, to);
+  const auto combined = [=](int64_t at, int64_t channel) __attribute__((always_inline)) {
+    return first[at] * of_first[channel] + second[at] * of_second[channel] + shifts[channel];
+  };
+  set_all(size, combined, to);
 }
 
 void normalise_rows(int64_t rows, int64_t features, const float* from, const float* weight, const float* bias,

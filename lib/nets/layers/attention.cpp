@@ -25,7 +25,7 @@ LayerSizes place_attention(const LayerSpec& spec, const Shape& input) {
         fmt::format("its {} heads cannot share {} features evenly; use a number of heads that divides it",
                     heads, input[1]);
   if (!problem.empty()) return fault(problem);
-  return {input, bounded_product({4, input[1], input[1] + 1}), 0, ""};
+  return {input, bounded_product({4, input[1], input[1] + 1})};
 }
 
 class Attention final : public Layer {

@@ -15,7 +15,7 @@ LayerSizes place_batch_norm(const LayerSpec&, const Shape& input) {
   if (input.size() != 1 && input.size() != 3)
     return fault(fmt::format("expects an input of [features] or [channels, height, width] but gets {}",
                              to_string(input)));
-  return {input, 2 * input[0], 2 * input[0], ""};
+  return {input, 2 * input[0], 2 * input[0]};
 }
 
 class BatchNorm final : public Norm {
@@ -132,8 +132,7 @@ void batch_norm(const LayerWork& work) {
       memory.inverse_deviation[i] = 1 / std::sqrt(variance[i] + epsilon);
   }
   float *const scales = memory.factors, *const shifts = scales + memory.channels;
-  const float *const weight = work.weight.const_data_ptr<float>(), *const bias =
-                                                                       work.bias.const_data_ptr<float>();
+  const float *const weight = work.weight_data(), *const bias = work.bias_data();
   for (int64_t i = 0; i < memory.channels; ++i) {
     scales[i] = weight[i] * memory.inverse_deviation[i];
     shifts[i] = bias[i] - memory.mean[i] * scales[i];
@@ -162,7 +161,7 @@ void batch_norm_backward_input(const LayerWork& work) {
   const float count = uses_batch(work) ? *memory.count : 0;
   float *const of_gradient = memory.factors, *const of_input = of_gradient + memory.channels,
                *const shifts = of_input + memory.channels;
-  const float* const weight = work.weight.const_data_ptr<float>();
+  const float* const weight = work.weight_data();
   for (int64_t i = 0; i < memory.channels; ++i) {
     of_gradient[i] = weight[i] * memory.inverse_deviation[i];
     of_input[i] = 0;

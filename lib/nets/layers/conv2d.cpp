@@ -52,9 +52,7 @@ LayerSizes place_conv2d(const LayerSpec& spec, const Shape& input) {
   const int64_t weights_per_filter =
       bounded_product({own.kernel_size, own.kernel_size, input[0] / own.groups});
   return {{own.filters, window.rows.output, window.columns.output},
-          bounded_product({own.filters, weights_per_filter + (own.use_bias ? 1 : 0)}),
-          0,
-          ""};
+          bounded_product({own.filters, weights_per_filter + (own.use_bias ? 1 : 0)})};
 }
 
 class Conv2d final : public Weighted {
@@ -90,10 +88,6 @@ bool can_be_winograd(const PlacedLayer& conv) {
          has_enough_channels(conv.input_shape[0], conv.output_shape[0]);
 }
 
-const float* bias_of(const LayerWork& work) {
-  return work.bias.defined() ? work.bias.const_data_ptr<float>() : nullptr;
-}
-
 ConvSize size_of_conv(const PlacedLayer& layer, int64_t examples) {
   const Window2d window = conv2d_window(layer);
   return {.examples = examples,
@@ -112,13 +106,13 @@ ConvSize size_of_conv(const PlacedLayer& layer, int64_t examples) {
 ConvSize size_of_conv(const LayerWork& work) { return size_of_conv(*work.layer, work.examples); }
 
 void block(const LayerWork& work) {
-  conv_block_forward(size_of_conv(work), work.input, work.weight.const_data_ptr<float>(), bias_of(work),
-                     work.output, work.argmaxes(), work.scratch);
+  conv_block_forward(size_of_conv(work), work.input, work.weight_data(), work.bias_data(), work.output,
+                     work.argmaxes(), work.scratch);
 }
 
 void block_backward_input(const LayerWork& work) {
-  conv_block_backward_input(size_of_conv(work), work.output_gradient, work.argmaxes(),
-                            work.weight.const_data_ptr<float>(), work.input_gradient, work.scratch);
+  conv_block_backward_input(size_of_conv(work), work.output_gradient, work.argmaxes(), work.weight_data(),
+                            work.input_gradient, work.scratch);
 }
 
 void block_backward_weights(const LayerWork& work, bool adds) {
@@ -180,14 +174,14 @@ struct KernelMemory {
 void winograd(const LayerWork& work) {
   const ConvSize conv = size_of_conv(work);
   const KernelMemory memory(work);
-  transpose_each(conv.filters, conv.channels, kPlaces, work.weight.const_data_ptr<float>(), memory.weight);
-  winograd_forward(conv, work.input, memory.weight, bias_of(work), work.output, memory.scratch);
+  transpose_each(conv.filters, conv.channels, kPlaces, work.weight_data(), memory.weight);
+  winograd_forward(conv, work.input, memory.weight, work.bias_data(), work.output, memory.scratch);
 }
 
 void winograd_backward_input(const LayerWork& work) {
   const ConvSize conv = size_of_conv(work);
   const KernelMemory memory(work);
-  transpose_each(conv.filters, conv.channels, kPlaces, work.weight.const_data_ptr<float>(), memory.weight);
+  transpose_each(conv.filters, conv.channels, kPlaces, work.weight_data(), memory.weight);
   winograd_backward_input(conv, work.output_gradient, memory.weight, work.input_gradient, memory.scratch);
 }
 
@@ -224,8 +218,8 @@ void conv(const LayerWork& work) {
   if (work.examples == 0) return;
   if (is_winograd(work)) return winograd(work);
   if (is_dense(work))
-    return dense_forward(dense_of(work), work.input, work.weight.const_data_ptr<float>(), bias_of(work),
-                         work.output, work.scratch);
+    return dense_forward(dense_of(work), work.input, work.weight_data(), work.bias_data(), work.output,
+                         work.scratch);
   const at::NoGradGuard no_grad;
   const Window2d window = conv2d_window(*work.layer);
   work.output_tensor().copy_(at::conv2d(padded_input(work, window, 0), work.weight, work.bias,
@@ -237,7 +231,7 @@ void conv_backward_input(const LayerWork& work) {
   if (work.examples == 0) return;
   if (is_winograd(work)) return winograd_backward_input(work);
   if (is_dense(work))
-    return dense_backward_input(dense_of(work), work.output_gradient, work.weight.const_data_ptr<float>(),
+    return dense_backward_input(dense_of(work), work.output_gradient, work.weight_data(),
                                 work.input_gradient);
   put_gradient_of_padded(work, conv2d_window(*work.layer), convolution_gradients(work, {true, false})[0]);
 }
@@ -256,18 +250,13 @@ void conv_backward_weights(const LayerWork& work, bool adds) {
   if (work.bias_gradient != nullptr) add_bias_gradient(work, adds);
   if (work.examples == 0) {
     if (!adds) gradient.zero_();
-  } else if (is_winograd(work)) {
-    const KernelMemory memory(work);
-    winograd_backward_weights(size_of_conv(work), work.input, work.output_gradient, memory.weight,
-                              memory.scratch);
-    memory.put_gradient(work, gradient, adds);
   } else if (is_dense(work)) {
     dense_backward_weights(dense_of(work), work.input, work.output_gradient, work.weight_gradient,
                            /*bias_gradient=*/nullptr, adds, work.scratch);
   } else if (!is_grouped(work)) {
     const KernelMemory memory(work);
-    patches_backward_weights(size_of_conv(work), work.input, work.output_gradient, memory.weight,
-                             memory.scratch);
+    const auto compute = is_winograd(work) ? winograd_backward_weights : patches_backward_weights;
+    compute(size_of_conv(work), work.input, work.output_gradient, memory.weight, memory.scratch);
     memory.put_gradient(work, gradient, adds);
   } else {
     const at::Tensor own = convolution_gradients(work, {false, true})[1];
@@ -298,7 +287,6 @@ std::string conv2d_torchscript(const PlacedLayer& layer, const ScriptNames& name
 }
 
 LoweredLayer lower_conv2d(const LayerUse& use) {
-  TextBuilder& builder = use.builder();
   const ConvFields& own = conv_fields(use.layer);
   const Window2d window = conv2d_window(use.layer);
   const Value input = use.operand(use.input);
@@ -306,8 +294,8 @@ LoweredLayer lower_conv2d(const LayerUse& use) {
   Convolving how{.feature_groups = own.groups};
   how.window.stride = window.strides();
   how.window.padding = window.sides();
-  Value output = builder.convolution(input, weight, how, use.output_shape());
-  if (own.use_bias) output = output + builder.broadcast(use.variable("bias"), {1}, output.shape);
+  Value output = use.builder().convolution(input, weight, how, use.output_shape());
+  if (own.use_bias) output = output + use.builder().broadcast(use.variable("bias"), {1}, output.shape);
   return {
       use.operand(output), [use, input, weight, window](const Value& gradient, bool wants_input) -> Value {
         const ConvFields& of = conv_fields(use.layer);

@@ -23,7 +23,7 @@ LayerSizes place_dense(const LayerSpec& spec, const Shape& input) {
   if (!problem.empty()) return fault(problem);
   Shape output = input;
   output.back() = own.units;
-  return {output, bounded_product({own.units, input.back() + (own.use_bias ? 1 : 0)}), 0, ""};
+  return {output, bounded_product({own.units, input.back() + (own.use_bias ? 1 : 0)})};
 }
 
 class Dense final : public Weighted {
@@ -44,13 +44,12 @@ DenseSize dense_size(const LayerWork& work) {
 }
 
 void dense(const LayerWork& work) {
-  dense_forward(dense_size(work), work.input, work.weight.const_data_ptr<float>(),
-                work.bias.defined() ? work.bias.const_data_ptr<float>() : nullptr, work.output, work.scratch);
+  dense_forward(dense_size(work), work.input, work.weight_data(), work.bias_data(), work.output,
+                work.scratch);
 }
 
 void dense_backward_input(const LayerWork& work) {
-  dense_backward_input(dense_size(work), work.output_gradient, work.weight.const_data_ptr<float>(),
-                       work.input_gradient);
+  dense_backward_input(dense_size(work), work.output_gradient, work.weight_data(), work.input_gradient);
 }
 
 void dense_backward_weights(const LayerWork& work, bool adds) {

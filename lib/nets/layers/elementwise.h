@@ -12,9 +12,7 @@
 namespace dtrain {
 
 // The output has the input's shape.
-inline LayerSizes place_elementwise(const LayerSpec& /*spec*/, const Shape& input) {
-  return {input, 0, 0, ""};
-}
+inline LayerSizes place_elementwise(const LayerSpec& /*spec*/, const Shape& input) { return {input}; }
 
 // A module that is a function of its input.
 using ModuleFunction = at::Tensor (*)(const at::Tensor& input);
@@ -60,8 +58,7 @@ constexpr LayerPasses kElementwisePasses = {
 
 // 0 where `condition` holds (never for not-a-number): the gradient where an activation is flat.
 inline Value zero_where(const Value& condition, const Value& gradient) {
-  TextBuilder& builder = *gradient.builder;
-  return builder.select(condition, builder.like(gradient, 0), gradient);
+  return gradient.builder->select(condition, gradient.builder->like(gradient, 0), gradient);
 }
 
 }  // namespace dtrain

@@ -29,7 +29,7 @@ std::string norm_problem(const Shape& input) {
 
 LayerSizes place_layer_norm(const LayerSpec&, const Shape& input) {
   if (auto problem = norm_problem(input); !problem.empty()) return fault(problem);
-  return {input, 2 * normalised_numbers(input), 0, ""};
+  return {input, 2 * normalised_numbers(input)};
 }
 
 class LayerNorm final : public Norm {
@@ -79,9 +79,8 @@ struct PixelRows {
 void layer_norm(const LayerWork& work) {
   const PixelRows pixels(work);
   float* const result = pixels.for_result(work.output, work.scratch + pixels.size.numbers());
-  normalise_rows(pixels.rows, pixels.size.channels, pixels.of(work.input, work.scratch),
-                 work.weight.const_data_ptr<float>(), work.bias.const_data_ptr<float>(),
-                 static_cast<float>(norm_fields(*work.layer).epsilon), pixels.means,
+  normalise_rows(pixels.rows, pixels.size.channels, pixels.of(work.input, work.scratch), work.weight_data(),
+                 work.bias_data(), static_cast<float>(norm_fields(*work.layer).epsilon), pixels.means,
                  pixels.inverse_deviations, result);
   pixels.finish(result, work.output);
 }
@@ -107,9 +106,8 @@ void layer_norm_backward_input(const LayerWork& work) {
   const int64_t numbers = pixels.size.numbers();
   float* const result = pixels.for_result(work.input_gradient, work.scratch + 2 * numbers);
   normalise_rows_backward_input(pixels.rows, pixels.size.channels, pixels.of(work.input, work.scratch),
-                                pixels.of(work.output_gradient, work.scratch + numbers),
-                                work.weight.const_data_ptr<float>(), pixels.means, pixels.inverse_deviations,
-                                result);
+                                pixels.of(work.output_gradient, work.scratch + numbers), work.weight_data(),
+                                pixels.means, pixels.inverse_deviations, result);
   pixels.finish(result, work.input_gradient);
 }
 
@@ -199,7 +197,7 @@ LayerSizes place_group_norm(const LayerSpec& spec, const Shape& input) {
   auto problem = norm_problem(input);
   if (problem.empty()) problem = groups_of_norm_problem(spec.own.get<NormFields>().groups, input);
   if (!problem.empty()) return fault(problem);
-  return {input, 2 * normalised_numbers(input), 0, ""};
+  return {input, 2 * normalised_numbers(input)};
 }
 
 class GroupNorm final : public Norm {
@@ -224,9 +222,8 @@ GroupSize group_size(const LayerWork& work) {
 }
 
 void group_norm(const LayerWork& work) {
-  normalise_groups(group_size(work), work.input, work.weight.const_data_ptr<float>(),
-                   work.bias.const_data_ptr<float>(), static_cast<float>(norm_fields(*work.layer).epsilon),
-                   work.kept, work.output);
+  normalise_groups(group_size(work), work.input, work.weight_data(), work.bias_data(),
+                   static_cast<float>(norm_fields(*work.layer).epsilon), work.kept, work.output);
 }
 
 void group_norm_backward_weights(const LayerWork& work, bool adds) {
@@ -238,8 +235,8 @@ void group_norm_backward_weights(const LayerWork& work, bool adds) {
 void group_norm_backward_input(const LayerWork& work) {
   if (work.weight_gradient == nullptr)  // else it has these sums already
     sum_groups(group_size(work), work.input, work.output_gradient, work.kept);
-  normalise_groups_backward_input(group_size(work), work.input, work.output_gradient,
-                                  work.weight.const_data_ptr<float>(), work.kept, work.input_gradient);
+  normalise_groups_backward_input(group_size(work), work.input, work.output_gradient, work.weight_data(),
+                                  work.kept, work.input_gradient);
 }
 
 const LayerPasses kGroupNormPasses = {.forward = group_norm,

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "compiled/layer_passes.h"
 #include "export/layer_exports.h"
@@ -25,15 +26,20 @@ std::shared_ptr<Layer> make_module(const PlacedLayer& layer, WeightMaker& weight
     return std::make_shared<Module>(layer);
 }
 
-// A module with a kernel and perhaps a bias: `weight` is a kernel of these sizes, from the initializer of the
-// layer's own fields; `bias` is zeros, and absent without use_bias.
+// A module with a weight and perhaps a bias.
 class Weighted : public Layer {
  protected:
-  template <class Own>
-  Weighted(const Own& own, const Shape& kernel_sizes, WeightMaker& weights) {
-    weight_ = register_parameter("weight", weights.kernel(own.initializer, kernel_sizes));
-    if (own.use_bias) bias_ = register_parameter("bias", weights.constant({kernel_sizes[0]}, 0));
+  explicit Weighted(at::Tensor weight, at::Tensor bias = {})
+      : weight_(register_parameter("weight", std::move(weight))) {
+    if (bias.defined()) bias_ = register_parameter("bias", std::move(bias));
   }
+  // The weight is a kernel of these sizes, from the initializer of the layer's own fields; the bias is zeros,
+  // and absent without use_bias.
+  template <class Own>
+  Weighted(const Own& own, const Shape& kernel_sizes, WeightMaker& weights)
+      : Weighted(weights.kernel(own.initializer, kernel_sizes),
+                 own.use_bias ? weights.constant({kernel_sizes[0]}, 0) : at::Tensor()) {}
+
   at::Tensor weight_;
   at::Tensor bias_;
 };

@@ -4,9 +4,7 @@
 namespace dtrain {
 namespace {
 
-LayerSizes place_flatten(const LayerSpec&, const Shape& input) {
-  return {{bounded_product(input)}, 0, 0, ""};
-}
+LayerSizes place_flatten(const LayerSpec&, const Shape& input) { return {{bounded_product(input)}}; }
 
 // A view if the input is contiguous.
 at::Tensor flattened(const at::Tensor& input) { return at::flatten(input, 1); }

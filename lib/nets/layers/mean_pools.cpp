@@ -1,6 +1,6 @@
 // global_avg_pool2d: the mean of each channel. adaptive_avg_pool2d: means over parts of an image, as
 // PyTorch's AdaptiveAvgPool2d.
-#include <algorithm>
+#include <array>
 
 #include "layers/elementwise.h"
 #include "layers/windows.h"
@@ -11,14 +11,14 @@ namespace {
 
 LayerSizes place_global_pool2d(const LayerSpec&, const Shape& input) {
   if (auto problem = image_problem(input); !problem.empty()) return fault(problem);
-  return {{input[0]}, 0, 0, ""};
+  return {{input[0]}};
 }
 
 LayerSizes place_adaptive_pool2d(const LayerSpec& spec, const Shape& input) {
   if (auto problem = image_problem(input); !problem.empty()) return fault(problem);
   const int64_t size = spec.own.get<AdaptivePoolFields>().output_size;
   if (auto problem = range_problem("output_size", size); !problem.empty()) return fault(problem);
-  return {{input[0], size, size}, 0, 0, ""};
+  return {{input[0], size, size}};
 }
 
 at::Tensor global_mean(const at::Tensor& input) { return at::mean(input, {2, 3}); }
@@ -66,14 +66,13 @@ const LayerPasses kAdaptiveAvgPoolPasses = {.forward = adaptive_avg_pool,
                                             .backward_input = adaptive_avg_pool_backward_input,
                                             .layout = ImageLayout::kEither};
 
-// How much of each of `input` cells in a row belongs to each of `output` means: [output][input]. The cells of
-// a mean are those that lie under it, whole.
-std::vector<std::vector<double>> adaptive_shares(int64_t input, int64_t output) {
-  std::vector<std::vector<double>> shares;
+// How much of each of `input` cells in a row belongs to each of `output` means: float64 [output, input]. The
+// cells of a mean are those that lie under it, whole.
+at::Tensor adaptive_shares(int64_t input, int64_t output) {
+  const at::Tensor shares = at::zeros({output, input}, at::kDouble);
   for (int64_t i = 0; i < output; ++i) {
     const int64_t begin = i * input / output, end = ((i + 1) * input + output - 1) / output;
-    std::vector<double>& row = shares.emplace_back(input, 0.0);
-    std::fill(row.begin() + begin, row.begin() + end, 1.0 / static_cast<double>(end - begin));
+    shares[i].slice(0, begin, end).fill_(1.0 / static_cast<double>(end - begin));
   }
   return shares;
 }
@@ -87,9 +86,8 @@ void global_avg_pool2d_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
 void adaptive_avg_pool2d_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
   const auto shrink = [&](const char* side, int64_t input) {
     const std::string name = layer.name + "." + side;
-    graph.add(
-        "MatMul", name,
-        {graph.constant(name + "_shares", graph.matrix(adaptive_shares(input, layer.output_shape[1])).t())});
+    const at::Tensor shares = adaptive_shares(input, layer.output_shape[1]).to(graph.scalar(0).scalar_type());
+    graph.add("MatMul", name, {graph.constant(name + "_shares", shares.t())});
   };
   const std::vector<int64_t> turned = {0, 1, 3, 2};
   shrink("columns", layer.input_shape[2]);
@@ -116,10 +114,9 @@ LoweredLayer lower_adaptive_avg_pool2d(const LayerUse& use) {
   TextBuilder& builder = use.builder();
   const int64_t size = use.layer.output_shape[1];
   const auto shares = [&](int64_t cells) {
-    std::vector<double> all;
-    for (const std::vector<double>& row : adaptive_shares(cells, size))
-      all.insert(all.end(), row.begin(), row.end());
-    return builder.constants(all, use.input.element, {size, cells});
+    const at::Tensor all = adaptive_shares(cells, size);
+    const auto* const first = all.const_data_ptr<double>();
+    return builder.constants({first, first + all.numel()}, use.input.element, {size, cells});
   };
   if (use.input.size(2) == size && use.input.size(3) == size)
     return {use.input, [](const Value& gradient, bool) { return gradient; }};

@@ -16,18 +16,15 @@ inline const NormFields& norm_fields(const PlacedLayer& layer) { return layer.sp
 // How many features or channels are normalised.
 inline int64_t normalised_numbers(const Shape& input) { return input.size() == 2 ? input[1] : input[0]; }
 
-class Norm : public Layer {
+class Norm : public Weighted {
  public:
-  Norm(const PlacedLayer& layer, WeightMaker& weights) : epsilon_(norm_fields(layer).epsilon) {
-    const Shape channels = {normalised_numbers(layer.input_shape)};
-    weight_ = register_parameter("weight", weights.constant(channels, 1));
-    bias_ = register_parameter("bias", weights.constant(channels, 0));
-  }
+  Norm(const PlacedLayer& layer, WeightMaker& weights)
+      : Weighted(weights.constant({normalised_numbers(layer.input_shape)}, 1),
+                 weights.constant({normalised_numbers(layer.input_shape)}, 0)),
+        epsilon_(norm_fields(layer).epsilon) {}
 
  protected:
   double epsilon_;
-  at::Tensor weight_;
-  at::Tensor bias_;
 };
 
 inline ChannelSize channel_size(const LayerWork& work) {
@@ -58,9 +55,8 @@ inline Value scaled(const LayerUse& use, const Value& normalised) {
 
 // Notes the gradients of `weight` and `bias`, which it returns.
 inline std::array<Value, 2> learn_scale(const LayerUse& use, const Value& gradient, const Value& normalised) {
-  TextBuilder& builder = use.builder();
-  const Value weight = builder.sum(gradient * normalised, but_channels(gradient));
-  const Value bias = builder.sum(gradient, but_channels(gradient));
+  const Value weight = use.builder().sum(gradient * normalised, but_channels(gradient));
+  const Value bias = use.builder().sum(gradient, but_channels(gradient));
   use.learn("weight", weight);
   use.learn("bias", bias);
   return {weight, bias};

@@ -36,28 +36,25 @@ LayerSizes place_patch_embedding(const LayerSpec& spec, const Shape& input) {
   if (problem.empty()) problem = patches_problem(own.patch, input);
   if (!problem.empty()) return fault(problem);
   return {{input[1] / own.patch * (input[2] / own.patch), own.units},
-          bounded_product({own.units, bounded_product({input[0], own.patch, own.patch}) + 1}),
-          0,
-          ""};
+          bounded_product({own.units, bounded_product({input[0], own.patch, own.patch}) + 1})};
 }
 
-class PatchEmbedding final : public Layer {
+class PatchEmbedding final : public Weighted {
  public:
-  PatchEmbedding(const PlacedLayer& layer, WeightMaker& weights) : patch_(patch_fields(layer).patch) {
-    const int64_t units = patch_fields(layer).units, channels = layer.input_shape[0];
-    const auto of_patch = static_cast<double>(channels * patch_ * patch_);
-    weight_ = register_parameter("weight",
-                                 weights.normal({units, channels, patch_, patch_}, 1 / std::sqrt(of_patch)));
-    bias_ = register_parameter("bias", weights.constant({units}, 0));
-  }
+  PatchEmbedding(const PlacedLayer& layer, WeightMaker& weights)
+      : PatchEmbedding(patch_fields(layer), layer.input_shape[0], weights) {}
   at::Tensor forward(const at::Tensor& input) override {
     const at::Tensor patches = at::conv2d(input, weight_, bias_, /*stride=*/{patch_, patch_});
     return patches.flatten(2).transpose(1, 2).contiguous();
   }
 
  private:
+  PatchEmbedding(const PatchFields& own, int64_t channels, WeightMaker& weights)
+      : Weighted(weights.normal({own.units, channels, own.patch, own.patch},
+                                1 / std::sqrt(static_cast<double>(channels * own.patch * own.patch))),
+                 weights.constant({own.units}, 0)),
+        patch_(own.patch) {}
   int64_t patch_;
-  at::Tensor weight_, bias_;
 };
 
 double operations_of_patch_embedding(const PlacedLayer& layer) {

@@ -33,7 +33,7 @@ LayerSizes place_pool2d(const LayerSpec& spec, const Shape& input) {
   const auto problem = window_problem("pool_size", own.pool_size, own.step(), own.padding, input);
   if (!problem.empty()) return fault(problem);
   const Window2d window = pool2d_window(spec, input);
-  return {{input[0], window.rows.output, window.columns.output}, 0, 0, ""};
+  return {{input[0], window.rows.output, window.columns.output}};
 }
 
 class MaxPool2d final : public Layer {
@@ -142,21 +142,18 @@ void max_pool2x2_backward_input(const LayerWork& work) {
   max_pool2x2_backward(planes_of(work), work.output_gradient, work.argmaxes(), work.input_gradient);
 }
 
-const LayerPasses kMaxPool2x2 = {.forward = max_pool2x2_of<false>,
-                                 .backward_input = max_pool2x2_backward_input,
-                                 .layout = ImageLayout::kEither,
-                                 .kept = numbers_of};
-const LayerPasses kRectifiedMaxPool2x2 = {.forward = max_pool2x2_of<true>,
-                                          .backward_input = max_pool2x2_backward_input,
-                                          .layout = ImageLayout::kEither,
-                                          .kept = numbers_of};
+template <bool kRectifies>
+constexpr LayerPasses kMaxPool2x2 = {.forward = max_pool2x2_of<kRectifies>,
+                                     .backward_input = max_pool2x2_backward_input,
+                                     .layout = ImageLayout::kEither,
+                                     .kept = numbers_of};
 const LayerPasses kMaxPoolPasses = {.forward = max_pool,
                                     .backward_input = max_pool_backward_input,
                                     .layout = ImageLayout::kEither,
                                     .kept = [](const LayerWork& work) { return 2 * numbers_of(work); }};
 
 LayerMatch match_max_pool2x2(const std::vector<PlacedLayer>& layers, size_t first) {
-  return {is_max_pool2x2(layers[first]) ? &kMaxPool2x2 : nullptr};
+  return {is_max_pool2x2(layers[first]) ? &kMaxPool2x2<false> : nullptr};
 }
 
 // How many pixels of the image each window has, [1, 1, rows, columns]: the padding does not count.
@@ -313,7 +310,7 @@ std::shared_ptr<Layer> make_rectified_max_pool2d(const PlacedLayer& next) {
 
 LayerMatch match_rectified_max_pool2x2(const std::vector<PlacedLayer>& layers, size_t first) {
   if (!is_read_by_next(layers, first) || !is_max_pool2x2(layers[first + 1])) return {};
-  return {&kRectifiedMaxPool2x2, 2};
+  return {&kMaxPool2x2<true>, 2};
 }
 
 const LayerKind kMaxPool2d = {.name = "max_pool2d",

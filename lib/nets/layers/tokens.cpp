@@ -13,19 +13,16 @@ namespace {
 
 LayerSizes place_class_token(const LayerSpec&, const Shape& input) {
   if (auto problem = tokens_problem(input); !problem.empty()) return fault(problem);
-  return {{input[0] + 1, input[1]}, input[1], 0, ""};
+  return {{input[0] + 1, input[1]}, input[1]};
 }
 
-class ClassToken final : public Layer {
+class ClassToken final : public Weighted {
  public:
   ClassToken(const PlacedLayer& layer, WeightMaker& weights)
-      : weight_(register_parameter("weight", weights.constant({1, 1, layer.input_shape[1]}, 0))) {}
+      : Weighted(weights.constant({1, 1, layer.input_shape[1]}, 0)) {}
   at::Tensor forward(const at::Tensor& input) override {
     return at::cat({weight_.expand({input.size(0), 1, input.size(2)}), input}, 1);
   }
-
- private:
-  at::Tensor weight_;
 };
 
 void class_token_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
@@ -47,23 +44,19 @@ std::string class_token_torchscript(const PlacedLayer& layer, const ScriptNames&
 
 LayerSizes place_positional_embedding(const LayerSpec&, const Shape& input) {
   if (auto problem = tokens_problem(input); !problem.empty()) return fault(problem);
-  return {input, bounded_product(input), 0, ""};
+  return {input, bounded_product(input)};
 }
 
-class PositionalEmbedding final : public Layer {
+class PositionalEmbedding final : public Weighted {
  public:
   PositionalEmbedding(const PlacedLayer& layer, WeightMaker& weights)
-      : weight_(register_parameter("weight",
-                                   weights.normal({1, layer.input_shape[0], layer.input_shape[1]}, 0.02))) {}
+      : Weighted(weights.normal({1, layer.input_shape[0], layer.input_shape[1]}, 0.02)) {}
   at::Tensor forward(const at::Tensor& input) override { return input + weight_; }
-
- private:
-  at::Tensor weight_;
 };
 
 LayerSizes place_first_token(const LayerSpec&, const Shape& input) {
   if (auto problem = tokens_problem(input); !problem.empty()) return fault(problem);
-  return {{input[1]}, 0, 0, ""};
+  return {{input[1]}};
 }
 
 at::Tensor first_token(const at::Tensor& input) { return input.select(1, 0).contiguous(); }

@@ -20,9 +20,8 @@ inline std::string onnx_integers(OnnxGraph& graph, const std::string& name, cons
 }
 
 // What Reshape makes of examples: the batch may have any size.
-inline void onnx_reshape(OnnxGraph& graph, const std::string& name, Shape shape) {
-  shape.insert(shape.begin(), -1);
-  graph.add("Reshape", name, {onnx_integers(graph, name + ".shape", shape)});
+inline void onnx_reshape(OnnxGraph& graph, const std::string& name, const Shape& shape) {
+  graph.add("Reshape", name, {onnx_integers(graph, name + ".shape", with_rows(-1, shape))});
 }
 
 // A dense layer of each token with these weights (OnnxGraph::weights). Its outputs get this shape.

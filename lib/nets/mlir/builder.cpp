@@ -7,6 +7,10 @@
 #include <cmath>
 #include <limits>
 
+#include "core/named.h"
+#include "core/range.h"
+#include "core/text.h"
+
 namespace dtrain {
 namespace {
 
@@ -46,14 +50,10 @@ std::string element_of_sums(const Value& factor) { return factor.element == "bf1
 std::string types_of(const std::vector<Value>& values) {
   std::vector<std::string> types;
   for (const Value& value : values) types.push_back(value.type());
-  return fmt::format("{}", fmt::join(types, ", "));
+  return join(types);
 }
 
-std::string names_of(const std::vector<Value>& values) {
-  std::vector<std::string> names;
-  for (const Value& value : values) names.push_back(value.name);
-  return fmt::format("{}", fmt::join(names, ", "));
-}
+std::string names_of(const std::vector<Value>& values) { return join(names_of_rows(values)); }
 
 // The properties of a window over four dimensions.
 std::string window_text(const Sliding& window) {
@@ -95,8 +95,7 @@ Value TextBuilder::fresh(const std::string& element, const Shape& shape) {
 }
 
 Value TextBuilder::literal(const std::string& text, const std::string& element, const Shape& shape) {
-  const Value type = {"", element, shape, this};
-  return define(type, "stablehlo.constant dense<{}> : {}", text, type.type());
+  return define(element, shape, "stablehlo.constant dense<{}> : ", text);
 }
 
 Value TextBuilder::constant(double number, const std::string& element, const Shape& shape) {
@@ -121,12 +120,11 @@ Value TextBuilder::constants(const std::vector<double>& numbers, const std::stri
 }
 
 Value TextBuilder::iota(const std::string& element, const Shape& shape, int64_t dimension) {
-  const Value type = {"", element, shape, this};
-  return define(type, "stablehlo.iota dim = {} : {}", dimension, type.type());
+  return define(element, shape, "stablehlo.iota dim = {} : ", dimension);
 }
 
 Value TextBuilder::apply(const std::string& operation, const Value& a) {
-  return define(a, "stablehlo.{} {} : {}", operation, a.name, a.type());
+  return define(a.element, a.shape, "stablehlo.{} {} : ", operation, a.name);
 }
 
 std::pair<Value, Value> TextBuilder::matched(const Value& a, const Value& b) {
@@ -137,103 +135,97 @@ std::pair<Value, Value> TextBuilder::matched(const Value& a, const Value& b) {
 
 Value TextBuilder::apply(const std::string& operation, const Value& a, const Value& b) {
   const auto [left, right] = matched(a, b);
-  return define(left, "stablehlo.{} {}, {} : {}", operation, left.name, right.name, left.type());
+  return define(left.element, left.shape, "stablehlo.{} {}, {} : ", operation, left.name, right.name);
 }
 
 // An operation of CHLO, a dialect of every compiler of StableHLO: devices have one of their own for it.
 Value TextBuilder::error_function(const Value& a) {
-  return define(a, "chlo.erf {0} : {1} -> {1}", a.name, a.type());
+  return define(a.element, a.shape, "chlo.erf {} : {} -> ", a.name, a.type());
 }
 
 Value TextBuilder::compare(const std::string& direction, const Value& a, const Value& b) {
   const auto [left, right] = matched(a, b);
   const char* kind = left.element[0] == 'i' ? "SIGNED" : left.element[0] == 'u' ? "UNSIGNED" : "FLOAT";
-  const Value type = {"", "i1", left.shape, this};
-  return define(type, "stablehlo.compare {}, {}, {}, {} : ({}, {}) -> {}", direction, left.name, right.name,
-                kind, left.type(), right.type(), type.type());
+  return define("i1", left.shape, "stablehlo.compare {}, {}, {}, {} : ({}, {}) -> ", direction, left.name,
+                right.name, kind, left.type(), right.type());
 }
 
 Value TextBuilder::select(const Value& which, const Value& yes, const Value& no) {
   const auto [first, second] = matched(yes, no);
-  return define(first, "stablehlo.select {}, {}, {} : {}, {}", which.name, first.name, second.name,
-                which.type(), first.type());
+  return define(first.element, first.shape, "stablehlo.select {}, {}, {} : {}, ", which.name, first.name,
+                second.name, which.type());
 }
 
 // The same numbers, or bits, as another type.
-Value TextBuilder::retyped(const char* operation, const Value& value, const Value& type) {
-  return define(type, "stablehlo.{} {} : ({}) -> {}", operation, value.name, value.type(), type.type());
+Value TextBuilder::retyped(const char* operation, const Value& value, const std::string& element,
+                           const Shape& shape) {
+  return define(element, shape, "stablehlo.{} {} : ({}) -> ", operation, value.name, value.type());
 }
 
 Value TextBuilder::convert(const Value& value, const std::string& element) {
-  if (value.element == element) return value;
-  const Value type = {"", element, value.shape, this};
-  return retyped("convert", value, type);
+  return value.element == element ? value : retyped("convert", value, element, value.shape);
 }
 
 Value TextBuilder::computed(const Value& value) {
-  return define(value, "stablehlo.optimization_barrier {} : {}", value.name, value.type());
+  return define(value.element, value.shape, "stablehlo.optimization_barrier {} : ", value.name);
 }
 
 Value TextBuilder::bitcast(const Value& value, const std::string& element, const Shape& shape) {
-  const Value type = {"", element, shape, this};
-  return retyped("bitcast_convert", value, type);
+  return retyped("bitcast_convert", value, element, shape);
 }
 
 Value TextBuilder::broadcast(const Value& value, const std::vector<int64_t>& dimensions, const Shape& shape) {
-  const Value type = {"", value.element, shape, this};
-  return define(type, "stablehlo.broadcast_in_dim {}, dims = {} : ({}) -> {}", value.name, list(dimensions),
-                value.type(), type.type());
+  return define(value.element, shape, "stablehlo.broadcast_in_dim {}, dims = {} : ({}) -> ", value.name,
+                list(dimensions), value.type());
 }
 
 Value TextBuilder::reshape(const Value& value, const Shape& shape) {
-  if (value.shape == shape) return value;
-  const Value type = {"", value.element, shape, this};
-  return retyped("reshape", value, type);
+  return value.shape == shape ? value : retyped("reshape", value, value.element, shape);
 }
 
 Value TextBuilder::transpose(const Value& value, const std::vector<int64_t>& permutation) {
-  Value type = {"", value.element, {}, this};
-  for (const int64_t from : permutation) type.shape.push_back(value.size(from));
-  return define(type, "stablehlo.transpose {}, dims = {} : ({}) -> {}", value.name, list(permutation),
-                value.type(), type.type());
+  Shape shape;
+  for (const int64_t from : permutation) shape.push_back(value.size(from));
+  return define(value.element, shape, "stablehlo.transpose {}, dims = {} : ({}) -> ", value.name,
+                list(permutation), value.type());
 }
 
 Value TextBuilder::reverse(const Value& value, const std::vector<int64_t>& dimensions) {
-  return define(value, "stablehlo.reverse {}, dims = {} : {}", value.name, list(dimensions), value.type());
+  return define(value.element, value.shape, "stablehlo.reverse {}, dims = {} : ", value.name,
+                list(dimensions));
 }
 
 Value TextBuilder::pad(const Value& value, double fill, const std::array<std::array<int64_t, 2>, 2>& padding,
                        const std::array<int64_t, 2>& between) {
   const Value filler = constant(fill, value.element);
-  Value type = {"", value.element, value.shape, this};
+  Shape shape = value.shape;
   for (size_t i = 0; i < 2; ++i)
-    type.shape[i + 2] += padding[i][0] + padding[i][1] + (value.shape[i + 2] - 1) * between[i];
-  return define(type,
+    shape[i + 2] += padding[i][0] + padding[i][1] + (value.shape[i + 2] - 1) * between[i];
+  return define(value.element, shape,
                 "stablehlo.pad {}, {}, low = [0, 0, {}, {}], high = [0, 0, {}, {}], interior = [0, 0, {}] : "
-                "({}, {}) -> {}",
+                "({}, {}) -> ",
                 value.name, filler.name, padding[0][0], padding[1][0], padding[0][1], padding[1][1],
-                fmt::join(between, ", "), value.type(), filler.type(), type.type());
+                fmt::join(between, ", "), value.type(), filler.type());
 }
 
 Value TextBuilder::slice(const Value& value, const std::array<int64_t, 2>& begin, const Shape& shape,
                          int64_t stride) {
-  const Value type = {"", value.element, shape, this};
   std::string ranges;
   for (size_t i = 0; i < 2; ++i) {
     const int64_t end = begin[i] + (shape[i + 2] - 1) * stride + 1;
     ranges += fmt::format(", {}:{}{}", begin[i], end, stride == 1 ? "" : fmt::format(":{}", stride));
   }
-  return define(type, "stablehlo.slice {} [0:{}, 0:{}{}] : ({}) -> {}", value.name, shape[0], shape[1],
-                ranges, value.type(), type.type());
+  return define(value.element, shape, "stablehlo.slice {} [0:{}, 0:{}{}] : ({}) -> ", value.name, shape[0],
+                shape[1], ranges, value.type());
 }
 
 Value TextBuilder::concatenate(const std::vector<Value>& values, int64_t dimension) {
-  Value type = values.front();
-  int64_t& size = type.shape[static_cast<size_t>(dimension)];
+  Shape shape = values.front().shape;
+  int64_t& size = shape[static_cast<size_t>(dimension)];
   size = 0;
   for (const Value& value : values) size += value.size(dimension);
-  return define(type, "stablehlo.concatenate {}, dim = {} : ({}) -> {}", names_of(values), dimension,
-                types_of(values), type.type());
+  return define(values.front().element, shape, "stablehlo.concatenate {}, dim = {} : ({}) -> ",
+                names_of(values), dimension, types_of(values));
 }
 
 Value TextBuilder::gather(const Value& value, const Value& rows) {
@@ -241,14 +233,12 @@ Value TextBuilder::gather(const Value& value, const Value& rows) {
   shape.front() = 1;
   const std::string one_row = fmt::format("{}", fmt::join(shape, ", "));
   shape.front() = rows.size(0);
-  std::vector<int64_t> others;
-  for (int64_t i = 1; i < value.rank(); ++i) others.push_back(i);
-  const Value type = {"", value.element, shape, this};
-  return define(type,
+  return define(value.element, shape,
                 "\"stablehlo.gather\"({}, {}) {{dimension_numbers = #stablehlo.gather<offset_dims = {}, "
                 "collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = "
-                "array<i64: {}>, indices_are_sorted = false}} : ({}, {}) -> {}",
-                value.name, rows.name, list(others), one_row, value.type(), rows.type(), type.type());
+                "array<i64: {}>, indices_are_sorted = false}} : ({}, {}) -> ",
+                value.name, rows.name, list(consecutive<int64_t>(1, value.rank())), one_row, value.type(),
+                rows.type());
 }
 
 // Where a row begins, in each dimension.
@@ -259,11 +249,11 @@ std::vector<Value> TextBuilder::row_start(const Value& value, const Value& index
 }
 
 Value TextBuilder::row(const Value& value, const Value& index) {
-  Value one = {"", value.element, value.shape, this};
-  one.shape.front() = 1;
+  Shape one = value.shape;
+  one.front() = 1;
   const std::vector<Value> start = row_start(value, index);
-  const Value found = define(one, "stablehlo.dynamic_slice {}, {}, sizes = {} : ({}, {}) -> {}", value.name,
-                             names_of(start), list(one.shape), value.type(), types_of(start), one.type());
+  const Value found = define(value.element, one, "stablehlo.dynamic_slice {}, {}, sizes = {} : ({}, {}) -> ",
+                             value.name, names_of(start), list(one), value.type(), types_of(start));
   return reshape(found, {value.shape.begin() + 1, value.shape.end()});
 }
 
@@ -272,20 +262,20 @@ Value TextBuilder::with_row(const Value& value, const Value& index, const Value&
   shape.insert(shape.end(), row.shape.begin(), row.shape.end());
   const Value one = reshape(row, shape);
   const std::vector<Value> start = row_start(value, index);
-  return define(value, "stablehlo.dynamic_update_slice {}, {}, {} : ({}, {}, {}) -> {}", value.name, one.name,
-                names_of(start), value.type(), one.type(), types_of(start), value.type());
+  return define(value.element, value.shape, "stablehlo.dynamic_update_slice {}, {}, {} : ({}, {}, {}) -> ",
+                value.name, one.name, names_of(start), value.type(), one.type(), types_of(start));
 }
 
 Value TextBuilder::reduce(const char* operation, double start, const Value& value,
                           const std::vector<int64_t>& dimensions) {
   const Value first = constant(start, value.element);
-  Value type = {"", value.element, {}, this};
+  Shape shape;
   for (int64_t i = 0; i < value.rank(); ++i) {
-    if (std::ranges::find(dimensions, i) == dimensions.end()) type.shape.push_back(value.size(i));
+    if (std::ranges::find(dimensions, i) == dimensions.end()) shape.push_back(value.size(i));
   }
-  return define(type,
-                "stablehlo.reduce({} init: {}) applies stablehlo.{} across dimensions = {} : ({}, {}) -> {}",
-                value.name, first.name, operation, list(dimensions), value.type(), first.type(), type.type());
+  return define(value.element, shape,
+                "stablehlo.reduce({} init: {}) applies stablehlo.{} across dimensions = {} : ({}, {}) -> ",
+                value.name, first.name, operation, list(dimensions), value.type(), first.type());
 }
 
 Value TextBuilder::sum(const Value& value, const std::vector<int64_t>& dimensions) {
@@ -302,29 +292,27 @@ Value TextBuilder::minimum(const Value& value, const std::vector<int64_t>& dimen
 }
 
 Value TextBuilder::product(const Value& left, int64_t of_left, const Value& right, int64_t of_right) {
-  Value type = {"", element_of_sums(left), left.shape, this};
-  type.shape.erase(type.shape.begin() + of_left);
+  Shape shape = left.shape;
+  shape.erase(shape.begin() + of_left);
   for (int64_t i = 0; i < right.rank(); ++i) {
-    if (i != of_right) type.shape.push_back(right.size(i));
+    if (i != of_right) shape.push_back(right.size(i));
   }
   return define(
-      type,
-      "stablehlo.dot_general {}, {}, contracting_dims = [{}] x [{}], precision = [{}, {}] : ({}, {}) -> {}",
-      left.name, right.name, of_left, of_right, precision_, precision_, left.type(), right.type(),
-      type.type());
+      element_of_sums(left), shape,
+      "stablehlo.dot_general {}, {}, contracting_dims = [{}] x [{}], precision = [{}, {}] : ({}, {}) -> ",
+      left.name, right.name, of_left, of_right, precision_, precision_, left.type(), right.type());
 }
 
 Value TextBuilder::convolution(const Value& left, const Value& right, const Convolving& how,
                                const Shape& shape) {
-  const Value type = {"", element_of_sums(left), shape, this};
   return define(
-      type,
+      element_of_sums(left), shape,
       "stablehlo.convolution({}, {}) dim_numbers = {}, window = {{stride = {}, pad = {}, lhs_dilate = {}, "
       "rhs_dilate = {}}} {{batch_group_count = {} : i64, feature_group_count = {} : i64, precision_config = "
-      "[#stablehlo<precision {}>, #stablehlo<precision {}>]}} : ({}, {}) -> {}",
+      "[#stablehlo<precision {}>, #stablehlo<precision {}>]}} : ({}, {}) -> ",
       left.name, right.name, how.dimensions, list(how.window.stride), list(how.window.padding),
       list(how.left_dilation), list(how.right_dilation), how.batch_groups, how.feature_groups, precision_,
-      precision_, left.type(), right.type(), type.type());
+      precision_, left.type(), right.type());
 }
 
 std::string TextBuilder::region(const std::string& operation, const std::string& element,
@@ -342,10 +330,9 @@ std::string TextBuilder::region(const std::string& operation, const std::string&
 Value TextBuilder::reduce_window(const char* operation, double start, const Value& value,
                                  const Sliding& window, const Shape& shape) {
   const Value first = constant(start, value.element);
-  const Value type = {"", value.element, shape, this};
   const std::string function = region(operation, value.element, value.element);
-  return define(type, "\"stablehlo.reduce_window\"({}, {}) <{{{}}}> ({}) : ({}, {}) -> {}", value.name,
-                first.name, window_text(window), function, value.type(), first.type(), type.type());
+  return define(value.element, shape, "\"stablehlo.reduce_window\"({}, {}) <{{{}}}> ({}) : ({}, {}) -> ",
+                value.name, first.name, window_text(window), function, value.type(), first.type());
 }
 
 Value TextBuilder::window_sum(const Value& value, const Sliding& window, const Shape& shape) {
@@ -361,28 +348,27 @@ Value TextBuilder::to_window_maximum(const Value& value, const Value& gradient, 
   // Of two elements the first stays chosen unless the second is larger.
   const std::string choose = region("compare GE,", value.element, "i1");
   const std::string add = region("add", value.element, value.element);
-  return define(value, "\"stablehlo.select_and_scatter\"({}, {}, {}) <{{{}}}> ({}, {}) : ({}, {}, {}) -> {}",
+  return define(value.element, value.shape,
+                "\"stablehlo.select_and_scatter\"({}, {}, {}) <{{{}}}> ({}, {}) : ({}, {}, {}) -> ",
                 value.name, gradient.name, zero.name, window_text(window), choose, add, value.type(),
-                gradient.type(), zero.type(), value.type());
+                gradient.type(), zero.type());
 }
 
 std::vector<Value> TextBuilder::all_reduce(const std::vector<Value>& values) {
   if (devices_ == 1 || values.empty()) return values;
-  std::vector<int64_t> replicas(static_cast<size_t>(devices_));
-  for (int64_t i = 0; i < devices_; ++i) replicas[static_cast<size_t>(i)] = i;
   const std::string add = region("add", values.front().element, values.front().element);
   const Value all = fresh("", {});
   body_ += fmt::format(
       "    {}:{} = \"stablehlo.all_reduce\"({}) <{{replica_groups = dense<[{}]> : tensor<1x{}xi64>}}> ({}) : "
       "({}) -> ({})\n",
-      all.name, values.size(), names_of(values), list(replicas), devices_, add, types_of(values),
-      types_of(values));
+      all.name, values.size(), names_of(values), list(consecutive<int64_t>(0, devices_)), devices_, add,
+      types_of(values), types_of(values));
   std::vector<Value> sums = values;
   for (size_t i = 0; i < sums.size(); ++i) sums[i].name = fmt::format("{}#{}", all.name, i);
   return sums;
 }
 
-Value TextBuilder::device() { return define({"", "ui32", {}, this}, "stablehlo.replica_id : tensor<ui32>"); }
+Value TextBuilder::device() { return define("ui32", {}, "stablehlo.replica_id : "); }
 
 Value TextBuilder::random_bits(const Value& state, const Shape& shape) {
   const Value next = fresh(state.element, state.shape), bits = fresh("ui32", shape);

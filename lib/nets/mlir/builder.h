@@ -141,15 +141,16 @@ class TextBuilder {
 
  private:
   Value fresh(const std::string& element, const Shape& shape);
-  // A value of the type of `type`, by the operation that fmt::format makes.
+  // A value by the operation that fmt::format makes, whose text ends with the value's type.
   template <class... Parts>
-  Value define(const Value& type, fmt::format_string<Parts...> operation, Parts&&... parts) {
-    Value value = fresh(type.element, type.shape);
-    body_ +=
-        fmt::format("    {} = {}\n", value.name, fmt::vformat(operation, fmt::make_format_args(parts...)));
+  Value define(const std::string& element, const Shape& shape, fmt::format_string<Parts...> operation,
+               Parts&&... parts) {
+    Value value = fresh(element, shape);
+    body_ += fmt::format("    {} = {}{}\n", value.name,
+                         fmt::vformat(operation, fmt::make_format_args(parts...)), value.type());
     return value;
   }
-  Value retyped(const char* operation, const Value& value, const Value& type);
+  Value retyped(const char* operation, const Value& value, const std::string& element, const Shape& shape);
   Value literal(const std::string& text, const std::string& element, const Shape& shape);
   std::vector<Value> row_start(const Value& value, const Value& index);
   Value reduce(const char* operation, double start, const Value& value,

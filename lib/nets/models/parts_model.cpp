@@ -111,10 +111,8 @@ PlacedLayer placed_part(const ModelPart& part) {
   return layer;
 }
 
-at::Tensor example_batch(int64_t examples, Shape shape, at::ScalarType dtype) {
-  shape.insert(shape.begin(), examples);
-  const int64_t numbers = examples * bounded_product(Shape(shape.begin() + 1, shape.end()));
-  return at::linspace(0, 1, numbers, dtype).view(shape);
+at::Tensor example_batch(int64_t examples, const Shape& shape, at::ScalarType dtype) {
+  return at::linspace(0, 1, examples * bounded_product(shape), dtype).view(with_rows(examples, shape));
 }
 
 LayerPlan plan_with_problem(const std::string& text) {
@@ -180,10 +178,9 @@ std::vector<std::pair<std::string, at::Tensor>> PartsModel::moving_buffers() con
 }
 
 at::Tensor PartsModel::forward(at::Tensor input) {
-  const Shape& shape = layers().back().output_shape;
-  std::vector<int64_t> none = {0};
-  none.insert(none.end(), shape.begin(), shape.end());
-  const at::Tensor output = input.size(0) > 0 ? compute(input) : at::empty(none, input.options());
+  const at::Tensor output = input.size(0) > 0
+                                ? compute(input)
+                                : at::empty(with_rows(0, layers().back().output_shape), input.options());
   return is_training() ? depending_on(output, parameters()) : output;
 }
 

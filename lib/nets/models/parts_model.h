@@ -100,7 +100,7 @@ at::Tensor depending_on(const at::Tensor& output, const std::vector<at::Tensor>&
 
 // Inputs of [examples, shape]: numbers from 0 to 1. They differ, so that a pass in training moves moving
 // averages. As whole numbers, even an embedding of two accepts them.
-at::Tensor example_batch(int64_t examples, Shape shape, at::ScalarType dtype);
+at::Tensor example_batch(int64_t examples, const Shape& shape, at::ScalarType dtype);
 
 // What passes of `compute` change and give, on one thread; afterwards the default generator is as before.
 struct Trial {

@@ -100,18 +100,6 @@ Planes planes_of(const at::Tensor& images) {
   return {images.size(0) * images.size(1), images.size(2), images.size(3)};
 }
 
-template <typename T>
-void pool(const at::Tensor& input, at::Tensor& output, at::Tensor& argmaxes, bool rectify) {
-  pool(planes_of(input), rectify, input.const_data_ptr<T>(), output.mutable_data_ptr<T>(),
-       argmaxes.mutable_data_ptr<Argmax<T>>());
-}
-
-template <typename T>
-void spread(const at::Tensor& gradient, const at::Tensor& argmaxes, at::Tensor& result) {
-  spread(planes_of(result), gradient.const_data_ptr<T>(), argmaxes.const_data_ptr<Argmax<T>>(),
-         result.mutable_data_ptr<T>());
-}
-
 class MaxPool2x2 : public torch::autograd::Function<MaxPool2x2> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& input,
@@ -120,7 +108,11 @@ class MaxPool2x2 : public torch::autograd::Function<MaxPool2x2> {
     const std::vector<int64_t> sizes = {input.size(0), input.size(1), input.size(2) / 2, input.size(3) / 2};
     at::Tensor output = at::empty(sizes, input.options());
     at::Tensor argmaxes = at::empty(sizes, input.options().dtype(single ? at::kInt : at::kLong));
-    single ? pool<float>(input, output, argmaxes, rectify) : pool<double>(input, output, argmaxes, rectify);
+    const auto pool_as = [&]<typename T>(const T* from) {
+      pool(planes_of(input), rectify, from, output.mutable_data_ptr<T>(),
+           argmaxes.mutable_data_ptr<Argmax<T>>());
+    };
+    single ? pool_as(input.const_data_ptr<float>()) : pool_as(input.const_data_ptr<double>());
     context->save_for_backward({argmaxes});
     context->saved_data["sizes"] = input.sizes().vec();
     return output;
@@ -131,8 +123,11 @@ class MaxPool2x2 : public torch::autograd::Function<MaxPool2x2> {
     const at::Tensor argmaxes = context->get_saved_variables()[0];
     const at::Tensor gradient = gradients[0].contiguous();
     at::Tensor result = at::empty(context->saved_data["sizes"].toIntVector(), gradient.options());
-    gradient.scalar_type() == at::kFloat ? spread<float>(gradient, argmaxes, result)
-                                         : spread<double>(gradient, argmaxes, result);
+    const auto spread_as = [&]<typename T>(const T* from) {
+      spread(planes_of(result), from, argmaxes.const_data_ptr<Argmax<T>>(), result.mutable_data_ptr<T>());
+    };
+    gradient.scalar_type() == at::kFloat ? spread_as(gradient.const_data_ptr<float>())
+                                         : spread_as(gradient.const_data_ptr<double>());
     return {result, at::Tensor()};
   }
 };

@@ -19,12 +19,19 @@ constexpr int64_t kMostNumbers = 100'000'000'000;
 int64_t bounded_product(std::initializer_list<int64_t> factors);
 int64_t bounded_product(const Shape& shape);
 
+// A shape of so many rows.
+inline Shape with_rows(int64_t rows, const Shape& shape) {
+  Shape whole = {rows};
+  whole.insert(whole.end(), shape.begin(), shape.end());
+  return whole;
+}
+
 // The result of placing a layer: a shape and counts, or a problem that names both shapes.
 struct LayerSizes {
   Shape output_shape;
   int64_t parameters = 0;
   int64_t buffers = 0;
-  std::string problem;
+  std::string problem = {};
 };
 
 inline LayerSizes fault(std::string problem) { return {{}, 0, 0, std::move(problem)}; }

@@ -161,26 +161,22 @@ double MetricSums::at(int64_t index) const {
 }
 
 int64_t MetricSums::examples() const {
-  settle(0);
-  return values_.defined() ? static_cast<int64_t>(at(kExamplesSum)) : 0;
+  return settled().defined() ? static_cast<int64_t>(at(kExamplesSum)) : 0;
 }
 
 double MetricSums::loss() const {
-  settle(0);
-  return values_.defined() ? at(kLossSum) / at(kExamplesSum) : std::nan("");
+  return settled().defined() ? at(kLossSum) / at(kExamplesSum) : std::nan("");
 }
 
 std::vector<double> MetricSums::host_values() const {
-  settle(0);
-  const at::Tensor values = values_.to(at::kCPU, at::kDouble);
+  const at::Tensor values = settled().to(at::kCPU, at::kDouble);
   const double* const first = values.const_data_ptr<double>();
   return {first, first + values.numel()};
 }
 
 std::map<std::string, double> MetricSums::named() const {
   std::map<std::string, double> named;
-  settle(0);
-  if (!values_.defined()) return named;
+  if (!settled().defined()) return named;
   const std::vector<double> values = host_values();
   const std::vector<std::string> names = objective_->sum_names(ExampleSums(*objective_, values).outputs());
   for (size_t i = 0; i < names.size(); ++i) named[names[i]] = values[i];
@@ -188,9 +184,8 @@ std::map<std::string, double> MetricSums::named() const {
 }
 
 std::vector<MetricValues> MetricSums::metrics_of_outputs() const {
-  settle(0);
   std::vector<MetricValues> of_outputs;
-  if (!values_.defined()) return of_outputs;
+  if (!settled().defined()) return of_outputs;
   const ExampleSums all(*objective_, host_values());
   for (int64_t output = 0; output < all.outputs(); ++output) {
     of_outputs.push_back(metrics_from(*objective_, all.of_output(output)));
@@ -200,8 +195,7 @@ std::vector<MetricValues> MetricSums::metrics_of_outputs() const {
 }
 
 MetricValues MetricSums::metrics() const {
-  settle(0);
-  if (!values_.defined()) return {};
+  if (!settled().defined()) return {};
   MetricValues metrics = metrics_from(*objective_, ExampleSums(*objective_, host_values()));
   const MetricValues counted_ones = objective_->values_of(counted());
   metrics.insert(metrics.end(), counted_ones.begin(), counted_ones.end());

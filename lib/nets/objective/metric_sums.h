@@ -74,6 +74,11 @@ class MetricSums {
   static void add(at::Tensor& to, at::Tensor&& values);
   // Adds the pending sums to the values, in their order, until `left` are left.
   void settle(size_t left) const;
+  // All of them.
+  const at::Tensor& settled() const {
+    settle(0);
+    return values_;
+  }
   double at(int64_t index) const;
   std::vector<double> host_values() const;
 

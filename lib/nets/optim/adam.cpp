@@ -89,9 +89,6 @@ class Adam : public ListOptimizer {
   }
 
  private:
-  static constexpr const char* kAverage = "average";
-  static constexpr const char* kSquareAverage = "square_average";
-
   using Kernel = void (*)(at::TensorList, at::TensorList, at::TensorList, at::TensorList, at::TensorList,
                           at::TensorList, const at::Tensor&, double, double, double, double, bool, bool,
                           const std::optional<at::Tensor>&, const std::optional<at::Tensor>&);

@@ -48,9 +48,6 @@ class Lamb : public ScaledOptimizer {
   }
 
  private:
-  static constexpr const char* kAverage = "average";
-  static constexpr const char* kSquareAverage = "square_average";
-
   std::vector<at::Tensor> directions(const std::vector<size_t>& numbers) override {
     const auto parameters = chosen(parameters_, numbers);
     const auto average = remembered(0, numbers), squares = remembered(1, numbers);

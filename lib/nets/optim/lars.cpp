@@ -30,8 +30,6 @@ class Lars : public ScaledOptimizer {
   }
 
  private:
-  static constexpr const char* kMomentum = "momentum";
-
   static TrustRatio ratio_of(const OptimizerSpec& spec) {
     const auto& own = spec.own.get<LarsFields>();
     return {own.trust_coefficient, spec.weight_decay, own.epsilon};

@@ -22,10 +22,9 @@ struct ScheduleMethod {
 
 namespace {
 
-ScheduleMethod constant_schedule() {
-  return {"constant", [](const ScheduleCurve&, int64_t, double rate) { return rate; },
-          [](const ScheduleCurve&, double, double) { return std::string(); }};
-}
+double unchanged_rate(const ScheduleCurve&, int64_t, double rate) { return rate; }
+
+std::string describe_constant(const ScheduleCurve&, double, double) { return ""; }
 
 // values[i], where i is the number of boundaries that the step has reached.
 double piecewise_rate(const ScheduleCurve& curve, int64_t step, double) {
@@ -46,34 +45,28 @@ std::string describe_piecewise(const ScheduleCurve& curve, double, double scale)
   return join(parts);
 }
 
-ScheduleMethod piecewise_schedule() { return {"piecewise", piecewise_rate, describe_piecewise}; }
-
 // rate factor^floor(step / every)
-ScheduleMethod step_schedule() {
-  return {"step",
-          [](const ScheduleCurve& curve, int64_t step, double rate) {
-            const auto& own = curve.own<StepFields>();
-            const int64_t times = step / curve.steps(own.every);
-            return rate * std::pow(own.factor, static_cast<double>(times));
-          },
-          [](const ScheduleCurve& curve, double, double) {
-            const auto& own = curve.own<StepFields>();
-            return fmt::format("times {:g} every {}", own.factor, curve.length_text(own.every));
-          }};
+double step_rate(const ScheduleCurve& curve, int64_t step, double rate) {
+  const auto& own = curve.own<StepFields>();
+  const int64_t times = step / curve.steps(own.every);
+  return rate * std::pow(own.factor, static_cast<double>(times));
+}
+
+std::string describe_step(const ScheduleCurve& curve, double, double) {
+  const auto& own = curve.own<StepFields>();
+  return fmt::format("times {:g} every {}", own.factor, curve.length_text(own.every));
 }
 
 // rate factor^(step / every)
-ScheduleMethod exponential_schedule() {
-  return {"exponential",
-          [](const ScheduleCurve& curve, int64_t step, double rate) {
-            const auto& own = curve.own<StepFields>();
-            const double times = static_cast<double>(step) / static_cast<double>(curve.steps(own.every));
-            return rate * std::pow(own.factor, times);
-          },
-          [](const ScheduleCurve& curve, double, double) {
-            const auto& own = curve.own<StepFields>();
-            return fmt::format("times {:g} in {}, gradually", own.factor, curve.length_text(own.every));
-          }};
+double exponential_rate(const ScheduleCurve& curve, int64_t step, double rate) {
+  const auto& own = curve.own<StepFields>();
+  const double times = static_cast<double>(step) / static_cast<double>(curve.steps(own.every));
+  return rate * std::pow(own.factor, times);
+}
+
+std::string describe_exponential(const ScheduleCurve& curve, double, double) {
+  const auto& own = curve.own<StepFields>();
+  return fmt::format("times {:g} in {}, gradually", own.factor, curve.length_text(own.every));
 }
 
 // Half a cosine from `start` at 0 to `end` at 1.
@@ -83,30 +76,26 @@ double anneal(double start, double end, double progress) {
 
 // rate (f + (1 - f) (1 + cos(pi progress)) / 2), f = final_factor (Loshchilov and Hutter 2017,
 // arXiv:1608.03983, equation 5, without restarts)
-ScheduleMethod cosine_schedule() {
-  return {"cosine",
-          [](const ScheduleCurve& curve, int64_t step, double rate) {
-            return anneal(rate, rate * curve.own<CurveFields>().final_factor, curve.progress(step));
-          },
-          [](const ScheduleCurve& curve, double scaled, double) {
-            return fmt::format("falls to {:g} as a cosine over {}",
-                               scaled * curve.own<CurveFields>().final_factor, curve.over_text());
-          }};
+double cosine_rate(const ScheduleCurve& curve, int64_t step, double rate) {
+  return anneal(rate, rate * curve.own<CurveFields>().final_factor, curve.progress(step));
+}
+
+std::string describe_cosine(const ScheduleCurve& curve, double scaled, double) {
+  return fmt::format("falls to {:g} as a cosine over {}", scaled * curve.own<CurveFields>().final_factor,
+                     curve.over_text());
 }
 
 // rate (f + (1 - f) (1 - progress)^power), f = final_factor
-ScheduleMethod polynomial_schedule() {
-  return {"polynomial",
-          [](const ScheduleCurve& curve, int64_t step, double rate) {
-            const auto& own = curve.own<CurveFields>();
-            const double end = own.final_factor;
-            return rate * (end + (1 - end) * std::pow(1 - curve.progress(step), own.power));
-          },
-          [](const ScheduleCurve& curve, double scaled, double) {
-            const auto& own = curve.own<CurveFields>();
-            return fmt::format("falls to {:g} as a polynomial of degree {:g} over {}",
-                               scaled * own.final_factor, own.power, curve.over_text());
-          }};
+double polynomial_rate(const ScheduleCurve& curve, int64_t step, double rate) {
+  const auto& own = curve.own<CurveFields>();
+  const double end = own.final_factor;
+  return rate * (end + (1 - end) * std::pow(1 - curve.progress(step), own.power));
+}
+
+std::string describe_polynomial(const ScheduleCurve& curve, double scaled, double) {
+  const auto& own = curve.own<CurveFields>();
+  return fmt::format("falls to {:g} as a polynomial of degree {:g} over {}", scaled * own.final_factor,
+                     own.power, curve.over_text());
 }
 
 // Up by half a cosine from rate initial_factor at step 0 to the rate at step peak_at T - 1, then down to
@@ -123,28 +112,28 @@ double one_cycle_rate(const ScheduleCurve& curve, int64_t step, double rate) {
   return anneal(rate, rate * own.final_factor, end > peak ? (now - peak) / (end - peak) : 0.0);
 }
 
-ScheduleMethod one_cycle_schedule() {
-  return {"one_cycle", one_cycle_rate, [](const ScheduleCurve& curve, double scaled, double) {
-            const auto& own = curve.own<CurveFields>();
-            return fmt::format("one cycle from {:g} up to it and down to {:g} over {}",
-                               scaled * own.initial_factor, scaled * own.final_factor, curve.over_text());
-          }};
+std::string describe_one_cycle(const ScheduleCurve& curve, double scaled, double) {
+  const auto& own = curve.own<CurveFields>();
+  return fmt::format("one cycle from {:g} up to it and down to {:g} over {}", scaled * own.initial_factor,
+                     scaled * own.final_factor, curve.over_text());
 }
 
-// The rate itself, which PlateauWatch changes after evaluations.
-ScheduleMethod plateau_schedule() {
-  return {"reduce_on_plateau", [](const ScheduleCurve&, int64_t, double rate) { return rate; },
-          [](const ScheduleCurve& curve, double scaled, double) {
-            const auto& own = curve.own<PlateauFields>();
-            return fmt::format("times {:g} after {} without better {}, down to {:g}", own.factor,
-                               counted(own.patience, "evaluation"), own.metric, scaled * own.final_factor);
-          }};
+std::string describe_plateau(const ScheduleCurve& curve, double scaled, double) {
+  const auto& own = curve.own<PlateauFields>();
+  return fmt::format("times {:g} after {} without better {}, down to {:g}", own.factor,
+                     counted(own.patience, "evaluation"), own.metric, scaled * own.final_factor);
 }
 
 const std::vector<ScheduleMethod>& schedule_methods() {
   static const std::vector<ScheduleMethod> methods = {
-      constant_schedule(), piecewise_schedule(),  step_schedule(),      exponential_schedule(),
-      cosine_schedule(),   polynomial_schedule(), one_cycle_schedule(), plateau_schedule(),
+      {"constant", unchanged_rate, describe_constant},
+      {"piecewise", piecewise_rate, describe_piecewise},
+      {"step", step_rate, describe_step},
+      {"exponential", exponential_rate, describe_exponential},
+      {"cosine", cosine_rate, describe_cosine},
+      {"polynomial", polynomial_rate, describe_polynomial},
+      {"one_cycle", one_cycle_rate, describe_one_cycle},
+      {"reduce_on_plateau", unchanged_rate, describe_plateau},  // PlateauWatch changes it after evaluations
   };
   return methods;
 }

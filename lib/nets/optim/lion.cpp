@@ -46,8 +46,6 @@ class Lion : public ListOptimizer {
   }
 
  private:
-  static constexpr const char* kAverage = "average";
-
   LionFields own_;
 };
 

@@ -57,6 +57,10 @@ class ListOptimizer : public Optimizer {
   void set_steps(int64_t steps) override { steps_ = steps; }
 
  protected:
+  // The names of what kinds remember.
+  static constexpr const char *kAverage = "average", *kSquareAverage = "square_average",
+                              *kMomentum = "momentum";
+
   // What is remembered, under the name at `place` in the list of names, of the parameters with these numbers.
   std::vector<at::Tensor> remembered(size_t place, const std::vector<size_t>& numbers) const {
     return chosen(memory_[place].tensors, numbers);

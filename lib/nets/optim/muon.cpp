@@ -140,21 +140,18 @@ class Muon : public ListOptimizer {
       average = average + (one.gradient - average) * (1 - own.momentum);
       Value update = average;
       if (own.nesterov) update = one.gradient + (average - one.gradient) * own.momentum;
-      TextBuilder& builder = *update.builder;
       int64_t columns = 1;
       for (int64_t i = 1; i < update.rank(); ++i) columns *= update.size(i);
       const int64_t rows = update.size(0);
-      const Value matrix = builder.reshape(update, {rows, columns});
-      Value change = builder.reshape(lowered_orthogonal(matrix), update.shape) * scale_of(rows, columns);
+      const Value matrix = update.builder->reshape(update, {rows, columns});
+      Value change =
+          update.builder->reshape(lowered_orthogonal(matrix), update.shape) * scale_of(rows, columns);
       if (spec.weight_decay != 0 && one.decays) change = change + one.parameter * spec.weight_decay;
       one.parameter = one.parameter - learning_rate * change;
     };
   }
 
  private:
-  static constexpr const char* kAverage = "average";
-  static constexpr const char* kSquareAverage = "square_average";
-
   MuonFields own_;
 };
 

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <list>
-#include <numeric>
 
 #include "core/error.h"
+#include "core/named.h"
+#include "core/range.h"
 #include "optim/weight_average.h"
 #include "spec/optimizer_kinds.h"
 
@@ -33,10 +34,7 @@ std::string memory_name(const std::string& memory, const std::string& parameter)
 }
 
 void Optimizer::update() {
-  if (size() == 0) return;  // kernels over lists reject empty lists
-  std::vector<size_t> numbers(size());
-  std::iota(numbers.begin(), numbers.end(), size_t{0});
-  update(numbers);
+  if (size() > 0) update(consecutive<size_t>(0, size()));  // kernels over lists reject empty lists
 }
 
 std::vector<at::Tensor> Optimizer::measure() {
@@ -51,10 +49,7 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
 void add_optimizer_method(const OptimizerMethod& method) { methods().push_back(method); }
 
 const OptimizerMethod& optimizer_method(const std::string& name) {
-  for (const OptimizerMethod& method : methods()) {
-    if (method.name == name) return method;
-  }
-  throw Error(ExitCode::kBug, "no optimizer named '{}'", name);
+  return row_named(methods(), name, "optimizer");
 }
 
 Value decayed_gradient(const OptimizerSpec& spec, const UpdatedParameter& one) {

@@ -68,9 +68,6 @@ class Rmsprop : public ListOptimizer {
   }
 
  private:
-  static constexpr const char* kSquareAverage = "square_average";
-  static constexpr const char* kMomentum = "momentum";
-
   RmspropFields own_;
 };
 

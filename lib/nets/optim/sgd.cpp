@@ -54,8 +54,6 @@ class Sgd : public ListOptimizer {
   }
 
  private:
-  static constexpr const char* kMomentum = "momentum";
-
   SgdFields own_;
 };
 

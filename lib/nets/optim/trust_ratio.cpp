@@ -2,24 +2,21 @@
 
 #include <ATen/ATen.h>
 
-#include <numeric>
+#include "core/range.h"
 
 namespace dtrain {
 namespace {
 
 Value norm_of(const Value& value) {
-  std::vector<int64_t> all(static_cast<size_t>(value.rank()));
-  std::iota(all.begin(), all.end(), int64_t{0});
-  return value.builder->apply("sqrt", value.builder->sum(value * value, all));
+  return value.builder->apply("sqrt",
+                              value.builder->sum(value * value, consecutive<int64_t>(0, value.rank())));
 }
 
 }  // namespace
 
 std::vector<at::Tensor> ScaledOptimizer::measure() {
   const at::NoGradGuard no_grad;
-  std::vector<size_t> numbers(size());
-  std::iota(numbers.begin(), numbers.end(), size_t{0});
-  if (!numbers.empty()) prepare(numbers);
+  if (size() > 0) prepare(consecutive<size_t>(0, size()));
   measured_ = true;
   return squares_;
 }

@@ -103,6 +103,8 @@ std::string default_problem(const OptionInfo& option) {
                "outside of the bounds, or none of the choices";
 }
 
+// Of what an optimizer remembers, and of a step's metrics: throws Error(kUsage) if one is no name, is there
+// twice, or is `taken`: means something else in checkpoints or events.
 void require_names(const std::vector<std::string>& names, const std::string& noun,
                    const std::vector<std::string>& taken) {
   for (const std::string& name : names) {
@@ -137,12 +139,6 @@ void require_fitting(AddedKind::What what, const AddedKind& kind, const std::vec
       throw Error(ExitCode::kUsage, "{} '{}', field '{}': {}", section.noun, kind.name,
                   printable(field.path, 60), problem);
   }
-}
-
-// Of what an optimizer remembers, and of a step's metrics: throws Error(kUsage) if one is no name, is there
-// twice, or means something else in checkpoints or events.
-void require_memory_names(const std::vector<std::string>& names) {
-  require_names(names, "memory", {WeightAverage::kMemory});
 }
 
 void require_metric_names(const std::vector<std::string>& names) {
@@ -191,7 +187,7 @@ class Adding final : public Registry {
   }
   void optimizer(const std::string& name, const std::vector<OptionInfo>& fields,
                  const std::vector<std::string>& memory, const UpdateParameters& update) override {
-    require_memory_names(memory);
+    require_names(memory, "memory", {WeightAverage::kMemory});
     if (!update) throw Error(ExitCode::kUsage, "optimizer '{}' has no function", name);
     add(AddedKind::kOptimizer, plugin_kinds().optimizers, "optimizer", name, fields,
         PluginOptimizer{memory, update});

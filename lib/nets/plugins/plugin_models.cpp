@@ -157,9 +157,7 @@ class ModuleLayer final : public Layer {
     if (input.size(0) > 0) {
       output = computed(kind_, module_, input);
     } else {
-      std::vector<int64_t> none = {0};
-      none.insert(none.end(), output_shape_.begin(), output_shape_.end());
-      output = at::empty(none, input.options());
+      output = at::empty(with_rows(0, output_shape_), input.options());
       needed.push_back(input);
     }
     return is_training() ? depending_on(output, needed) : output;

@@ -2,18 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "core/error.h"
 #include "models/layer_kinds.h"
 
 namespace dtrain {
 
 struct LoweredModel::Step {
-  LayerBackward backward = {};
-  LayerBackward backward_with = {};  // of a layer with two inputs
-  bool has_gradient = false;         // something that is trained needs the gradient of its output
-  bool widens = false;               // it is computed in the inputs' element, and its output rounded
+  LoweredLayer lowered = {};
+  bool has_gradient = false;  // something that is trained needs the gradient of its output
+  bool widens = false;        // it is computed in the inputs' element, and its output rounded
 };
 
 LoweredModel::~LoweredModel() = default;
@@ -21,9 +18,6 @@ LoweredModel::~LoweredModel() = default;
 // Values are numbered like the layers that produce them, with the model's input first.
 LoweredModel::LoweredModel(ModelScope& scope, const LayerPlan& plan, const Value& inputs)
     : scope_(scope), plan_(plan), values_({inputs}) {
-  const auto learns = [this](int64_t layer) {
-    return layer != kModelInput && steps_[static_cast<size_t>(layer)].has_gradient;
-  };
   const auto value = [this](int64_t layer) { return values_[static_cast<size_t>(layer - kModelInput)]; };
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     const PlacedLayer& layer = plan.layers[i];
@@ -42,19 +36,22 @@ LoweredModel::LoweredModel(ModelScope& scope, const LayerPlan& plan, const Value
       step.has_gradient |= learns(layer.with);
       use.with = kind.rounds ? value(layer.with) : scope.builder.convert(value(layer.with), inputs.element);
     }
-    LoweredLayer lowered = kind.lower(use);
-    values_.push_back(step.widens ? scope.builder.convert(lowered.output, given.element) : lowered.output);
-    step.backward = std::move(lowered.backward);
-    step.backward_with = std::move(lowered.backward_with);
+    step.lowered = kind.lower(use);
+    const Value& output = step.lowered.output;
+    values_.push_back(step.widens ? scope.builder.convert(output, given.element) : output);
   }
   gradients_.resize(values_.size());
 }
 
 const Value& LoweredModel::outputs() const { return values_.back(); }
 
-// Adds to the gradient of the output of `layer`.
+bool LoweredModel::learns(int64_t layer) const {
+  return layer != kModelInput && steps_[static_cast<size_t>(layer)].has_gradient;
+}
+
+// Adds to the gradient of the output of `layer`, if it needs one.
 void LoweredModel::use(int64_t layer, const Value& gradient) {
-  if (layer == kModelInput || !steps_[static_cast<size_t>(layer)].has_gradient) return;
+  if (!learns(layer)) return;
   const auto number = static_cast<size_t>(layer - kModelInput);
   const Value rounded = scope_.builder.convert(gradient, values_[number].element);
   gradients_[number] = gradients_[number] ? gradients_[number] + rounded : rounded;
@@ -67,14 +64,11 @@ void LoweredModel::backward(const Value& gradient) {
     Value arrived = gradients_[i + 1];
     if (!arrived) continue;
     scope_.builder.comment(fmt::format("backward: {}", layer.spec.kind));
-    const auto wants = [this](int64_t input) {
-      return input != kModelInput && steps_[static_cast<size_t>(input)].has_gradient;
-    };
     if (steps_[i].widens) arrived = scope_.builder.convert(arrived, values_.front().element);
-    const Value passed = steps_[i].backward(arrived, wants(layer.input));
-    if (wants(layer.input)) use(layer.input, passed);
-    if (steps_[i].backward_with && wants(layer.with))
-      use(layer.with, steps_[i].backward_with(arrived, /*wants_input=*/true));
+    const LoweredLayer& lowered = steps_[i].lowered;
+    use(layer.input, lowered.backward(arrived, learns(layer.input)));
+    if (lowered.backward_with && learns(layer.with))
+      use(layer.with, lowered.backward_with(arrived, /*wants_input=*/true));
   }
 }
 

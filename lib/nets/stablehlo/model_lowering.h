@@ -9,6 +9,7 @@
 
 #include "mlir/builder.h"
 #include "models/layers.h"
+#include "models/shapes.h"
 
 namespace dtrain {
 
@@ -35,13 +36,6 @@ struct ModelScope {
 
   bool trains(size_t layer) const { return training && (trained.empty() || trained[layer]); }
 };
-
-// A shape of so many rows.
-inline Shape with_rows(int64_t rows, const Shape& shape) {
-  Shape whole = {rows};
-  whole.insert(whole.end(), shape.begin(), shape.end());
-  return whole;
-}
 
 // A layer where it stands in a program.
 struct LayerUse {
@@ -91,6 +85,7 @@ class LoweredModel {
   void backward(const Value& gradient);
 
  private:
+  bool learns(int64_t layer) const;
   void use(int64_t layer, const Value& gradient);
 
   ModelScope& scope_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/range.h"
 #include "mlir/builder.h"
 #include "models/layer_kinds.h"
 #include "models/model.h"
@@ -165,9 +166,7 @@ void clip(std::vector<Value>& gradients, double most) {
   builder.comment("clipping");
   Value squares = {};
   for (const Value& gradient : gradients) {
-    std::vector<int64_t> all;
-    for (int64_t i = 0; i < gradient.rank(); ++i) all.push_back(i);
-    const Value sum = builder.sum(gradient * gradient, all);
+    const Value sum = builder.sum(gradient * gradient, consecutive<int64_t>(0, gradient.rank()));
     squares = squares ? squares + sum : sum;
   }
   const Value norm = builder.apply("sqrt", squares) + 1e-6;

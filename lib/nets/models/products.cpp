@@ -8,6 +8,7 @@
 #include <array>
 
 #include "convolutions/winograd.h"
+#include "kernels/dense.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -43,8 +44,10 @@ bool is_float_of_cpu(const at::Tensor& tensor) {
   return tensor.is_cpu() && tensor.scalar_type() == at::kFloat;
 }
 
-// What the functions of convolutions/winograd.h read and write.
 const float* numbers(const at::Tensor& tensor) { return tensor.const_data_ptr<float>(); }
+const float* numbers_or_null(const at::Tensor& tensor) {
+  return tensor.numel() > 0 ? numbers(tensor) : nullptr;
+}
 
 at::Tensor scratch_for(const ConvSize& conv) { return at::empty({winograd_scratch(conv)}, at::kFloat); }
 
@@ -63,7 +66,7 @@ class WinogradFunction : public torch::autograd::Function<WinogradFunction> {
     context->saved_data["has_bias"] = bias.numel() > 0;
     at::Tensor output = empty_pixels({conv.examples, conv.filters, conv.rows, conv.columns});
     const at::Tensor scratch = scratch_for(conv);
-    winograd_forward(conv, numbers(pixels), numbers(kernels), bias.numel() > 0 ? numbers(bias) : nullptr,
+    winograd_forward(conv, numbers(pixels), numbers(kernels), numbers_or_null(bias),
                      output.mutable_data_ptr<float>(), scratch.mutable_data_ptr<float>());
     return output;
   }
@@ -95,6 +98,49 @@ class WinogradFunction : public torch::autograd::Function<WinogradFunction> {
   }
 };
 
+DenseSize size_of(const at::Tensor& input, const at::Tensor& weight) {
+  return {input.size(0), input.size(1), weight.size(0)};
+}
+
+at::Tensor scratch_for(const DenseSize& size) { return at::empty({dense_scratch(size)}, at::kFloat); }
+
+// As WinogradFunction.
+class DenseFunction : public torch::autograd::Function<DenseFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
+                            const at::Tensor& bias) {
+    context->save_for_backward({input, weight});
+    context->saved_data["has_bias"] = bias.numel() > 0;
+    const DenseSize size = size_of(input, weight);
+    at::Tensor output = at::empty({size.examples, size.outputs}, input.options().requires_grad(false));
+    const at::Tensor scratch = scratch_for(size);
+    dense_forward(size, numbers(input), numbers(weight), numbers_or_null(bias),
+                  output.mutable_data_ptr<float>(), scratch.mutable_data_ptr<float>());
+    return output;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &input = saved[0], &weight = saved[1];
+    const DenseSize size = size_of(input, weight);
+    const at::Tensor output_gradient = gradients[0].contiguous();
+    at::Tensor of_input, of_bias;
+    if (context->needs_input_grad(0)) {
+      of_input = at::empty_like(input);
+      dense_backward_input(size, numbers(output_gradient), numbers(weight),
+                           of_input.mutable_data_ptr<float>());
+    }
+    const at::Tensor of_weight = at::empty_like(weight);
+    if (context->saved_data["has_bias"].toBool()) of_bias = at::empty({size.outputs}, weight.options());
+    const at::Tensor scratch = scratch_for(size);
+    dense_backward_weights(size, numbers(input), numbers(output_gradient),
+                           of_weight.mutable_data_ptr<float>(),
+                           of_bias.defined() ? of_bias.mutable_data_ptr<float>() : nullptr, /*adds=*/false,
+                           scratch.mutable_data_ptr<float>());
+    return {of_input, of_weight, of_bias};
+  }
+};
+
 }  // namespace
 
 at::Tensor padded(const at::Tensor& input, const Window2d& window, double value) {
@@ -117,6 +163,19 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
   }
   return at::conv2d(padded(input, window, 0), weight, bias, window.strides(), window.padding(),
                     /*dilation=*/1, groups);
+}
+
+at::Tensor dense_product(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
+  if (input.dim() == 3)
+    return dense_product(input.reshape({-1, input.size(2)}), weight, bias)
+        .view({input.size(0), input.size(1), weight.size(0)});
+  const auto is_plain = [](const at::Tensor& tensor) {
+    return is_float_of_cpu(tensor) && tensor.is_contiguous();
+  };
+  const bool known = input.dim() == 2 && is_plain(input) && is_plain(weight) &&
+                     (!bias.defined() || is_plain(bias)) && !at::autocast::is_autocast_enabled(at::kCPU);
+  if (!known) return at::linear(input, weight, bias);
+  return DenseFunction::apply(input, weight, bias.defined() ? bias : at::empty({0}, at::kFloat));
 }
 
 }  // namespace dtrain
