@@ -153,6 +153,40 @@ TEST_CASE("a worker that is killed before it has met the servers comes all the s
   }
 }
 
+// As when the data take long to load.
+TEST_CASE("servers wait for workers that all come late") {
+  const Job job(kParameterServerSpec);
+  Program program(job.run(Job::set({"strategy.timeout_seconds=5", "network.rendezvous_timeout_seconds=5"})));
+  std::vector<pid_t> workers;
+  for (int rank = 0; rank < kWorkers; ++rank) {
+    workers.push_back(job.wait_for_replica(rank).process);
+    ::kill(workers.back(), SIGSTOP);
+  }
+  const auto server_says = [log = job.run_folder() / "logs" / "distributed-server0.log"](const char* text) {
+    return content_of(log).find(text) != std::string::npos;
+  };
+  REQUIRE(eventually(30, [&] { return server_says("parameters in"); }));
+  CHECK_FALSE(eventually(7, [&] { return server_says("is lost"); }));
+  for (const pid_t worker : workers) ::kill(worker, SIGCONT);
+  const Finished run = program.wait(60);
+  INFO(run.output << run.errors);
+  CHECK(run.exit_code == 0);
+  for (const Event& worker : job.event("run_end", "distributed").at("workers"))
+    CHECK_FALSE(worker.contains("lost"));
+}
+
+TEST_CASE("a worker that stops for ever before it has met the servers is started again") {
+  const Job job(kParameterServerSpec);
+  Program program(job.run(
+      Job::set({"train.epochs=30", "network.rendezvous_timeout_seconds=5", "strategy.restart_workers=1"})));
+  ::kill(job.wait_for_replica(1).process, SIGSTOP);
+  const Finished run = program.wait(40);  // less than strategy.timeout_seconds
+  INFO(run.output << run.errors);
+  CHECK(run.exit_code == 0);
+  for (const Event& worker : job.event("run_end", "distributed").at("workers"))
+    CHECK(updates_of(worker) == 30 * 21);
+}
+
 // Others wait for it once: all servers give it up when one has done so.
 TEST_CASE("a worker that stops for ever is given up where others wait for it") {
   const std::string bound = GENERATE("none", "4");

@@ -255,6 +255,10 @@ void require_folder(const std::filesystem::path& from, ExitCode code, const std:
 
 void write_file_atomically(const std::filesystem::path& path, const std::string& content,
                            const std::string& option) {
+  std::error_code none;
+  if (std::filesystem::is_other(path, none))
+    throw Error(ExitCode::kUsage, "{}: is a device, a pipe or a socket, which no file replaces",
+                path.string());
   NewFileBeside made = make_file_beside(path);
   if (made.file.get() < 0) fail_to_write(path, "cannot create", errno, option);
   const bool complete = write_all(made.file.get(), content.data(), content.size()) &&

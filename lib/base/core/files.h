@@ -65,6 +65,7 @@ void require_folder(const std::filesystem::path& from, ExitCode code, const std:
 
 // Writes to a new file beside `path` and renames it, so that a reader sees either the old content or the new.
 // No two writers use the same new file. Throws Error(kUsage, kDisk) with advice, and leaves no new file then.
+// A link is replaced, and not what it points to. A device, or a link to one, is refused.
 void write_file_atomically(const std::filesystem::path& path, const std::string& content,
                            const std::string& option = "");
 

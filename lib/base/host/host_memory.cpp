@@ -57,9 +57,11 @@ std::optional<int64_t> number_in(const fs::path& path, const std::string& key) {
 int64_t memory_for_all(const fs::path& root) {
   int64_t least = number_in(root / "proc/meminfo", "MemTotal:").value_or(0) * 1024;
   if (least == 0) least = std::numeric_limits<int64_t>::max();
-  // The limits of the cgroups that contain it also apply.
+  // The limits of the cgroups that contain it also apply: a number, or "max" in version 2.
   for (const fs::path& group : control_groups(root, "memory")) {
-    if (const auto limit = number_in(group / "memory.max")) least = std::min(least, *limit);  // or "max"
+    for (const char* const file : {"memory.max", "memory.limit_in_bytes"}) {  // of versions 2 and 1
+      if (const auto limit = number_in(group / file)) least = std::min(least, *limit);
+    }
   }
   return least;
 }
@@ -78,7 +80,9 @@ MemoryInUse memory_in_use() {
 
 int64_t out_of_memory_kills(const fs::path& root) {
   for (const fs::path& group : control_groups(root, "memory")) {
-    if (const auto kills = number_in(group / "memory.events", "oom_kill")) return *kills;
+    for (const char* const file : {"memory.events", "memory.oom_control"}) {  // of versions 2 and 1
+      if (const auto kills = number_in(group / file, "oom_kill")) return *kills;
+    }
   }
   return number_in(root / "proc/vmstat", "oom_kill").value_or(0);
 }

@@ -209,16 +209,21 @@ class Job {
     replica.process->send(SIGKILL);
   }
 
-  void start_again(int rank) {
+  // If there is no room for the process or its log, the others go on without it.
+  void start_again(int rank) try {
     Replica& replica = replicas_[static_cast<size_t>(rank)];
     const ReplicaProcess process = restarted(*replica.plan, ++replica.restarts);
     board_.forget_reports(rank);
+    replica.returns = replica.killed = false;
     replica.process = std::make_unique<Process>(process, board_.descriptor());
     replica.lines = lines_of(rank);
     replica.outcome = {std::nullopt, std::nullopt, {}, process.log, process.name};
-    replica.returns = replica.killed = false;
     ++alive_;
     std::erase_if(losses_, [rank](const Loss& loss) { return loss.rank == rank; });
+  } catch (const Error& error) {
+    if (options_.on_lost)
+      options_.on_lost(
+          {options_.first_rank + rank, fmt::format("it cannot be started again: {}", error.what())});
   }
 
   // Whether all replicas that are not expendable have ended. False if all of them are on other hosts.

@@ -104,8 +104,8 @@ SuperviseResult stopped_by_signal(int signal, const std::string& host);
 // the supervisor. Nothing of the job is left when this function returns or throws.
 //
 // Throws Error if a process cannot be started, after ending those that were: kUsage or kDisk names the log or
-// program that cannot be opened, and kMemory means that there is no room for a process. Exceptions of
-// callbacks are passed on.
+// program that cannot be opened, and kMemory means that there is no room for a process. One that cannot be
+// restarted stays lost. Exceptions of callbacks are passed on.
 //
 // SIGUSR1 is passed on to the first process once the board shows that it has started: what one replica
 // decides, all do. SIGQUIT is passed on to all processes. Processes start with both signals ignored.

@@ -48,6 +48,7 @@ class Rendezvous::Gathering {
     WaitingNotice notice(options_);
     while (!complete() || !problems_.empty()) {
       wait();
+      let_go();
       look();
       if (stop_signals_received() > options_.stop_signals_before)
         refuse(ExitCode::kStopped, "stopped while waiting for the other hosts");
@@ -83,6 +84,18 @@ class Rendezvous::Gathering {
   std::vector<MemberLink> take_links() { return std::move(links_); }
 
  private:
+  // Who is gone before all have come is no member any more, and may come again.
+  void let_go() {
+    const auto is_gone = [this](MemberLink& joined) {
+      joined.link.receive();
+      if (joined.link.closed()) options_.notice(joined.member.described() + " is gone again");
+      return joined.link.closed();
+    };
+    if (std::erase_if(links_, is_gone) == 0) return;
+    members_.erase(members_.begin() + 1, members_.end());
+    for (const MemberLink& joined : links_) members_.push_back(joined.member);
+  }
+
   void accept_candidates() {
     while (true) {
       Descriptor socket(::accept4(listener_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));

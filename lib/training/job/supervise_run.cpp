@@ -23,7 +23,7 @@ std::string log_name(const std::string& run, std::string process, int64_t restar
 }  // namespace
 
 SuperviseResult supervise_replicas(const JobPlan& job, const RunPlan& run, const RunDirectory& directory,
-                                   const std::string& program, const LocalReplicas& replicas) {
+                                   const std::string& program, const LocalReplicas& replicas) try {
   write_plan(directory.plan_file(), job);
   std::vector<ReplicaProcess> processes;
   for (const Identity& identity : replicas.identities) {
@@ -53,6 +53,8 @@ SuperviseResult supervise_replicas(const JobPlan& job, const RunPlan& run, const
   };
   options.first_rank = replicas.identities.front().rank;
   return supervise(processes, *board, options);
+} catch (...) {
+  return describe_supervising_failure();
 }
 
 SuperviseResult describe_supervising_failure() {

@@ -29,7 +29,7 @@ struct LocalReplicas {
 };
 
 // Writes the plan into `directory`, where the replicas read it, and their logs too. Blocks until all have
-// ended (processes/supervisor.h).
+// ended (processes/supervisor.h). An exception is a result, too: the run may be restarted after it.
 SuperviseResult supervise_replicas(const JobPlan& job, const RunPlan& run, const RunDirectory& directory,
                                    const std::string& program, const LocalReplicas& replicas);
 

@@ -21,6 +21,11 @@ class Decisions {
  public:
   explicit Decisions(Strategy& strategy) : strategy_(strategy) {}
 
+  // A phase begins after step `step`. Its steps may take a thousand times as long as those before.
+  void begin_phase(int64_t step) {
+    interval_ = 1;
+    next_ = step + 1;
+  }
   // Whether the replicas call agree() after step `step`; the same on all replicas.
   bool are_due(int64_t step) const { return step >= next_; }
   // Calls Strategy::agree(): when it is due, or at another moment that all replicas know.

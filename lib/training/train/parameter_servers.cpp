@@ -6,6 +6,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -62,23 +63,31 @@ class Arrivals {
       : context_(context), server_(server), met_(static_cast<size_t>(context.run.replicas), -1) {}
 
   // Waits for a process of the worker that it has not met yet. Throws Error(kPeerLost) when none comes in
-  // time, which is short once the job is to stop: a worker that had not begun to connect has ended then.
+  // time: at first that begins when a worker has come, as all may load data for long. It is short once the
+  // job is to stop: a worker that had not begun to connect has ended then.
   std::unique_ptr<PairChannel> meet_worker(int worker) {
     const StorePtr store = context_.store->clone();
-    auto deadline = std::chrono::steady_clock::now() + timeout_of(context_.job);
     int& met = met_[static_cast<size_t>(worker)];
+    const auto patience = met < 0 ? rendezvous_timeout(context_.job.spec) : timeout_of(context_.job);
+    auto deadline = std::chrono::steady_clock::now() + patience;
     int restart = newest(*store, worker);
     for (; restart <= met; restart = newest(*store, worker)) {
       const auto now = std::chrono::steady_clock::now();
-      if (stop_signals_received() > 0) deadline = std::min(deadline, now + kLateArrival);
-      if (now > deadline) throw Error(ExitCode::kPeerLost, "it did not come");
+      if (stop_signals_received() > 0)
+        deadline = std::min(deadline, now + kLateArrival);
+      else if (!somebody_came_)
+        deadline = now + patience;
+      if (now > deadline)
+        throw Error(ExitCode::kPeerLost,
+                    "it did not come (network.rendezvous_timeout_seconds is how long to wait)");
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     met = restart;
+    somebody_came_ = true;
     return meet(context_, {server_, worker, restart}, kServerSide);
   }
-  // The number of the restart whose process was met last; -1: none.
-  int met(int worker) const { return met_[static_cast<size_t>(worker)]; }
+  // The number of the restart whose process was met last; 0 if none was.
+  int met(int worker) const { return std::max(0, met_[static_cast<size_t>(worker)]); }
   // Whether there is one.
   bool has_returned(int worker) const {
     try {
@@ -101,7 +110,8 @@ class Arrivals {
 
   const ReplicaContext& context_;
   int64_t server_;
-  std::vector<int> met_;  // by worker: the restart of the last one
+  std::vector<int> met_;  // by worker: the restart of the last one; -1: none
+  std::atomic<bool> somebody_came_ = false;
 };
 
 // Between hosts some take longer to load the data than one of the two would wait for the other.

@@ -116,6 +116,7 @@ bool Trainer::enter_phase_of(int64_t step, int64_t epoch) {
       leave();
     }
     phase_ = &phase;
+    decisions_.begin_phase(step);
     learning_rate_ = LearningRateSchedule(phase.learning_rate);
     shares_.reset();
   }

@@ -152,6 +152,17 @@ TEST_CASE("a failure to write names the file and leaves no temporary behind") {
   CHECK(names_in(folder.path()) == std::set<std::string>{"taken"});
 }
 
+TEST_CASE("no file takes the place of a device or a pipe") {
+  const TemporaryFolder folder;
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  fs::create_symlink("/dev/null", folder / "link");
+  for (const char* const name : {"pipe", "link"})
+    CHECK_THAT(write_refusal(folder / name, "x"), ContainsSubstring(": is a device, a pipe or a socket"));
+  CHECK(fs::is_fifo(folder / "pipe"));
+  CHECK(fs::is_symlink(folder / "link"));
+  CHECK(names_in(folder.path()) == std::set<std::string>{"link", "pipe"});
+}
+
 TEST_CASE("a full disk leaves the old content and no temporary") {
   const TemporaryFolder folder;
   write_file(folder / "file", "old");

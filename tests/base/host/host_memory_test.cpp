@@ -35,6 +35,11 @@ TEST_CASE("the memory for all is the host's, or the least of the cgroup's limits
   CHECK(memory_for_all(root.path) == 4096000);
   root.put("sys/fs/cgroup/outer/inner/memory.max", "1024000\n");
   CHECK(memory_for_all(root.path) == 1024000);
+  root.put("proc/self/cgroup", "4:memory:/docker/abc\n0::/\n");  // version 1, which has no "max"
+  root.put("sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "9223372036854771712\n");
+  CHECK(memory_for_all(root.path) == 16000 * 1024);
+  root.put("sys/fs/cgroup/memory/memory.limit_in_bytes", "2048000\n");
+  CHECK(memory_for_all(root.path) == 2048000);
   CHECK(memory_for_all() > 0);
 }
 
@@ -46,6 +51,8 @@ TEST_CASE("processes that were ended for lack of memory are counted, in the cgro
   root.put("proc/self/cgroup", "12:memory:/old\n0::/\n");
   root.put("sys/fs/cgroup/memory.events", "low 0\nhigh 0\nmax 3\noom 2\noom_kill 2\noom_group_kill 0\n");
   CHECK(out_of_memory_kills(root.path) == 2);
+  root.put("sys/fs/cgroup/memory/old/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+  CHECK(out_of_memory_kills(root.path) == 1);
   CHECK(out_of_memory_kills() >= 0);
 }
 

@@ -263,6 +263,27 @@ TEST_CASE("an expendable process is started again, as often as it may be") {
   CHECK(std::filesystem::exists(second) == (restarts > 0));
 }
 
+TEST_CASE("the others go on without an expendable process that cannot be started again") {
+  const TemporaryFolder folder;
+  const std::string lost = (folder / "lost").string();
+  auto replicas = with_expendable(shell_replicas(folder, {wait_for(lost), "kill -9 $$"}), 1);
+  replicas[1].restarts = 2;
+  std::filesystem::create_directory(folder / "rank1.restart1.log");  // where its log cannot be
+  SuperviseOptions options;
+  options.gather_seconds = 0.05;
+  std::vector<LostReplica> losses;
+  options.on_lost = [&](const LostReplica& one) {
+    losses.push_back(one);
+    if (one.restart == 0) std::ofstream(lost) << "x";
+  };
+  const Run run = run_replicas(replicas, *StatusBoard::create(2), options);
+  CHECK(run.result.code == ExitCode::kDone);
+  REQUIRE(losses.size() == 2);
+  CHECK(losses[0].restart == 1);
+  CHECK(losses[1].rank == 1);
+  CHECK_THAT(losses[1].reason, ContainsSubstring("it cannot be started again: cannot open "));
+}
+
 TEST_CASE("where all are expendable the others are elsewhere, and nobody is ended") {
   const TemporaryFolder folder;
   SuperviseOptions options;

@@ -1,6 +1,7 @@
 // Members as threads, strangers as bare sockets, on loopback.
 #include "rendezvous/rendezvous.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -259,6 +260,41 @@ TEST_CASE("members that contradict each other are refused, and all hear why") {
     CHECK_THAT(outcome.text, ContainsSubstring(why));
   }
   CHECK(steady_seconds() - start < 8);
+}
+
+std::string received(const Descriptor& socket, size_t count) {
+  std::string bytes(count, '\0');
+  for (size_t got = 0; got < count;) {
+    pollfd ready{socket.get(), POLLIN, 0};
+    REQUIRE(::poll(&ready, 1, 5000) == 1);
+    const ssize_t more = ::recv(socket.get(), bytes.data() + got, count - got, 0);
+    REQUIRE(more > 0);
+    got += static_cast<size_t>(more);
+  }
+  return bytes;
+}
+
+TEST_CASE("a member that is gone before the others have come may come again") {
+  Leader leader(10);
+  {
+    std::string why;
+    const Descriptor socket = connect_to("127.0.0.1", leader.port(), 5, why);
+    REQUIRE(socket.get() >= 0);
+    const std::string challenge = received(socket, kChallengeBytes);
+    const std::string nonce(kSha256Bytes, 'n');
+    const std::string text = nonce + member_proof(kToken, challenge.substr(kGreeting.size()), nonce) +
+                             to_line(member(2, 2, 6, "b")) + "\n";
+    ::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
+    received(socket, kSha256Bytes);
+  }
+  auto b = join(leader.port(), member(2, 2, 6, "b"));
+  auto c = join(leader.port(), member(4, 2, 6, "c"));
+  for (const Outcome& outcome : {leader.outcome(), b.get(), c.get()}) {
+    INFO(outcome.text);
+    CHECK(outcome.code == ExitCode::kDone);
+  }
+  CHECK(leader.links.size() == 2);
+  CHECK(leader.notices == "host b (process 102) is gone again\n");
 }
 
 TEST_CASE("what keeps the leader from going on is told to all") {

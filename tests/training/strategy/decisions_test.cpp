@@ -55,6 +55,19 @@ TEST_CASE("quick steps agree rarely, and never not at all") {
   CHECK(exchanges <= 20);
 }
 
+TEST_CASE("a phase's first step is followed by a decision, however quick the steps before it were") {
+  OtherReplicas nobody;
+  Decisions decisions(nobody);
+  for (int64_t step = 1; step <= 100; ++step) {
+    if (decisions.are_due(step)) decisions.agree({}, step);
+  }
+  decisions.begin_phase(100);
+  CHECK_FALSE(decisions.are_due(100));
+  CHECK(decisions.are_due(101));
+  decisions.agree({}, 101);
+  CHECK(decisions.are_due(103));
+}
+
 TEST_CASE("ends of short epochs do not stretch the interval") {
   OtherReplicas nobody;
   Decisions decisions(nobody);

@@ -47,11 +47,12 @@ class FakeStrategy : public Strategy {
   int64_t kept = 0;  // evaluated examples of which rows were asked for
   std::unique_ptr<Objective> objective = make_objective(TrainSpec());
 
-  bool defers = false;          // its steps are made when sums are asked for
-  bool tells_all = false;       // `calls` has sums and checks, too
-  std::vector<int64_t> checks;  // after which step the variables were checked
-  int64_t corrupt_step = 0;     // from which on they are corrupt; 0: never
-  int64_t suspect_step = 0;     // which makes them suspect; 0: none
+  bool defers = false;             // its steps are made when sums are asked for
+  bool tells_all = false;          // `calls` has sums and checks, too
+  std::vector<int64_t> decisions;  // after which step the replicas agreed
+  std::vector<int64_t> checks;     // after which step the variables were checked
+  int64_t corrupt_step = 0;        // from which on they are corrupt; 0: never
+  int64_t suspect_step = 0;        // which makes them suspect; 0: none
 
   bool defers_steps() const override { return defers; }
   int64_t place_variables() override {
@@ -104,6 +105,7 @@ class FakeStrategy : public Strategy {
   }
   Decision agree(const Decision& own) override {
     ++sums;
+    decisions.push_back(std::ssize(steps));
     return own;
   }
   std::string check_variables() override {

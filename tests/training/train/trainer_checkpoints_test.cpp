@@ -191,6 +191,14 @@ TEST_CASE("each phase of a run has its own learning rate, and a run resumes in a
   }
 }
 
+// The steps of the phase before may have been a thousand times as quick, and decisions rare.
+TEST_CASE("the first step of a phase is followed by a decision") {
+  Training training;
+  divide_into_phases(training.job.runs.back());
+  training.run();
+  CHECK(std::ranges::count(training.strategy.decisions, 8) == 1);
+}
+
 TEST_CASE("a phase that cannot begin, as another worker has left, ends the run with a checkpoint") {
   const bool in_epoch = GENERATE(true, false);
   Training training;
