@@ -138,6 +138,10 @@ TEST_CASE("a layer that is named like a word of TorchScript is refused") {
       ContainsSubstring("no layer named '" + name + "'") && ContainsSubstring("another --format"));
 }
 
+TEST_CASE("a layer may have the name of the whole model's class") {
+  check_torchscript(listed_layers("[{kind: flatten}, {kind: dense, units: 3, name: Model}]"), at::kFloat);
+}
+
 TEST_CASE("a layer whose expression is not TorchScript is a usage error that names it") {
   static const LayerKind kFaulty = {.name = "faulty",
                                     .place = place_elementwise,
