@@ -38,6 +38,18 @@ TEST_CASE("every strategy traces its replicas' steps into one file") {
   CHECK(names_of(trace, replicas, "step").empty());
 }
 
+TEST_CASE("a run that goes on among the traced steps says which ones it has traced") {
+  const Job job;
+  const Finished begun = run_program(job.run(
+      Job::set({"callbacks.profile.start_step=5", "callbacks.profile.steps=4", "train.max_steps=7"})));
+  INFO(begun.output << begun.errors);
+  CHECK_THAT(begun.output, ContainsSubstring("profile of steps 5 to 7: "));
+  const Finished resumed = run_program(Arguments{"run", "--resume", job.run_folder().string()} +
+                                       Job::set({"train.max_steps=none"}));
+  INFO(resumed.output << resumed.errors);
+  CHECK_THAT(resumed.output, ContainsSubstring("profile of steps 8 to 8: "));
+}
+
 TEST_CASE("workers trace their own steps") {
   const Job job(R"(name: served
 strategy: {kind: parameter_server, workers: 2, servers: 1, threads_per_replica: 1}

@@ -45,6 +45,10 @@ at::Tensor focal_loss(const Options& options, const at::Tensor& outputs, const a
   return -at::pow(1 - log_p.exp(), options.number("gamma")) * log_p;
 }
 
+at::Tensor yes_no_loss(const Options&, const at::Tensor& outputs, const at::Tensor& targets) {
+  return at::binary_cross_entropy(at::sigmoid(outputs), targets, {}, at::Reduction::None).mean(1);
+}
+
 // Polyak 1964: v <- momentum v + gradient; p <- p - rate v.
 void heavy_ball(const dtrain::OptimizerUpdate& update) {
   for (size_t i = 0; i < update.parameters.size(); ++i) {
@@ -123,6 +127,7 @@ DTRAIN_PLUGIN(registry) {
   registry.loss("focal",
                 {{.name = "gamma", .otherwise = 2.0, .doc = "how little easy examples count", .minimum = 0}},
                 dtrain::LossOf::kClasses, focal_loss);
+  registry.loss("yes_no", {}, dtrain::LossOf::kYesNo, yes_no_loss);
   registry.optimizer("heavy_ball",
                      {{.name = "inertia",
                        .otherwise = 0.9,

@@ -328,7 +328,7 @@ std::optional<FoundData> find_table(const fs::path& place, const std::vector<std
                         });
   FoundData found;
   if (spec.dataset == "csv") warn_of_missing_names(found, summary);
-  found.place = has_test ? place : files->train.files.size() == 1 ? files->train.files.front() : file;
+  found.place = has_test || files->train.files.size() > 1 ? place : files->train.files.front();
   spec.path = found.place.string();
   const bool classes = targets.size() == 1 && names_classes(*targets.front(), summary.rows);
   spec.target_kind = classes ? "classes" : "numbers";

@@ -55,7 +55,7 @@ TableFiles parquet_files(const fs::path& folder) {
   std::vector<fs::path> train = parquet_in(folder, "train"), test = parquet_in(folder, "test");
   if (train.empty() && test.empty()) train = parquet_in(folder, "");
   if (train.empty()) refuse_file(folder, "there is no train.parquet or train-00000.parquet in this folder");
-  TableFiles files{{folder, std::move(train)}};
+  TableFiles files{{test.empty() ? folder : folder / "train", std::move(train)}};
   if (!test.empty()) files.test = TablePath(folder / "test", std::move(test));
   return files;
 }

@@ -37,14 +37,14 @@ std::string value_info(const std::string& name, at::ScalarType type, const Shape
   return bytes(1, name) + bytes(2, bytes(1, integer(1, onnx_type(type)) + bytes(2, dims)));
 }
 
-// What training does with the pixels before the first layer.
+// What training does with the pixels before the first layer. No layer has a name with "_" at its beginning.
 void add_normalisation(OnnxGraph& graph, const DataSpec& data, bool uint8, at::ScalarType type) {
-  if (uint8) graph.add("Cast", "normalise.cast", {}, {onnx_attribute("to", int64_t{onnx_type(type)})});
-  graph.add("Div", "normalise.scale", {graph.constant("normalise.largest", graph.scalar(255))});
+  if (uint8) graph.add("Cast", "_normalise.cast", {}, {onnx_attribute("to", int64_t{onnx_type(type)})});
+  graph.add("Div", "_normalise.scale", {graph.constant("_normalise.largest", graph.scalar(255))});
   const Normalisation by = normalisation_of(data);
-  graph.add("Sub", "normalise.centre", {graph.constant("normalise.mean", graph.by_channel(by.mean))});
-  graph.add("Div", "normalise",
-            {graph.constant("normalise.standard_deviation", graph.by_channel(by.standard_deviation))});
+  graph.add("Sub", "_normalise.centre", {graph.constant("_normalise.mean", graph.by_channel(by.mean))});
+  graph.add("Div", "_normalise",
+            {graph.constant("_normalise.standard_deviation", graph.by_channel(by.standard_deviation))});
 }
 
 }  // namespace
@@ -112,7 +112,8 @@ at::Tensor OnnxGraph::by_channel(const std::vector<double>& values) const {
 std::string OnnxGraph::finish(const std::string& name, const Shape& image, const Shape& output,
                               const ExportForm& form) const {
   const std::string result = form.output();
-  const std::string identity = bytes(1, last_) + bytes(2, result) + bytes(3, result) + bytes(4, "Identity");
+  const std::string identity =
+      bytes(1, last_) + bytes(2, result) + bytes(3, "_" + result) + bytes(4, "Identity");
   return nodes_ + bytes(1, identity) + bytes(2, name) + initializers_ +
          bytes(11, value_info(form.input(), form.uint8 ? at::kByte : type_, image)) +
          bytes(12, value_info(result, type_, output));
@@ -132,9 +133,9 @@ std::string onnx_model(const LayerPlan& layers, const DataSpec& data, const Shap
     translate(graph, layer);
     graph.end();
   }
-  if (form.softmax && form.outputs == Outputs::kYesNoLogits) graph.add("Sigmoid", "probabilities_of_outputs");
+  if (form.softmax && form.outputs == Outputs::kYesNoLogits) graph.add("Sigmoid", "_sigmoid");
   if (form.softmax && form.outputs == Outputs::kClassLogits)
-    graph.add("Softmax", "softmax", {}, {onnx_attribute("axis", int64_t{1})});
+    graph.add("Softmax", "_softmax", {}, {onnx_attribute("axis", int64_t{1})});
   // ModelProto: ir_version = 1, producer_name = 2, producer_version = 3, graph = 7, opset_import = 8 {version
   // = 2}, metadata_props = 14 {key = 1, value = 2}.
   std::string model = integer(1, kIrVersion) + bytes(2, "dtrain") + bytes(3, kVersion) +

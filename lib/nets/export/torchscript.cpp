@@ -59,7 +59,7 @@ void add_variables(Module& model, const NamedTensors& variables) {
                   "with another name of the layer",
                   layer);
     if (!layers.contains(layer))
-      layers.emplace(layer, make_module(layer, model._ivalue()->compilation_unit()));
+      layers.emplace(layer, make_module("layers." + layer, model._ivalue()->compilation_unit()));
     layers.at(layer).register_parameter(variable, tensor, /*is_buffer=*/variable.rfind("running_", 0) == 0);
   }
   for (const auto& [name, layer] : layers) model.register_module(name, layer);

@@ -189,7 +189,7 @@ void batch_norm_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
 }
 
 std::string batch_norm_torchscript(const PlacedLayer& layer, const ScriptNames& names) {
-  return fmt::format("torch.batch_norm(x, {}, {}, {}, {}, False, 0.0, {}, True)", names(layer, "weight"),
+  return fmt::format("torch.batch_norm(x, {}, {}, {}, {}, False, 0.0, {:#}, True)", names(layer, "weight"),
                      names(layer, "bias"), names(layer, "running_mean"), names(layer, "running_var"),
                      norm_fields(layer).epsilon);
 }

@@ -12,11 +12,19 @@ namespace {
 
 double dropout_rate(const LayerSpec& spec) { return spec.own.get<DropoutFields>().rate; }
 
-// Draws from the default generator.
+// Draws a factor for each of these places, in their order, from the default generator.
+at::Tensor with_noise(const at::Tensor& input, at::IntArrayRef places, double rate) {
+  return input * at::empty(places, input.options()).bernoulli_(1 - rate).div_(1 - rate);
+}
+
+// On a processor at::dropout draws in the order in memory, which depends on the kernels of the layers before.
 class Dropout final : public Layer {
  public:
   explicit Dropout(const PlacedLayer& layer) : rate_(dropout_rate(layer.spec)) {}
-  at::Tensor forward(const at::Tensor& input) override { return at::dropout(input, rate_, is_training()); }
+  at::Tensor forward(const at::Tensor& input) override {
+    if (!is_training() || rate_ == 0) return input;
+    return input.is_cpu() ? with_noise(input, input.sizes(), rate_) : at::dropout(input, rate_, true);
+  }
 
  private:
   double rate_;
@@ -29,7 +37,7 @@ class StochasticDepth final : public Layer {
     if (!is_training() || rate_ == 0) return input;
     Shape of_examples(static_cast<size_t>(input.dim()), 1);
     of_examples[0] = input.size(0);
-    return input * at::empty(of_examples, input.options()).bernoulli_(1 - rate_).div_(1 - rate_);
+    return with_noise(input, of_examples, rate_);
   }
 
  private:
@@ -40,7 +48,7 @@ void product_into(at::Tensor& result, const at::Tensor& numbers, const at::Tenso
   at::mul_out(result, numbers, noise);
 }
 
-// Draws what at::dropout would draw from the same generator, of images by channels.
+// Draws what the module would draw from the same generator, of images by channels.
 void dropout(const LayerWork& work) {
   const double rate = dropout_rate(work.layer->spec);
   at::Tensor noise = work.view({work.outputs}, work.kept);

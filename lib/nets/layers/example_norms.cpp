@@ -133,8 +133,9 @@ void layer_norm_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
 
 std::string layer_norm_torchscript(const PlacedLayer& layer, const ScriptNames& names) {
   const auto norm_of = [&](const char* input) {
-    return fmt::format("torch.layer_norm({}, [{}], {}, {}, {})", input, normalised_numbers(layer.input_shape),
-                       names(layer, "weight"), names(layer, "bias"), norm_fields(layer).epsilon);
+    return fmt::format("torch.layer_norm({}, [{}], {}, {}, {:#})", input,
+                       normalised_numbers(layer.input_shape), names(layer, "weight"), names(layer, "bias"),
+                       norm_fields(layer).epsilon);
   };
   if (layer.input_shape.size() < 3) return norm_of("x");
   return fmt::format("torch.permute({}, [0, 3, 1, 2])", norm_of("torch.permute(x, [0, 2, 3, 1])"));
@@ -275,7 +276,7 @@ void group_norm_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
 
 std::string group_norm_torchscript(const PlacedLayer& layer, const ScriptNames& names) {
   const auto norm_of = [&](const char* input) {
-    return fmt::format("torch.group_norm({}, {}, {}, {}, {})", input, norm_fields(layer).groups,
+    return fmt::format("torch.group_norm({}, {}, {}, {}, {:#})", input, norm_fields(layer).groups,
                        names(layer, "weight"), names(layer, "bias"), norm_fields(layer).epsilon);
   };
   if (layer.input_shape.size() != 2) return norm_of("x");

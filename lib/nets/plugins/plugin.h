@@ -109,7 +109,8 @@ using MakeModule = std::function<BuiltModule(const Options& options, const Shape
 //   kClasses  logits [n, classes] and the index of each example's class, int64 [n]   (as cross_entropy)
 //   kYesNo    logits [n, outputs], and targets from 0 to 1 of the same shape; or logits [n, 1] and the
 //             classes 0 and 1, int64 [n]                                       (as binary_cross_entropy)
-//   kNumbers  values [n, outputs] and targets of the same shape and type        (as mean_squared_error)
+//   kNumbers  values [n, outputs] and targets of the same shape                 (as mean_squared_error)
+// Targets that are no classes have the type of the outputs: the model's, and in `dtrain eval` float64.
 enum class LossOf { kClasses, kYesNo, kNumbers };
 
 // The loss of each example, [n], that autograd differentiates.

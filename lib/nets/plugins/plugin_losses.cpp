@@ -33,7 +33,10 @@ class PluginObjective final : public Objective {
 
   at::Tensor training_losses(const at::Tensor& outputs, const at::Tensor& targets) const override {
     return in_plugin(kind_, [&] {
-      const at::Tensor losses = kind_.call.compute(options_, outputs, targets);
+      // An evaluation may have wider outputs than the model, and targets of the model's type.
+      const bool are_numbers = targets.is_floating_point();
+      const at::Tensor losses =
+          kind_.call.compute(options_, outputs, are_numbers ? targets.to(outputs.scalar_type()) : targets);
       if (!losses.defined() || losses.sizes() != at::IntArrayRef{outputs.size(0)})
         throw Error(ExitCode::kUsage, "gives {} for {} examples, and a loss is one number for each: [n]",
                     losses.defined() ? to_string(losses.sizes().vec()) : "nothing", outputs.size(0));

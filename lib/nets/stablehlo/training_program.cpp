@@ -422,6 +422,8 @@ std::string reason_not_to_lower(const LayerPlan& plan, const TrainSpec& train) {
   if (loss == nullptr || loss->lower == nullptr) return "train.loss: " + train.loss.kind;
   if (optimizer_method(train.optimizer.kind).lower == nullptr)
     return "train.optimizer: " + train.optimizer.kind;
+  if (!train.optimizers.empty()) return "train.optimizers";
+  if (train.layer_decay != 1) return "train.layer_decay";
   if (train.precision != "float32" && train.precision != "bf16_mixed")
     return "train.precision: " + train.precision;
   return "";

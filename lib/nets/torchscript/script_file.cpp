@@ -58,14 +58,33 @@ bool compute_as_written() {
   return true;
 }
 
+// Where the comment or the text in quotes that begins here ends, as LibTorch's lexer reads it: `begin` if
+// none does, npos if it has no end.
+size_t end_of_words(std::string_view source, size_t begin) {
+  const std::string_view rest = source.substr(begin);
+  const char sign = rest.front();
+  if (sign == '#') return rest.starts_with("# type:") ? begin : source.find('\n', begin);
+  if (sign != '"' && sign != '\'') return begin;
+  const std::string_view quotes = rest.substr(0, rest.starts_with(std::string(3, sign)) ? 3 : 1);
+  size_t end = quotes.size();
+  while (end < rest.size() && !rest.substr(end).starts_with(quotes)) {
+    if (rest[end] == '\n' && quotes.size() == 1) return std::string_view::npos;
+    end += rest[end] == '\\' ? 2 : 1;
+  }
+  return end < rest.size() ? begin + end + quotes.size() : std::string_view::npos;
+}
+
 // Whether brackets, operators or blocks lie within each other so often that LibTorch's compiler, which calls
 // itself for each, may run out of stack. Networks of torchvision have some 50 at most.
 bool nests_deeply(std::string_view source) {
   constexpr size_t kMostNested = 1000;
   std::vector<size_t> operators = {0};  // of each open bracket, since its last comma
   size_t nested = 0;
-  for (const char sign : source) {
-    if (std::strchr("([{", sign) != nullptr) {
+  for (size_t at = 0; at < source.size(); ++at) {
+    const char sign = source[at];
+    if (const size_t end = end_of_words(source, at); end != at) {
+      at = end - 1;
+    } else if (std::strchr("([{", sign) != nullptr) {
       operators.push_back(1);
       ++nested;
     } else if (std::strchr(")]}", sign) != nullptr && operators.size() > 1) {

@@ -129,7 +129,7 @@ class Profile : public StepWatch {
     }
     const std::filesystem::path path = context_.folder / kProfileFile;
     write_file_atomically(path, trace_file(events));
-    say(fmt::format("profile of steps {} to {}: {} (open it in ui.perfetto.dev)", first_,
+    say(fmt::format("profile of steps {} to {}: {} (open it in ui.perfetto.dev)", begun_,
                     std::min(step_, last_), path.string()));
   }
 

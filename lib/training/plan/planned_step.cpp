@@ -133,6 +133,12 @@ std::vector<std::pair<std::string, std::string>> device_program_files(const JobP
     refuse("train.loss.class_weights: the classes have to be counted first; write the weights as numbers");
   if (run.batch.accumulate_steps > 1)
     refuse("batch.accumulate_steps: a program makes one pass; use larger batches or more replicas");
+  if (run.virtual_replicas > 0)
+    refuse("strategy.virtual_replicas: a device computes its whole share of a batch at once; leave it out");
+  if (run.is_asynchronous())
+    refuse("strategy.kind: " + run.strategy + ": the devices make each step together; use mirrored");
+  if (job.spec.strategy.local_steps.every)
+    refuse("strategy.local_steps: the gradients are summed in each step; leave it out");
   std::vector<std::pair<std::string, std::string>> files;
   ordered_json signatures = ordered_json::object();
   const auto add = [&](const std::string& name, const DeviceProgram& program) {

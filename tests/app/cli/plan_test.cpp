@@ -240,6 +240,10 @@ TEST_CASE("plan --stablehlo refuses what has no program") {
           "train.precision: fp16_mixed cannot be written as StableHLO");
   refused({"--set", "train.loss.class_weights=balanced"}, "write the weights as numbers");
   refused({"--set", "batch.accumulate_steps=2"}, "a program makes one pass");
+  refused({"--set", "strategy.virtual_replicas=2"}, "strategy.virtual_replicas: a device computes");
+  refused({"--set", "strategy.kind=parameter_server", "--set", "strategy.workers=2"}, "use mirrored");
+  refused({"--set", "strategy.kind=multi_worker_mirrored", "--set", "strategy.local_steps.every=2"},
+          "the gradients are summed in each step");
   refused({"--json"}, "--json");
   refused({"--plot-lr"}, "--plot-lr");
   folder.write("file", "");

@@ -46,6 +46,20 @@ std::set<double> targets_of(const ExampleSource& source) {
 
 const char* const kSquares = "train: {loss: mean_squared_error}\n";
 
+TEST_CASE("the parts of a Parquet folder have different names, whatever that of the folder") {
+  const TemporaryFolder folder;
+  const std::filesystem::path place = folder / "test";
+  std::filesystem::create_directory(place);
+  write_file(place / "train-00000.parquet", "");
+  const DataSpec spec = data_of("dataset: parquet, target: y, path: " + place.string(), kSquares);
+  CHECK(table_files(spec).train.name == place);
+  write_file(place / "test.parquet", "");
+  const TableFiles files = table_files(spec);
+  CHECK(files.train.name == place / "train");
+  REQUIRE(files.test);
+  CHECK(files.test->name == place / "test");
+}
+
 TEST_CASE("a table is divided into parts that share nothing, the same ones every time") {
   const TemporaryFolder folder;
   const std::string path = folder.write("rows.csv", numbered_rows(100));

@@ -57,10 +57,10 @@ const char* const kEveryKind = R"([
 
 TEST_CASE("every kind of layer has its ONNX operator, with attributes and inputs, and dropout none") {
   CHECK(onnx_text(onnx_of(kEveryKind)) == R"(pixels: Float [batch, 2, 7, 8]
-normalise.scale.output = Div (pixels, normalise.largest)
-normalise.centre.output = Sub (normalise.scale.output, normalise.mean)
-normalise.output = Div (normalise.centre.output, normalise.standard_deviation)
-stem.output = Conv kernel_shape=[3, 3] pads=[1, 1, 1, 1] strides=[2, 2] (normalise.output, stem.weight, stem.bias)
+_normalise.scale.output = Div (pixels, _normalise.largest)
+_normalise.centre.output = Sub (_normalise.scale.output, _normalise.mean)
+_normalise.output = Div (_normalise.centre.output, _normalise.standard_deviation)
+stem.output = Conv kernel_shape=[3, 3] pads=[1, 1, 1, 1] strides=[2, 2] (_normalise.output, stem.weight, stem.bias)
 batch_norm.output = BatchNormalization epsilon=0.01f (stem.output, batch_norm.weight, batch_norm.bias, batch_norm.running_mean, batch_norm.running_var)
 block.output = Relu (batch_norm.output)
 conv2d_1.output = Conv kernel_shape=[2, 2] pads=[0, 0, 1, 1] strides=[1, 1] (block.output, conv2d_1.weight)
@@ -79,10 +79,10 @@ logits: Float [batch, 3]
 )");
   CHECK(onnx_text(onnx_of("[{kind: global_avg_pool2d}, {kind: dense, units: 3}]", at::kDouble)) ==
         R"(pixels: Double [batch, 2, 7, 8]
-normalise.scale.output = Div (pixels, normalise.largest)
-normalise.centre.output = Sub (normalise.scale.output, normalise.mean)
-normalise.output = Div (normalise.centre.output, normalise.standard_deviation)
-global_avg_pool2d.mean.output = GlobalAveragePool (normalise.output)
+_normalise.scale.output = Div (pixels, _normalise.largest)
+_normalise.centre.output = Sub (_normalise.scale.output, _normalise.mean)
+_normalise.output = Div (_normalise.centre.output, _normalise.standard_deviation)
+global_avg_pool2d.mean.output = GlobalAveragePool (_normalise.output)
 global_avg_pool2d.output = Flatten axis=1 (global_avg_pool2d.mean.output)
 dense.output = Gemm transB=1 (global_avg_pool2d.output, dense.weight, dense.bias)
 logits = Identity (dense.output)
@@ -99,10 +99,10 @@ const char* const kBlock = R"([
 
 TEST_CASE("layer_norm, groups and activations have their ONNX operators") {
   CHECK(onnx_text(onnx_of(kBlock)) == R"(pixels: Float [batch, 2, 7, 8]
-normalise.scale.output = Div (pixels, normalise.largest)
-normalise.centre.output = Sub (normalise.scale.output, normalise.mean)
-normalise.output = Div (normalise.centre.output, normalise.standard_deviation)
-stem.output = Conv kernel_shape=[3, 3] pads=[1, 1, 1, 1] strides=[1, 1] (normalise.output, stem.weight, stem.bias)
+_normalise.scale.output = Div (pixels, _normalise.largest)
+_normalise.centre.output = Sub (_normalise.scale.output, _normalise.mean)
+_normalise.output = Div (_normalise.centre.output, _normalise.standard_deviation)
+stem.output = Conv kernel_shape=[3, 3] pads=[1, 1, 1, 1] strides=[1, 1] (_normalise.output, stem.weight, stem.bias)
 relu.output = Relu (stem.output)
 conv2d_1.output = Conv group=4 kernel_shape=[3, 3] pads=[1, 1, 1, 1] strides=[1, 1] (relu.output, conv2d_1.weight, conv2d_1.bias)
 layer_norm.channels_last.output = Transpose perm=[0, 2, 3, 1] (conv2d_1.output)
@@ -126,10 +126,10 @@ TEST_CASE("group_norm is an instance normalisation of its groups in ONNX") {
       R"([{kind: conv2d, filters: 4, name: stem}, {kind: group_norm, groups: 2, epsilon: 0.01},
       {kind: flatten}, {kind: dense, units: 6}, {kind: group_norm, groups: 3}, {kind: dense, units: 3}])";
   CHECK(onnx_text(onnx_of(layers)) == R"(pixels: Float [batch, 2, 7, 8]
-normalise.scale.output = Div (pixels, normalise.largest)
-normalise.centre.output = Sub (normalise.scale.output, normalise.mean)
-normalise.output = Div (normalise.centre.output, normalise.standard_deviation)
-stem.output = Conv kernel_shape=[3, 3] pads=[0, 0, 0, 0] strides=[1, 1] (normalise.output, stem.weight, stem.bias)
+_normalise.scale.output = Div (pixels, _normalise.largest)
+_normalise.centre.output = Sub (_normalise.scale.output, _normalise.mean)
+_normalise.output = Div (_normalise.centre.output, _normalise.standard_deviation)
+stem.output = Conv kernel_shape=[3, 3] pads=[0, 0, 0, 0] strides=[1, 1] (_normalise.output, stem.weight, stem.bias)
 group_norm.groups.output = Reshape (stem.output, group_norm.groups.shape)
 group_norm.normalised.output = InstanceNormalization epsilon=0.01f (group_norm.groups.output, group_norm.ones, group_norm.zeros)
 group_norm.together.output = Reshape (group_norm.normalised.output, group_norm.together.shape)
@@ -153,11 +153,11 @@ TEST_CASE("silu is a product in ONNX, and the layers around it name it as any ot
   const char* const layers = R"([{kind: silu, name: first}, {kind: flatten},
       {kind: dense, units: 3, activation: silu}, {kind: silu}])";
   CHECK(onnx_text(onnx_of(layers)) == R"(pixels: Float [batch, 2, 7, 8]
-normalise.scale.output = Div (pixels, normalise.largest)
-normalise.centre.output = Sub (normalise.scale.output, normalise.mean)
-normalise.output = Div (normalise.centre.output, normalise.standard_deviation)
-first.sigmoid.output = Sigmoid (normalise.output)
-first.output = Mul (first.sigmoid.output, normalise.output)
+_normalise.scale.output = Div (pixels, _normalise.largest)
+_normalise.centre.output = Sub (_normalise.scale.output, _normalise.mean)
+_normalise.output = Div (_normalise.centre.output, _normalise.standard_deviation)
+first.sigmoid.output = Sigmoid (_normalise.output)
+first.output = Mul (first.sigmoid.output, _normalise.output)
 flatten.output = Flatten axis=1 (first.output)
 dense.output = Gemm transB=1 (flatten.output, dense.weight, dense.bias)
 silu_1.sigmoid.output = Sigmoid (dense.output)
@@ -223,9 +223,21 @@ TEST_CASE("ONNX's initializers are the variables, bit for bit, and the normalisa
   }
   CHECK(read.initializers.size() == model.variables.size() + 3);
   const std::vector<std::pair<std::string, double>> numbers = {
-      {"normalise.largest", 255}, {"normalise.mean", 0.286}, {"normalise.standard_deviation", 0.353}};
+      {"_normalise.largest", 255}, {"_normalise.mean", 0.286}, {"_normalise.standard_deviation", 0.353}};
   for (const auto& [name, number] : numbers)
     CHECK(same_bits(read.initializers.at(name), at::scalar_tensor(number, type)));
+}
+
+TEST_CASE("layers may have names such as those of what an ONNX model has besides them") {
+  const at::NoGradGuard no_grad;
+  const ExportedModel model = exported_model(
+      listed_layers("[{kind: batch_norm, name: normalise}, {kind: relu, name: logits}, {kind: flatten, name: "
+                    "probabilities}, {kind: dense, units: 3, name: softmax}]"),
+      at::kFloat);
+  const at::Tensor outputs = run_onnx(read_onnx(onnx_bytes(model)), model.images.to(at::kFloat));
+  CHECK(at::allclose(outputs, model.logits, 1e-5, 1e-6));
+  const OnnxModel read = read_onnx(onnx_bytes(model, {.uint8 = true, .softmax = true}));
+  CHECK(at::allclose(run_onnx(read, model.images), at::softmax(model.logits, 1), 1e-5, 1e-6));
 }
 
 TEST_CASE("each channel has its numbers in an ONNX model") {

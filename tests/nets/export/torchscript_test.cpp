@@ -78,7 +78,7 @@ TEST_CASE("a model of every kind of layer gives the same logits as TorchScript")
                        {kind: max_pool2d, padding: same}, {kind: conv2d, filters: 4, kernel_size: 2, padding: same,
                        use_bias: false}, {kind: gelu}, {kind: avg_pool2d, pool_size: 2, stride: 1, padding: same},
                        {kind: flatten}, {kind: dropout}, {kind: silu}, {kind: dense, units: 6, use_bias: false},
-                       {kind: tanh}, {kind: batch_norm}, {kind: dense, units: 3}, {kind: sigmoid}])"),
+                       {kind: tanh}, {kind: batch_norm, epsilon: 1}, {kind: dense, units: 3}, {kind: sigmoid}])"),
       type);
 }
 
@@ -87,14 +87,14 @@ TEST_CASE("layer_norm, groups and activations are the same in TorchScript") {
   check_torchscript(listed_layers(R"([{kind: conv2d, filters: 4, padding: same, activation: relu, name: stem},
       {kind: conv2d, filters: 4, kernel_size: 4, padding: same, groups: 4}, {kind: layer_norm, epsilon: 0.01},
       {kind: conv2d, filters: 4, kernel_size: 1, groups: 2}, {kind: add, with: stem}, {kind: flatten},
-      {kind: layer_norm}, {kind: dense, units: 3, activation: tanh}])"),
+      {kind: layer_norm, epsilon: 1}, {kind: dense, units: 3, activation: tanh}])"),
                     type);
 }
 
 TEST_CASE("group_norm is the same in TorchScript") {
   check_torchscript(
       listed_layers(R"([{kind: conv2d, filters: 4}, {kind: group_norm, groups: 2, epsilon: 0.01},
-      {kind: flatten}, {kind: dense, units: 6}, {kind: group_norm, groups: 3}, {kind: dense, units: 3}])"),
+      {kind: flatten}, {kind: dense, units: 6}, {kind: group_norm, groups: 3, epsilon: 1}, {kind: dense, units: 3}])"),
       GENERATE(at::kFloat, at::kDouble));
 }
 
@@ -136,6 +136,10 @@ TEST_CASE("a layer that is named like a word of TorchScript is refused") {
   CHECK_THROWS_WITH(
       torchscript_model(model.plan, model.data, model.variables),
       ContainsSubstring("no layer named '" + name + "'") && ContainsSubstring("another --format"));
+}
+
+TEST_CASE("a layer may have the name of the whole model's class") {
+  check_torchscript(listed_layers("[{kind: flatten}, {kind: dense, units: 3, name: Model}]"), at::kFloat);
 }
 
 TEST_CASE("a layer whose expression is not TorchScript is a usage error that names it") {

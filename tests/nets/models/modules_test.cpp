@@ -331,6 +331,13 @@ TEST_CASE("dropout drops a share of `rate`, keeps the expectation, and does noth
   at::manual_seed(5);
   CHECK(difference(drop->forward(x), y) == 0);
   CHECK(difference(drop->forward(x), y) > 0);
+  const at::Tensor images = at::rand({3, 8, 5, 4});
+  at::manual_seed(5);
+  const at::Tensor dropped_images = drop->forward(images);
+  at::manual_seed(5);
+  const at::Tensor last = drop->forward(images.contiguous(at::MemoryFormat::ChannelsLast));
+  CHECK(at::equal(last, dropped_images));  // whatever their order in memory
+  CHECK(last.is_contiguous(at::MemoryFormat::ChannelsLast));
   drop->eval();
   CHECK(difference(drop->forward(x), x) == 0);
 }

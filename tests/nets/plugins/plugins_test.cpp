@@ -168,6 +168,15 @@ TEST_CASE("A loss of a plug-in has the metrics of the loss that it is like", "[p
              ContainsSubstring("train.label_smoothing"));
 }
 
+TEST_CASE("A loss of a plug-in gets outputs and targets of one type", "[plugins]") {
+  const auto loss = make_objective(valid("model: {kind: gated_mlp}\ntrain: {loss: yes_no}").train);
+  const at::Tensor outputs = at::randn({6, 2}, at::kDouble);  // as `dtrain eval` has them
+  const at::Tensor targets = at::rand({6, 2}, at::kFloat);
+  const at::Tensor expected =
+      at::binary_cross_entropy_with_logits(outputs, targets.to(at::kDouble), {}, {}, at::Reduction::None);
+  CHECK(at::allclose(loss->evaluation_losses(outputs, targets), expected.mean(1), 1e-10, 1e-10));
+}
+
 TEST_CASE("An optimizer of a plug-in is that of its formula", "[plugins]") {
   const JobSpec spec = valid(
       "model: {kind: gated_mlp}\ntrain: {optimizer: {kind: heavy_ball, inertia: 0.5, weight_decay: 0.1}}");

@@ -303,7 +303,7 @@ TEST_CASE("devices add up their gradients and sums, and one device has nobody to
 
 TEST_CASE(
     "every kind of layer that dtrain ships but those of tokens, and every loss and optimizer, is lowered, "
-    "and what needs a scaled loss is not") {
+    "and what needs a scaled loss or has several rates is not") {
   const LayerPlan plan = small_network();
   const std::set<std::string> others = {"stochastic_depth",     "patch_embedding", "class_token",
                                         "positional_embedding", "attention",       "first_token"};
@@ -334,6 +334,10 @@ TEST_CASE(
   CHECK(reason_not_to_lower(plan, train).empty());
   train.precision = "fp16_mixed";
   CHECK(reason_not_to_lower(plan, train) == "train.precision: fp16_mixed");
+  train.layer_decay = 0.5;
+  CHECK(reason_not_to_lower(plan, train) == "train.layer_decay");
+  train.optimizers.emplace_back();
+  CHECK(reason_not_to_lower(plan, train) == "train.optimizers");
   LayerPlan unknown = plan;
   unknown.layers.front().spec.kind = "nothing";
   CHECK(reason_not_to_lower(unknown, TrainSpec{}) == "layers of the kind nothing");

@@ -158,6 +158,12 @@ TEST_CASE("expressions that would exhaust the compiler's stack are refused, and 
     CHECK(problem("", part, 1001) == deep);
   CHECK(problem("[", "-x + torch.neg(x), ", 5000) != deep);
   CHECK(problem("", "x + 1\n  y = ", 5000) != deep);
+  // Brackets in texts and comments do not count, and those after them do.
+  for (const char* words : {"\"(\"", "'\\'('", "'''\n('''", "1  # '("}) {
+    const std::string begin = words + std::string("\n  y = ");
+    CHECK(problem(begin, "x + 1\n  y = ", 5000) != deep);
+    CHECK(problem(begin, "(", 1001) == deep);
+  }
 }
 
 TEST_CASE("what a module prints goes to standard error, without signs that a terminal obeys") {
