@@ -118,6 +118,16 @@ TEST_CASE("a list of devices does not fix the number of replicas") {
   CHECK(planned.sweep.points[1].error.empty());
 }
 
+TEST_CASE("of different devices, the replicas of a point get the first ones") {
+  const PlannedSweep planned = plan({.replicas = {1, 2, 4}}, {"strategy.devices=[cuda:2,cuda:0,cuda:1]"});
+  using Strings = std::vector<std::string>;
+  CHECK(planned.jobs[0].devices == Strings{"cuda:2"});
+  CHECK(planned.jobs[1].devices == Strings{"cuda:2", "cuda:0"});
+  CHECK(planned.sweep.points[1].error.empty());
+  CHECK_THAT(planned.sweep.points[2].error,
+             ContainsSubstring("strategy.devices: lists 3 devices for 4 replicas"));
+}
+
 TEST_CASE("one device cannot be several replicas") {
   const LoadedSpec loaded = small_spec();
   const PlannedSweep planned =
