@@ -64,6 +64,7 @@ JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
   spec.evaluate.every_epochs = kEndless;
   spec.compare.baseline = "none";
   spec.checkpoint = {};
+  spec.checkpoint.final = false;
   spec.callbacks = {};
   spec.metrics.noise_scale = false;
   return spec;
