@@ -94,7 +94,7 @@ ExitCode tune_command(const TuneCommandOptions& options) {
             << std::flush;
   if (!std::cout)
     report_failure("dtrain: standard output cannot be written; the results are in " + folder.string());
-  if (code == ExitCode::kStopped)
+  if (code == ExitCode::kStopped || code == ExitCode::kDisk)
     std::cerr << "dtrain: stopped; " << command_on("tune --resume", folder) << " continues it" << std::endl;
   return code;
 }

@@ -51,7 +51,8 @@ class TuneRunner {
     if (tune_.search == "tpe") planner_.emplace(planner_of(tune_));
     fs::create_directory(folder_ / "logs");
     for (TuneTrial& trial : tune_.trials) {
-      if (trial.exit_code != ExitCode::kStopped && !may_end_otherwise(trial.exit_code)) continue;
+      const ExitCode code = trial.exit_code;
+      if (code != ExitCode::kStopped && code != ExitCode::kDisk && !may_end_otherwise(code)) continue;
       trial.error.clear();  // it is tried again
       trial.exit_code = ExitCode::kDone;
     }
@@ -62,7 +63,7 @@ class TuneRunner {
     signals_passed_on_ = stop_signals_received();
     write_files();
     for (rung_ = 0; rung_ < (tune_.asynchronous ? 1 : tune_.epochs.size()); ++rung_) {
-      if (!run_rung()) return ExitCode::kStopped;
+      if (!run_rung()) return disk_failed_ ? ExitCode::kDisk : ExitCode::kStopped;
     }
     const Tune whole = combined(tune_);
     if (best_trial(whole)) return ExitCode::kDone;
@@ -91,7 +92,7 @@ class TuneRunner {
     return trials;
   }
 
-  // Returns false if a signal stopped it.
+  // Returns false if a signal stopped it, or a disk on which later trials would fail, too.
   bool run_rung() {
     std::list<RunningTrial> running;
     announce(ready(running).size() + to_propose());
@@ -107,7 +108,8 @@ class TuneRunner {
         if (end) take(each->trial, *end, stops);
         each = end ? running.erase(each) : std::next(each);
       }
-      while (!stops && stop_signals_received() == signals_passed_on_ && std::ssize(running) < tune_.at_once) {
+      while (!stops && !disk_failed_ && stop_signals_received() == signals_passed_on_ &&
+             std::ssize(running) < tune_.at_once) {
         std::vector<size_t> next = ready(running);
         if (next.empty() && to_propose() > 0) next = proposed();
         if (next.empty()) break;
@@ -115,7 +117,7 @@ class TuneRunner {
       }
       if (!running.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     } while (!running.empty());
-    return !stops && stop_signals_received() == signals_passed_on_;
+    return !stops && !disk_failed_ && stop_signals_received() == signals_passed_on_;
   }
 
   // How many trials of --tpe are still to be proposed.
@@ -220,6 +222,7 @@ class TuneRunner {
     } else if (!stops || end.code != ExitCode::kStopped) {
       trial.exit_code = end.code;
       trial.error = end.reason;
+      disk_failed_ = disk_failed_ || end.code == ExitCode::kDisk;
       text = "failed, " + end.reason;
     }
     std::vector<std::string> values;
@@ -267,6 +270,7 @@ class TuneRunner {
   size_t done_ = 0;  // of the rung, since this process began it
   size_t of_ = 0;
   int signals_passed_on_ = 0;
+  bool disk_failed_ = false;
 };
 
 }  // namespace
