@@ -168,6 +168,7 @@ TEST_CASE("mistakes are told in one line, with what was probably meant, and exit
       {{"verify", "a", "--steps", "5"}, "--steps 5: write the first and the last step, such as 100:200"},
       {{"verify", "a", "--steps", "9:5"}, "--steps 9:5: write the first and the last step"},
       {{"verify", "a", "--steps", "0:5"}, "--steps 0:5: write the first and the last step"},
+      {{"verify", "a", "--steps", "1:9223372036854775807"}, "--steps 1:9223372036854775807: write the first"},
       {{"verify", "a", "--replicas", "0"}, "--replicas"},
       {{"run"}, "SPEC is missing (see dtrain run --help)"},
       {{"plan", "--json"}, "SPEC is missing"},
