@@ -156,6 +156,8 @@ TEST_CASE("mistakes are told in one line, with what was probably meant, and exit
       {{"run", "x.yaml", "--run-dir", ""}, "--run-dir needs the name of a folder"},
       {{"run", "x.yaml", "--unset"}, "--unset needs a value: --unset PATH"},
       {{"report", "x", "--out", "a"}, "x: there is no such folder"},
+      {{"report", std::string(300, 'n')}, "File name too long"},
+      {{"configs", "mnist_mirrored", std::string(300, 'n')}, "File name too long"},
       // arguments
       {hundred_runs("compare"), "r0: there is no such folder"},
       {hundred_runs("report"), "r0: there is no such folder"},
