@@ -129,6 +129,15 @@ TEST_CASE("without virtual replicas a run is verified with as many replicas as i
   const Finished other = verify(job, {"--replicas", "1"});
   CHECK(other.exit_code == 2);
   CHECK_THAT(other.errors, ContainsSubstring("had 2, and without strategy.virtual_replicas"));
+  const fs::path metrics = job.run_folder() / "metrics.jsonl";
+  std::string events = content_of(metrics);
+  const std::string devices = R"("devices":["cpu","cpu"],)";
+  REQUIRE(events.find(devices) != std::string::npos);
+  events.insert(events.find(devices) + devices.size(), R"("spans_hosts":true,)");  // by a launcher
+  write_file(metrics, events);
+  const Finished spread = verify(job);
+  CHECK(spread.exit_code == 2);
+  CHECK_THAT(spread.errors, ContainsSubstring("had several hosts, and without strategy.virtual_replicas"));
 }
 
 }  // namespace
