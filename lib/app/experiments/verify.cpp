@@ -11,6 +11,7 @@
 #include "core/files.h"
 #include "experiments/child_run.h"
 #include "initial_state/resume.h"
+#include "launch/place.h"
 #include "metrics/events.h"
 #include "runs/finished_run.h"
 #include "traits/strategies.h"
@@ -77,6 +78,7 @@ std::vector<std::string> arguments_for(const fs::path& folder, std::optional<int
 ReceiptsComparison verify_run(const fs::path& run, std::optional<Range> steps,
                               std::optional<int64_t> replicas,
                               const std::function<void(const std::string&)>& say) {
+  require_alone("a verification", {});
   const std::vector<Event> receipts = read_receipts(run, steps);
   const auto from = steps ? checkpoint_before(run, step_of(receipts.front())) : std::nullopt;
   const ScratchFolder folder("dtrain-verify");
