@@ -183,6 +183,13 @@ RateTest rate_test_of(const JobSpec& job, RateTest options) {
         job.train.optimizers.empty() ? optimizer.kind : "train.optimizers", optimizer.learning_rate / 2,
         optimizer.learning_rate, optimizer.learning_rate * 2);
   options.name = job.name;
+  const std::string section = job.phases.empty() ? "train" : "phases[0]";
+  const ScheduleSpec& schedule = job.phases.empty() ? job.train.schedule : job.phases.front().schedule;
+  if (schedule_uses(schedule.kind, "values")) {
+    options.field = section + ".schedule.values";
+  } else if (!job.phases.empty() && job.phases.front().learning_rate) {
+    options.field = section + ".learning_rate";
+  }
   return options;
 }
 
