@@ -467,6 +467,17 @@ TEST_CASE("a range test trains from the first weights, with a rate that grows fr
   CHECK(job.is_gone(0));
 }
 
+TEST_CASE("a range test whose page cannot be written tells its result all the same") {
+  const Job job(kLearnable);
+  ProgramOptions here;
+  here.working_folder = job.folder().string();
+  const Finished run = run_program(
+      {"find-lr", job.spec_file().string(), "--steps", "20", "--json", "--out", "missing/page.html"}, here);
+  CHECK(run.exit_code == 2);
+  CHECK_THAT(run.errors, ContainsSubstring("missing/page.html: cannot create"));
+  CHECK_FALSE(Event::parse(run.output)["points"].empty());
+}
+
 TEST_CASE("a range test of a job that cannot train fails as the job does") {
   const Job job(kLearnable);
   ProgramOptions here;
