@@ -320,14 +320,15 @@ TEST_CASE("the page shows how busy the machine was") {
   const fs::path run = make_run(folder.path() / "run");
   std::ofstream metrics(run / "metrics.jsonl", std::ios::app);
   metrics << '\n';
-  for (int i = 1; i <= 3; ++i)
-    metrics << R"({"event":"machine","run":"distributed","seconds":)" << 5 * i
+  for (const int seconds : {5, 10, 15, 5, 10})  // it was resumed
+    metrics << R"({"event":"machine","run":"distributed","seconds":)" << seconds
             << R"(,"processors":0.9,"memory_bytes":4294967296,"memory_total_bytes":8589934592})" << '\n';
   metrics << R"({"event":"machine","run":"distributed"})" << std::endl;
   const std::string page = report_page({read_run_history(run)});
   check_page(page);
   CHECK(count_of(page, "<figure>") == 6 + 2 + 2);
   CHECK_THAT(page, ContainsSubstring("at work: 90 (seconds since the job began 5)") &&
+                       ContainsSubstring("at work: 90 (seconds since the job began 25)") &&
                        ContainsSubstring("in use: 4 (") && ContainsSubstring("all there is: 8 ("));
 }
 
