@@ -47,8 +47,10 @@ Points step_points(const RunCourse& course, const ValueOfStep& value) {
   Points points;
   const auto steps_per_epoch =
       static_cast<double>(std::max<int64_t>(1, course.start.steps_per_epoch.value_or(1)));
-  for (const StepEvent& step : course.steps)
-    points.emplace_back(number_or_nan(step.step) / steps_per_epoch, number_or_nan(value(step)));
+  for (const StepEvent& step : course.steps) {
+    const std::optional<double> number = value(step);  // not finite: a gap; none: not every event has it
+    if (number) points.emplace_back(number_or_nan(step.step) / steps_per_epoch, *number);
+  }
   return thinned(points);
 }
 

@@ -332,6 +332,28 @@ TEST_CASE("the page shows how busy the machine was") {
                        ContainsSubstring("in use: 4 (") && ContainsSubstring("all there is: 8 ("));
 }
 
+TEST_CASE("what only some steps report is a line through these") {
+  const TemporaryFolder folder;
+  write_file(folder / "spec.yaml", "batch: {per_replica: 64}\n");
+  std::ofstream metrics(folder / "metrics.jsonl");
+  metrics << run_start("distributed", 1) << '\n';
+  const int64_t events = GENERATE(10, 500);
+  for (int64_t number = 1; number <= events; ++number) {
+    Event line = step("distributed", 1, number);
+    line.erase("gradient_norm");
+    if (number % 5 == 0) line["gradient_norm"] = 1.5;
+    metrics << line << '\n';
+  }
+  metrics.close();
+  const std::string page = report_page({read_run_history(folder.path())});
+  check_page(page);
+  const size_t chart = page.find("Gradient norm");
+  REQUIRE(chart != std::string::npos);
+  const size_t line = page.find("class=\"line\"", chart);
+  REQUIRE(line != std::string::npos);
+  CHECK(page.substr(line, page.find("/>", line) - line).find('L') != std::string::npos);
+}
+
 TEST_CASE("a sweep has a page") {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "sweep.json";
