@@ -165,7 +165,7 @@ class TuneRunner {
     std::vector<Problem> problems;
     try {
       if (const auto planned = planner_->plan(tune_.trials[index].values, problems)) {
-        write_file_atomically(spec_file(index), planned->spec);
+        write_file_durably(spec_file(index), planned->spec);
         return true;
       }
       end.reason = problems.front().to_string();
@@ -255,7 +255,7 @@ class TuneRunner {
   }
 
   void write_files() const {
-    write_file_atomically(folder_ / "tune.json", event_text(tune_document(tune_), 2) + "\n");
+    write_file_durably(folder_ / "tune.json", event_text(tune_document(tune_), 2) + "\n");
     write_file_atomically(folder_ / "tune.csv", tune_csv(tune_));
     write_file_atomically(folder_ / "tune.svg", tune_chart(tune_));
   }

@@ -67,6 +67,8 @@ void require_folder(const std::filesystem::path& from, ExitCode code, const std:
 // No two writers use the same new file. Throws Error(kUsage, kDisk) with advice, and leaves no new file then.
 void write_file_atomically(const std::filesystem::path& path, const std::string& content,
                            const std::string& option = "");
+// The same, also after a power failure: waits until the new content is on the disk.
+void write_file_durably(const std::filesystem::path& path, const std::string& content);
 
 // A private folder for files that are only needed if something fails.
 class ScratchFolder {
