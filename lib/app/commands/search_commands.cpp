@@ -118,9 +118,8 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
   measure_data(data, spec, options.quiet);
   PlannedSweep planned = plan_sweep(spec, data, sweep_options(options));
   planned.sweep.directory = make_empty_folder(options.out, loaded.spec.name + "-sweep").string();
-  const std::string program = own_program().string();
   std::ostream nowhere(nullptr);
-  const ExitCode code = run_sweep(planned, program, options.quiet ? nowhere : std::cerr);
+  const ExitCode code = run_sweep(planned, own_program().string(), options.quiet ? nowhere : std::cerr);
   std::cout << (options.json ? event_text(sweep_document(planned.sweep), 2) + "\n"
                              : sweep_table(planned.sweep, width_limit(STDOUT_FILENO)))
             << std::flush;

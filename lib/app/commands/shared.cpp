@@ -96,6 +96,7 @@ int64_t parse_size(const std::string& option, const std::string& text, int64_t m
 
 void require_own_page(const std::filesystem::path& file, bool overwrite, const std::string& by) {
   constexpr int64_t kMostBytes = int64_t{1} << 30;
+  if (file.has_parent_path()) require_folder(file.parent_path(), ExitCode::kUsage);
   const std::filesystem::file_status status = std::filesystem::symlink_status(file);
   if (overwrite || !std::filesystem::exists(status)) return;
   if (std::filesystem::is_regular_file(status) &&

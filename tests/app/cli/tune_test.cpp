@@ -137,6 +137,8 @@ TEST_CASE("what a range test does not take") {
                           "train.optimizer.learning_rate=0.02"}),
              ContainsSubstring("find-lr tests one rate") &&
                  ContainsSubstring("--try train.optimizer.learning_rate=0.01,0.02,0.04"));
+  CHECK_THAT(job.refused({"find-lr", spec, "--out", job.folder() / "missing" / "page.html"}),
+             ContainsSubstring("missing: there is no such folder"));
   job.folder().write("page.html", "mine");
   CHECK_THAT(job.refused({"find-lr", spec, "--out", job.folder() / "page.html"}),
              ContainsSubstring("--overwrite"));
