@@ -154,8 +154,7 @@ class TuneRunner {
   std::optional<double> loss_of(const TuneTrial& trial) const {
     if (!trial.error.empty()) return std::numeric_limits<double>::infinity();
     if (!trial.has_result()) return std::nullopt;
-    const double loss = trial.scores.back() * (metric_info(tune_.metric).higher_is_better ? -1 : 1);
-    return std::isfinite(loss) ? loss : std::numeric_limits<double>::infinity();
+    return trial.scores.back() * (metric_info(tune_.metric).higher_is_better ? -1 : 1);
   }
 
   // Plans a proposed trial. Returns false if it does not fit the job: then it has failed. Throws
@@ -240,8 +239,8 @@ class TuneRunner {
     try {
       const FinishedRun run = read_finished_run(folder_ / trial_folder(index));
       const std::optional<double> score = run.last(tune_.metric);
-      if (!score || run.points.empty())
-        return {ExitCode::kData, fmt::format("its evaluations have no {}", tune_.metric)};
+      if (!score || !std::isfinite(*score) || run.points.empty())
+        return {ExitCode::kData, fmt::format("its evaluations have no finite {}", tune_.metric)};
       trial.scores.push_back(*score);
       trial.epochs = run.points.back().epoch;
       trial.seconds = run.points.back().seconds;
