@@ -2,6 +2,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <csignal>
 #include <fstream>
 
 #include "catch.h"
@@ -164,6 +165,19 @@ TEST_CASE("hosts that ssh does not reach, or that have no dtrain, are told apart
                              ContainsSubstring("`ssh -o BatchMode=yes a true` has to work") &&
                              ContainsSubstring("no such \\x1b[31mfile") && !ContainsSubstring("\\x0d") &&
                              ContainsSubstring("install the same dtrain under this path"));
+}
+
+TEST_CASE("a stop signal ends the doctor, who says nothing of the hosts that have not answered yet") {
+  const Job job;
+  const FakeSsh ssh(job, "touch " + (job.folder() / "asked-").string() + "$host; exec sleep 600\n");
+  Program program({"doctor", "--hosts", "a,b,c"}, ssh.options);
+  for (const char* asked : {"asked-a", "asked-b", "asked-c"})
+    REQUIRE(eventually(30, [&] { return std::filesystem::exists(job.folder() / asked); }));
+  program.send(SIGTERM);
+  const Finished end = program.wait(10);
+  CHECK(end.exit_code == 75);
+  CHECK(end.output.empty());
+  CHECK(end.errors == "dtrain: stopped by a signal\n");
 }
 
 TEST_CASE("names that are no hosts never reach ssh") {

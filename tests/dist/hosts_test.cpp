@@ -43,6 +43,7 @@ TEST_CASE("hosts of the spec, told which one this is") {
   }
   for (const auto& host : hosts) CHECK(host->wait(60).exit_code == 0);
   CHECK(job.event("run_start", "distributed").at("replicas") == 2);
+  CHECK(job.event("run_start", "distributed").at("spans_hosts") == true);
 }
 
 TEST_CASE("hosts that do not come are named at the deadline, on all that did") {

@@ -89,6 +89,16 @@ TEST_CASE("steps that are computed again are the same, with other replicas and f
         Event{{"same", true}, {"receipts", 1}, {"passed_over", 0}, {"steps", {90, 90}}});
 }
 
+TEST_CASE("verify under a launcher is refused") {
+  ProgramOptions options;
+  options.environment = {
+      {"TF_CONFIG",
+       R"({"cluster": {"worker": ["127.0.0.1:1", "127.0.0.2:1"]}, "task": {"type": "worker", "index": 0}})"}};
+  const Finished run = run_program({"verify", verified().run_folder().string()}, options);
+  CHECK(run.exit_code == 2);
+  CHECK_THAT(run.errors, ContainsSubstring("run it without TF_CONFIG"));
+}
+
 TEST_CASE("a bit that flips while a job trains is found, with the step after it") {
   const Job job(kResumableSpec);
   const auto until =
@@ -129,6 +139,15 @@ TEST_CASE("without virtual replicas a run is verified with as many replicas as i
   const Finished other = verify(job, {"--replicas", "1"});
   CHECK(other.exit_code == 2);
   CHECK_THAT(other.errors, ContainsSubstring("had 2, and without strategy.virtual_replicas"));
+  const fs::path metrics = job.run_folder() / "metrics.jsonl";
+  std::string events = content_of(metrics);
+  const std::string devices = R"("devices":["cpu","cpu"],)";
+  REQUIRE(events.find(devices) != std::string::npos);
+  events.insert(events.find(devices) + devices.size(), R"("spans_hosts":true,)");  // by a launcher
+  write_file(metrics, events);
+  const Finished spread = verify(job);
+  CHECK(spread.exit_code == 2);
+  CHECK_THAT(spread.errors, ContainsSubstring("had several hosts, and without strategy.virtual_replicas"));
 }
 
 }  // namespace

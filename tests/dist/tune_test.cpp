@@ -1,5 +1,6 @@
 // Tunes and range tests from the command line to the files that they leave.
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -301,6 +302,26 @@ TEST_CASE("a trial that diverges is a row with its reason, and a tune of such tr
   CHECK_THAT(all.output, ContainsSubstring("# no trial has a result"));
 }
 
+TEST_CASE("a full disk stops a tune, which goes on when there is room") {
+  const TuneJob tuned;
+  ProgramOptions small_disk;
+  small_disk.before_exec = [] {
+    const rlimit both{300'000, 300'000};  // less than the first trial's checkpoint
+    ::setrlimit(RLIMIT_FSIZE, &both);
+  };
+  const Finished full = run_program(tuned.tune({"--try", "model.hidden=[8192],[8]"}), small_disk);
+  INFO(full.errors);
+  CHECK(full.exit_code == 9);
+  CHECK_THAT(full.errors, ContainsSubstring("File too large") &&
+                              ContainsSubstring("tune --resume " + tuned.folder().string()));
+  CHECK(tuned.document()["trials"][0]["exit_code"] == 9);
+  CHECK(tuned.document()["trials"][1]["status"] == "unfinished");
+  const Finished resumed = run_program(tuned.resume());
+  INFO(resumed.errors);
+  CHECK(resumed.exit_code == 0);
+  for (const size_t trial : {0, 1}) CHECK(tuned.document()["trials"][trial]["status"] == "trained");
+}
+
 // Three trials of some thousand steps.
 Arguments long_trials() {
   return Arguments{"--try", "train.optimizer.learning_rate=0.1,0.01,0.001"} +
@@ -444,6 +465,17 @@ TEST_CASE("a range test trains from the first weights, with a rate that grows fr
   CHECK(document["learning_rate"] > 1e-3);
   CHECK(document["learning_rate"] < 3);
   CHECK(job.is_gone(0));
+}
+
+TEST_CASE("a range test whose page cannot be written tells its result all the same") {
+  const Job job(kLearnable);
+  ProgramOptions here;
+  here.working_folder = job.folder().string();
+  const Finished run = run_program(
+      {"find-lr", job.spec_file().string(), "--steps", "20", "--json", "--out", "/proc/page.html"}, here);
+  CHECK(run.exit_code == 2);
+  CHECK_THAT(run.errors, ContainsSubstring("/proc/page.html: cannot create"));
+  CHECK_FALSE(Event::parse(run.output)["points"].empty());
 }
 
 TEST_CASE("a range test of a job that cannot train fails as the job does") {

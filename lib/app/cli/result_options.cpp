@@ -1,6 +1,8 @@
 // The options of the subcommands about runs and checkpoints.
 #include <fmt/format.h>
 
+#include <cstdint>
+
 #include "cli/options.h"
 #include "core/exit_codes.h"
 #include "core/text.h"
@@ -26,7 +28,7 @@ void add_checkpoint(CLI::App* command, CheckpointChoice& choice) {
 Range steps_from(const std::string& text) {
   const std::vector<std::string> ends = split(text, ':');
   const auto first = whole_number(ends.front()), last = whole_number(ends.back());
-  if (ends.size() != 2 || !first || !last || *first < 1 || *last < *first)
+  if (ends.size() != 2 || !first || !last || *first < 1 || *last < *first || *last == INT64_MAX)
     throw CLI::ValidationError(
         fmt::format("--steps {}: write the first and the last step, such as 100:200", printable(text)));
   return {*first, *last + 1};

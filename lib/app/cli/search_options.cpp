@@ -90,7 +90,7 @@ void CommandLine::add_find_lr() {
   add_rate("--to", rates.test.to, "The rate of the last step (default: 10)");
   add_value(command, "--steps N", rates.test.steps,
             "The number of steps; the rate grows by the same factor in each (default: 100)")
-      ->check(whole_numbers(10, 10'000));
+      ->check(whole_numbers(10, 5'000));
   add_value(command, "--out FILE.html", rates.out, "Also write a page with a chart");
   command->add_flag("--overwrite", rates.overwrite, "Replace any file; an earlier page needs no --overwrite");
   add_overrides(command, rates.spec.overrides);

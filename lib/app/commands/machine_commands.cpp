@@ -128,6 +128,7 @@ ExitCode doctor_command(const DoctorCommandOptions& options) {
   if (examined.program.empty() || examined.hosts.empty()) examined.program = own_program().string();
   int64_t wrong = 0;
   const auto on_finding = [&](const Finding& finding) {
+    if (stop_signals_received() > 0) throw Error(ExitCode::kStopped, "stopped by a signal");
     if (!finding.ok) ++wrong;
     if (options.json) {
       std::cout << event_text(to_event(finding)) << std::endl;

@@ -94,7 +94,7 @@ ExitCode tune_command(const TuneCommandOptions& options) {
             << std::flush;
   if (!std::cout)
     report_failure("dtrain: standard output cannot be written; the results are in " + folder.string());
-  if (code == ExitCode::kStopped)
+  if (code == ExitCode::kStopped || code == ExitCode::kDisk)
     std::cerr << "dtrain: stopped; " << command_on("tune --resume", folder) << " continues it" << std::endl;
   return code;
 }
@@ -118,9 +118,8 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
   measure_data(data, spec, options.quiet);
   PlannedSweep planned = plan_sweep(spec, data, sweep_options(options));
   planned.sweep.directory = make_empty_folder(options.out, loaded.spec.name + "-sweep").string();
-  const std::string program = own_program().string();
   std::ostream nowhere(nullptr);
-  const ExitCode code = run_sweep(planned, program, options.quiet ? nowhere : std::cerr);
+  const ExitCode code = run_sweep(planned, own_program().string(), options.quiet ? nowhere : std::cerr);
   std::cout << (options.json ? event_text(sweep_document(planned.sweep), 2) + "\n"
                              : sweep_table(planned.sweep, width_limit(STDOUT_FILENO)))
             << std::flush;
@@ -146,8 +145,8 @@ ExitCode find_lr_command(const RateCommandOptions& options) {
                                test.from, test.to, folder.string()),
                    /*expected=*/true);
   run_rate_test(loaded.spec, folder, test);
-  if (options.out) write_file_atomically(*options.out, rate_page(test), "--out");
   std::cout << (options.json ? event_text(rate_document(test), 2) + "\n" : rate_plot(test)) << std::flush;
+  if (options.out) write_file_atomically(*options.out, rate_page(test), "--out");
   return test.end == RateTestEnd::kStopped ? ExitCode::kStopped : ExitCode::kDone;
 }
 

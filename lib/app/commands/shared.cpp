@@ -41,14 +41,14 @@ void report_lines(const char* begin, const std::vector<std::string>& texts) {
 // What a user may mean by a file that is no spec.
 std::string advice_on_file(const Problem& problem) {
   const std::filesystem::path file(problem.file);
-  const std::string name = printable(problem.file), example = file.stem().string();
+  const std::string name = printable(problem.file), example = file.stem(), ending = file.extension();
   if (!problem.path.empty()) return "";
-  if (std::filesystem::exists(file / "spec.yaml")) return "; to resume a run: dtrain run --resume " + name;
-  if (std::filesystem::is_directory(file) || file.extension() == ".csv" || file.extension() == ".parquet")
+  std::error_code none;  // what cannot be looked at is no reason to hide the problem
+  if (std::filesystem::exists(file / "spec.yaml", none))
+    return "; to resume a run: dtrain run --resume " + name;
+  if (std::filesystem::is_directory(file, none) || ending == ".csv" || ending == ".parquet")
     return fmt::format("; for a spec for such data: dtrain init --from {} > job.yaml", name);
-  const std::vector<std::string> names = names_of_rows(shipped_configs());
-  const bool is_example = contains(names, example);
-  if (!is_example || std::filesystem::exists(file)) return "";
+  if (!contains(names_of_rows(shipped_configs()), example) || std::filesystem::exists(file, none)) return "";
   return fmt::format("; `dtrain configs {0}` writes the example of this name to {0}.yaml here", example);
 }
 
@@ -96,6 +96,7 @@ int64_t parse_size(const std::string& option, const std::string& text, int64_t m
 
 void require_own_page(const std::filesystem::path& file, bool overwrite, const std::string& by) {
   constexpr int64_t kMostBytes = int64_t{1} << 30;
+  if (file.has_parent_path()) require_folder(file.parent_path(), ExitCode::kUsage);
   const std::filesystem::file_status status = std::filesystem::symlink_status(file);
   if (overwrite || !std::filesystem::exists(status)) return;
   if (std::filesystem::is_regular_file(status) &&

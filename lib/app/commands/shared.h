@@ -31,8 +31,8 @@ void report_failure(const std::string& message, bool expected = false);
 int64_t parse_size(const std::string& option, const std::string& text, int64_t most,
                    const std::string& most_text);
 
-// Throws Error(kUsage) if there is a file that is no page of dtrain, which `overwrite` allows to replace.
-// `by` is the command that asks.
+// Throws Error(kUsage) if the folder is missing, or if there is a file that is no page of dtrain, which
+// `overwrite` allows to replace. `by` is the command that asks.
 void require_own_page(const std::filesystem::path& file, bool overwrite, const std::string& by);
 
 // Makes the folder `out`, or that of a run with this name. Throws Error(kUsage) if it is there and not empty.

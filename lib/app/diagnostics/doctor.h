@@ -26,7 +26,7 @@ struct Finding {
   Event numbers = {};    // an object of what was measured, if anything was
 };
 
-using OnFinding = std::function<void(const Finding&)>;
+using OnFinding = std::function<void(const Finding&)>;  // what it throws ends the examination
 
 Event to_event(const Finding& finding);
 std::optional<Finding> finding_from(const std::string& line);  // parses JSON; nullopt if it is not a finding

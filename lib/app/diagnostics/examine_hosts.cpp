@@ -99,14 +99,13 @@ class RemoteCommand {
     std::string output;  // at most 1 MiB, as are the errors
     std::string errors;
   };
-  // Waits for at most `seconds`, or until a stop signal arrives (core/signals.h), and then ends ssh.
+  // Waits for at most `seconds`, or until a stop signal has arrived (core/signals.h), and then ends ssh.
   Result finish(double seconds) {
     const double deadline = steady_seconds() + seconds;
-    const int stops = stop_signals_received();
     int status = 0;
     pid_t ended;
     while ((ended = ::waitpid(process_, &status, WNOHANG)) == 0 && steady_seconds() < deadline &&
-           stop_signals_received() == stops) {
+           stop_signals_received() == 0) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     Result result{-1, content_of(output_.get()), content_of(errors_.get())};

@@ -71,16 +71,13 @@ JobSpec first_steps(JobSpec job, int64_t steps) {
   return job;
 }
 
-// Trains `job` in `folder`, which is empty, until `on_step` says that it is over or the run ends; it gets
-// each step's training loss, NaN if that is not finite. With `memory`, none of its processes may have more
-// bytes of its own than that (RLIMIT_DATA). Returns how the run ended: kDone also if it was over before,
-// kStopped after a stop signal.
-ChildRunEnd train_first_steps(const JobSpec& job, const std::filesystem::path& folder,
-                              const std::function<bool(double loss)>& on_step,
-                              std::optional<int64_t> memory = {}) {
-  std::streamoff read = 0;
-  const auto is_over = [&] {
-    std::ifstream file(folder / "run" / "metrics.jsonl");
+using OnStep = std::function<bool(double loss)>;
+
+// Tells, when asked, whether `on_step` has said so of one more step of the run in `folder`; it gets each
+// step's training loss, NaN if that is not finite.
+std::function<bool()> asked_of_steps(const std::filesystem::path& folder, const OnStep& on_step) {
+  return [metrics = folder / "run" / "metrics.jsonl", on_step, read = std::streamoff{0}]() mutable {
+    std::ifstream file(metrics);
     file.seekg(read);
     for (std::string line; std::getline(file, line) && !file.eof();) {  // not the one that is being written
       read += static_cast<std::streamoff>(line.size() + 1);
@@ -89,7 +86,14 @@ ChildRunEnd train_first_steps(const JobSpec& job, const std::filesystem::path& f
     }
     return false;
   };
-  return run_until([&] { return start(job, folder, memory); }, is_over);
+}
+
+// Trains `job` in `folder`, which is empty, until `on_step` says that it is over or the run ends. With
+// `memory`, none of its processes may have more bytes of its own than that (RLIMIT_DATA). Returns how the run
+// ended: kDone also if it was over before, kStopped after a stop signal.
+ChildRunEnd train_first_steps(const JobSpec& job, const std::filesystem::path& folder, const OnStep& on_step,
+                              std::optional<int64_t> memory = {}) {
+  return run_until([&] { return start(job, folder, memory); }, asked_of_steps(folder, on_step));
 }
 
 // As many steps of the job as the test has, each with its own rate.
@@ -183,6 +187,13 @@ RateTest rate_test_of(const JobSpec& job, RateTest options) {
         job.train.optimizers.empty() ? optimizer.kind : "train.optimizers", optimizer.learning_rate / 2,
         optimizer.learning_rate, optimizer.learning_rate * 2);
   options.name = job.name;
+  const std::string section = job.phases.empty() ? "train" : "phases[0]";
+  const ScheduleSpec& schedule = job.phases.empty() ? job.train.schedule : job.phases.front().schedule;
+  if (schedule_uses(schedule.kind, "values")) {
+    options.field = section + ".schedule.values";
+  } else if (!job.phases.empty() && job.phases.front().learning_rate) {
+    options.field = section + ".learning_rate";
+  }
   return options;
 }
 
@@ -210,17 +221,17 @@ std::filesystem::path run_steps(const JobSpec& job, int64_t every, int64_t steps
   measured.data.split.fold = 1;
   measured.metrics.every_steps = every;
   measured.metrics.skip_steps = job.metrics.skip_steps;
-  const std::filesystem::path run = folder / "run";
-  std::optional<double> end;  // nullopt: the run has not begun
+  int64_t made = 0;
+  const auto are_timed =
+      asked_of_steps(folder, [&](double) { return (made += every) > job.metrics.skip_steps; });
+  std::optional<double> end;  // nullopt: no step has been timed
   const auto is_over = [&] {
-    std::error_code none;
-    if (seconds && !end && std::filesystem::file_size(run / "metrics.jsonl", none) > 0 && !none)
-      end = steady_seconds() + *seconds;
+    if (seconds && !end && are_timed()) end = steady_seconds() + *seconds;
     return end && steady_seconds() > *end;
   };
   const ChildRunEnd how = run_until([&] { return start(measured, folder, std::nullopt); }, is_over);
   if (how.code != ExitCode::kDone) throw Error(how.code, how.reason);
-  return run;
+  return folder / "run";
 }
 
 int64_t estimated_fit(const JobPlan& job) {

@@ -21,9 +21,10 @@ RateTest rate_test_of(const JobSpec& job, RateTest options);
 // and then `test.end` is kStopped. Throws the Error with which the run failed otherwise.
 void run_rate_test(const JobSpec& job, const std::filesystem::path& folder, RateTest& test);
 
-// Trains the job's first steps in `folder`, which is empty, until there are `steps` or `seconds` are over,
-// and reports every `every` of them. Returns the folder of the run, which a run that ran out of time does not
-// end with figures. Throws the Error with which it failed, kStopped after a signal.
+// Trains the job's first steps in `folder`, which is empty, until there are `steps` or, after those that
+// metrics.skip_steps skips, `seconds` are over, and reports every `every` of them. Returns the folder of the
+// run, which a run that ran out of time does not end with figures. Throws the Error with which it failed,
+// kStopped after a signal.
 std::filesystem::path run_steps(const JobSpec& job, int64_t every, int64_t steps,
                                 std::optional<double> seconds, const std::filesystem::path& folder);
 

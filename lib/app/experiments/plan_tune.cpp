@@ -263,7 +263,7 @@ void save_tune(const PlannedTune& planned) {
       throw Error(ExitCode::kUsage,
                   "the spec has changed while the trials were planned; start the tune again");
   }
-  write_file_atomically(folder / "tune.json", event_text(tune_document(planned.tune), 2) + "\n");
+  write_file_durably(folder / "tune.json", event_text(tune_document(planned.tune), 2) + "\n");
 }
 
 }  // namespace dtrain

@@ -46,7 +46,9 @@ JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
   StrategySpec& strategy = spec.strategy;
   if (!strategy.threads_per_replica)
     strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / options.replicas.back());
-  strategy.devices.resize(1);  // a list would determine the number of replicas
+  // One word does for any number of replicas; of a list, the first ones (see plan_point()).
+  if (std::ranges::count(strategy.devices, strategy.devices.front()) == std::ssize(strategy.devices))
+    strategy.devices.resize(1);
   spec.train.epochs = kEndless;
   if (!spec.phases.empty()) {  // the first one is timed
     spec.phases.resize(1);
@@ -62,6 +64,7 @@ JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
   spec.evaluate.every_epochs = kEndless;
   spec.compare.baseline = "none";
   spec.checkpoint = {};
+  spec.checkpoint.final = false;
   spec.callbacks = {};
   spec.metrics.noise_scale = false;
   return spec;
@@ -73,6 +76,8 @@ JobPlan plan_point(JobSpec spec, DatasetInfo data, bool strong, SweepPoint& poin
   data.train_examples += std::exchange(data.validation_examples, 0);  // see common_spec()
   data.test_examples = std::min(data.test_examples, spec.data.test_examples.value_or(data.test_examples));
   spec.strategy.replicas = spec.strategy.workers = point.replicas;
+  std::vector<std::string>& devices = spec.strategy.devices;
+  devices.resize(std::min(devices.size(), static_cast<size_t>(point.replicas)));
   // With both, a strong point's passes are at most as large as the spec's.
   if (!strong || !spec.batch.global) spec.batch.per_replica = strong ? std::nullopt : point.per_replica_batch;
   spec.batch.global = strong ? std::optional(point.global_batch) : std::nullopt;

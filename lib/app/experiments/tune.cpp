@@ -51,7 +51,8 @@ class TuneRunner {
     if (tune_.search == "tpe") planner_.emplace(planner_of(tune_));
     fs::create_directory(folder_ / "logs");
     for (TuneTrial& trial : tune_.trials) {
-      if (trial.exit_code != ExitCode::kStopped && !may_end_otherwise(trial.exit_code)) continue;
+      const ExitCode code = trial.exit_code;
+      if (code != ExitCode::kStopped && code != ExitCode::kDisk && !may_end_otherwise(code)) continue;
       trial.error.clear();  // it is tried again
       trial.exit_code = ExitCode::kDone;
     }
@@ -62,7 +63,7 @@ class TuneRunner {
     signals_passed_on_ = stop_signals_received();
     write_files();
     for (rung_ = 0; rung_ < (tune_.asynchronous ? 1 : tune_.epochs.size()); ++rung_) {
-      if (!run_rung()) return ExitCode::kStopped;
+      if (!run_rung()) return disk_failed_ ? ExitCode::kDisk : ExitCode::kStopped;
     }
     const Tune whole = combined(tune_);
     if (best_trial(whole)) return ExitCode::kDone;
@@ -91,7 +92,7 @@ class TuneRunner {
     return trials;
   }
 
-  // Returns false if a signal stopped it.
+  // Returns false if a signal stopped it, or a disk on which later trials would fail, too.
   bool run_rung() {
     std::list<RunningTrial> running;
     announce(ready(running).size() + to_propose());
@@ -107,7 +108,8 @@ class TuneRunner {
         if (end) take(each->trial, *end, stops);
         each = end ? running.erase(each) : std::next(each);
       }
-      while (!stops && stop_signals_received() == signals_passed_on_ && std::ssize(running) < tune_.at_once) {
+      while (!stops && !disk_failed_ && stop_signals_received() == signals_passed_on_ &&
+             std::ssize(running) < tune_.at_once) {
         std::vector<size_t> next = ready(running);
         if (next.empty() && to_propose() > 0) next = proposed();
         if (next.empty()) break;
@@ -115,7 +117,7 @@ class TuneRunner {
       }
       if (!running.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     } while (!running.empty());
-    return !stops && stop_signals_received() == signals_passed_on_;
+    return !stops && !disk_failed_ && stop_signals_received() == signals_passed_on_;
   }
 
   // How many trials of --tpe are still to be proposed.
@@ -152,8 +154,7 @@ class TuneRunner {
   std::optional<double> loss_of(const TuneTrial& trial) const {
     if (!trial.error.empty()) return std::numeric_limits<double>::infinity();
     if (!trial.has_result()) return std::nullopt;
-    const double loss = trial.scores.back() * (metric_info(tune_.metric).higher_is_better ? -1 : 1);
-    return std::isfinite(loss) ? loss : std::numeric_limits<double>::infinity();
+    return trial.scores.back() * (metric_info(tune_.metric).higher_is_better ? -1 : 1);
   }
 
   // Plans a proposed trial. Returns false if it does not fit the job: then it has failed. Throws
@@ -163,7 +164,7 @@ class TuneRunner {
     std::vector<Problem> problems;
     try {
       if (const auto planned = planner_->plan(tune_.trials[index].values, problems)) {
-        write_file_atomically(spec_file(index), planned->spec);
+        write_file_durably(spec_file(index), planned->spec);
         return true;
       }
       end.reason = problems.front().to_string();
@@ -220,6 +221,7 @@ class TuneRunner {
     } else if (!stops || end.code != ExitCode::kStopped) {
       trial.exit_code = end.code;
       trial.error = end.reason;
+      disk_failed_ = disk_failed_ || end.code == ExitCode::kDisk;
       text = "failed, " + end.reason;
     }
     std::vector<std::string> values;
@@ -237,8 +239,8 @@ class TuneRunner {
     try {
       const FinishedRun run = read_finished_run(folder_ / trial_folder(index));
       const std::optional<double> score = run.last(tune_.metric);
-      if (!score || run.points.empty())
-        return {ExitCode::kData, fmt::format("its evaluations have no {}", tune_.metric)};
+      if (!score || !std::isfinite(*score) || run.points.empty())
+        return {ExitCode::kData, fmt::format("its evaluations have no finite {}", tune_.metric)};
       trial.scores.push_back(*score);
       trial.epochs = run.points.back().epoch;
       trial.seconds = run.points.back().seconds;
@@ -252,7 +254,7 @@ class TuneRunner {
   }
 
   void write_files() const {
-    write_file_atomically(folder_ / "tune.json", event_text(tune_document(tune_), 2) + "\n");
+    write_file_durably(folder_ / "tune.json", event_text(tune_document(tune_), 2) + "\n");
     write_file_atomically(folder_ / "tune.csv", tune_csv(tune_));
     write_file_atomically(folder_ / "tune.svg", tune_chart(tune_));
   }
@@ -267,6 +269,7 @@ class TuneRunner {
   size_t done_ = 0;  // of the rung, since this process began it
   size_t of_ = 0;
   int signals_passed_on_ = 0;
+  bool disk_failed_ = false;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "core/files.h"
 #include "experiments/child_run.h"
 #include "initial_state/resume.h"
+#include "launch/place.h"
 #include "metrics/events.h"
 #include "runs/finished_run.h"
 #include "traits/strategies.h"
@@ -33,9 +34,12 @@ std::optional<SavedCheckpoint> checkpoint_before(const fs::path& run, int64_t st
 std::vector<std::string> arguments_for(const fs::path& folder, std::optional<int64_t> asked,
                                        const std::optional<SavedCheckpoint>& from) {
   int64_t had = 1;  // replicas, last
-  const FinishedRun run = read_finished_run(folder, [&had](const Event& event) {
+  bool spans_hosts = false;
+  const FinishedRun run = read_finished_run(folder, [&](const Event& event) {
     const auto start = decode<RunStartEvent>(event);
-    if (start && start->run == "distributed") had = start->replicas.value_or(1);
+    if (!start || start->run != "distributed") return;
+    had = start->replicas.value_or(1);
+    spans_hosts = spans_hosts || start->spans_hosts.value_or(false);  // a launcher's are not in the spec
   });
   const StrategySpec& strategy = run.spec.strategy;
   const int64_t replicas = asked.value_or(had);
@@ -46,7 +50,7 @@ std::vector<std::string> arguments_for(const fs::path& folder, std::optional<int
         "--replicas {}: {} had {}, and without strategy.virtual_replicas other replicas add up in another "
         "order: the last bits differ",
         replicas, folder.string(), had);
-  if (!is_virtual && !run.spec.hosts.empty())
+  if (!is_virtual && (spans_hosts || !run.spec.hosts.empty()))
     throw Error(
         ExitCode::kUsage,
         "{} had several hosts, and without strategy.virtual_replicas one host adds up in another order: "
@@ -74,6 +78,7 @@ std::vector<std::string> arguments_for(const fs::path& folder, std::optional<int
 ReceiptsComparison verify_run(const fs::path& run, std::optional<Range> steps,
                               std::optional<int64_t> replicas,
                               const std::function<void(const std::string&)>& say) {
+  require_alone("a verification", {});
   const std::vector<Event> receipts = read_receipts(run, steps);
   const auto from = steps ? checkpoint_before(run, step_of(receipts.front())) : std::nullopt;
   const ScratchFolder folder("dtrain-verify");

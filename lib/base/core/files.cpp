@@ -85,6 +85,23 @@ NewFileBeside make_file_beside(const std::filesystem::path& path) {
   }
 }
 
+void replace_file(const std::filesystem::path& path, const std::string& content, const std::string& option,
+                  bool durable) {
+  std::error_code none;
+  if (std::filesystem::is_other(path, none))
+    throw Error(ExitCode::kUsage, "{}: is a device, a pipe or a socket, which no file replaces",
+                path.string());
+  NewFileBeside made = make_file_beside(path);
+  if (made.file.get() < 0) fail_to_write(path, "cannot create", errno, option);
+  const bool complete = write_all(made.file.get(), content.data(), content.size()) &&
+                        (!durable || ::fsync(made.file.get()) == 0) && ::close(made.file.release()) == 0 &&
+                        ::rename(made.path.c_str(), path.c_str()) == 0;
+  if (complete) return;
+  const int error = errno;
+  ::unlink(made.path.c_str());
+  fail_to_write(path, "cannot write", error, option);
+}
+
 }  // namespace
 
 ExitCode file_failure_code(int error, ExitCode refused) {
@@ -255,18 +272,11 @@ void require_folder(const std::filesystem::path& from, ExitCode code, const std:
 
 void write_file_atomically(const std::filesystem::path& path, const std::string& content,
                            const std::string& option) {
-  std::error_code none;
-  if (std::filesystem::is_other(path, none))
-    throw Error(ExitCode::kUsage, "{}: is a device, a pipe or a socket, which no file replaces",
-                path.string());
-  NewFileBeside made = make_file_beside(path);
-  if (made.file.get() < 0) fail_to_write(path, "cannot create", errno, option);
-  const bool complete = write_all(made.file.get(), content.data(), content.size()) &&
-                        ::close(made.file.release()) == 0 && ::rename(made.path.c_str(), path.c_str()) == 0;
-  if (complete) return;
-  const int error = errno;
-  ::unlink(made.path.c_str());
-  fail_to_write(path, "cannot write", error, option);
+  replace_file(path, content, option, /*durable=*/false);
+}
+
+void write_file_durably(const std::filesystem::path& path, const std::string& content) {
+  replace_file(path, content, "", /*durable=*/true);
 }
 
 ScratchFolder::ScratchFolder(const std::string& prefix) {

@@ -68,6 +68,8 @@ void require_folder(const std::filesystem::path& from, ExitCode code, const std:
 // A link is replaced, and not what it points to. A device, or a link to one, is refused.
 void write_file_atomically(const std::filesystem::path& path, const std::string& content,
                            const std::string& option = "");
+// The same, also after a power failure: waits until the new content is on the disk.
+void write_file_durably(const std::filesystem::path& path, const std::string& content);
 
 // A private folder for files that are only needed if something fails.
 class ScratchFolder {

@@ -142,7 +142,9 @@ std::vector<std::string> rate_sentences(const RateTest& test) {
     sentences.push_back("no suggestion: " + advice.why);
   } else {
     sentences.push_back(fmt::format("suggestion: {:g}, {}", *advice.rate, advice.why));
-    sentences.push_back(fmt::format("to use it: --set train.optimizer.learning_rate={:g}", *advice.rate));
+    sentences.push_back(test.field.ends_with(".values")
+                            ? "to use it: as the highest of " + test.field
+                            : fmt::format("to use it: --set {}={:g}", test.field, *advice.rate));
   }
   return sentences;
 }

@@ -49,6 +49,7 @@ const EventTable<RunStartEvent> RunStartEvent::table = {
      {FIELD(replicas), "", "with `parameter_server`: workers"},
      {FIELD(virtual_replicas), "", "`strategy.virtual_replicas`", "when it is set"},
      {FIELD(devices), "", "one entry for each replica"},
+     {FIELD(spans_hosts), "", "true: the replicas are on several hosts", "when they are"},
      {FIELD(servers), "processes", "that hold the variables", "with `parameter_server`"},
      {FIELD(max_staleness), "updates", "the bound of the staleness",
       "with `parameter_server` and if there is a bound"},

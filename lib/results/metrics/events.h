@@ -84,6 +84,7 @@ struct RunStartEvent : EventHead {
   std::optional<std::string> name, folder, strategy, strategy_fallback;
   std::optional<int64_t> replicas, virtual_replicas;
   std::optional<std::vector<std::string>> devices;
+  std::optional<bool> spans_hosts;
   std::optional<int64_t> servers, max_staleness, threads_per_replica, global_batch, per_replica_batch,
       accumulate_steps;
   std::optional<double> learning_rate;

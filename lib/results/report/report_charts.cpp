@@ -47,8 +47,10 @@ Points step_points(const RunCourse& course, const ValueOfStep& value) {
   Points points;
   const auto steps_per_epoch =
       static_cast<double>(std::max<int64_t>(1, course.start.steps_per_epoch.value_or(1)));
-  for (const StepEvent& step : course.steps)
-    points.emplace_back(number_or_nan(step.step) / steps_per_epoch, number_or_nan(value(step)));
+  for (const StepEvent& step : course.steps) {
+    const std::optional<double> number = value(step);  // not finite: a gap; none: not every event has it
+    if (number) points.emplace_back(number_or_nan(step.step) / steps_per_epoch, *number);
+  }
   return thinned(points);
 }
 
@@ -246,10 +248,14 @@ std::string machine_charts(const std::vector<MachineEvent>& machine) {
   LineChart processors = report_chart("Processors of the machine at work, %", "seconds since the job began");
   LineChart memory = report_chart("Memory of the machine in use, GiB", "seconds since the job began");
   Points busy, used, total;
+  double before = 0, last = 0;  // seconds: a run that was resumed counts them from 0 again
   for (const MachineEvent& event : machine) {
-    busy.emplace_back(number_or_nan(event.seconds), 100 * number_or_nan(event.processors));
-    used.emplace_back(number_or_nan(event.seconds), number_or_nan(event.memory_bytes) / kGibibyte);
-    total.emplace_back(number_or_nan(event.seconds), number_or_nan(event.memory_total_bytes) / kGibibyte);
+    const double seconds = number_or_nan(event.seconds);
+    if (seconds < last) before += last;
+    last = seconds;
+    busy.emplace_back(before + seconds, 100 * number_or_nan(event.processors));
+    used.emplace_back(before + seconds, number_or_nan(event.memory_bytes) / kGibibyte);
+    total.emplace_back(before + seconds, number_or_nan(event.memory_total_bytes) / kGibibyte);
   }
   const auto add = [](LineChart& chart, const std::string& name, const Points& points, bool faint) {
     if (points.size() > 1)

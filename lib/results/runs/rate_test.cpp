@@ -45,14 +45,16 @@ size_t steepest_point(const RateTest& test, size_t last) {
   return steepest;
 }
 
+double rate_at(const RateTest& test, int64_t step) {
+  const double part = static_cast<double>(step) / static_cast<double>(test.steps - 1);
+  return test.from * std::pow(test.to / test.from, part);
+}
+
 }  // namespace
 
 std::vector<double> rates_of(const RateTest& test) {
   std::vector<double> rates;
-  for (int64_t step = 0; step < test.steps; ++step) {
-    const double part = static_cast<double>(step) / static_cast<double>(test.steps - 1);
-    rates.push_back(test.from * std::pow(test.to / test.from, part));
-  }
+  for (int64_t step = 0; step < test.steps; ++step) rates.push_back(rate_at(test, step));
   return rates;
 }
 
@@ -66,7 +68,7 @@ bool add_loss(RateTest& test, double loss) {
   // Of the average from 0, divided by the weight that the losses have in it (as Adam corrects its means).
   const double before = test.points.empty() ? 0 : test.points.back().smoothed * (1 - std::pow(kept, step));
   const double smoothed = (kept * before + (1 - kept) * loss) / (1 - std::pow(kept, step + 1));
-  test.points.push_back({rates_of(test)[test.points.size()], loss, smoothed});
+  test.points.push_back({rate_at(test, std::ssize(test.points)), loss, smoothed});
   if (has_risen(test)) {
     test.end = RateTestEnd::kRose;
   } else if (std::ssize(test.points) == test.steps) {

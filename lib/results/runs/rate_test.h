@@ -20,8 +20,9 @@ struct RatePoint {
 enum class RateTestEnd { kStopped, kAllSteps, kRose, kNotFinite };
 
 struct RateTest {
-  std::string name;  // of the job
-  double from = 0;   // the rate of the first step, and that of the last; they grow by a factor
+  std::string name;                                     // of the job
+  std::string field = "train.optimizer.learning_rate";  // of the spec: it has the rate that is tested
+  double from = 0;  // the rate of the first step, and that of the last; they grow by a factor
   double to = 0;
   int64_t steps = 0;
   std::vector<RatePoint> points = {};  // of the steps made; losses that are not finite are left out

@@ -154,13 +154,13 @@ ReceiptsComparison compare_receipts(const std::vector<Event>& one, const std::ve
   auto next = other.begin();
   for (const Event& receipt : one) {
     for (; next != other.end() && step_of(*next) < step_of(receipt); ++next) ++comparison.passed_over;
-    if (next == other.end()) break;
-    if (step_of(*next) > step_of(receipt)) {
+    if (next == other.end() || step_of(*next) > step_of(receipt)) {
       ++comparison.passed_over;
     } else if (!comparison.add(receipt, *next++)) {
       break;
     }
   }
+  if (!comparison.differs()) comparison.passed_over += other.end() - next;
   if (comparison.same == 0 && !comparison.differs())
     throw Error(ExitCode::kUsage, "the two runs have no receipts of the same step");
   return comparison;

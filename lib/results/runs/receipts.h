@@ -54,7 +54,7 @@ std::vector<Event> read_receipts(const std::filesystem::path& run, std::optional
 struct ReceiptsComparison {
   int64_t first = 0, last = 0;  // of the steps that are the same
   int64_t same = 0;             // how many receipts
-  int64_t passed_over = 0;      // of steps of which only one of the two has a receipt
+  int64_t passed_over = 0;      // of steps of which only one of the two has a receipt, up to the difference
   // Null: none. Else the step; whether its examples differ; the replicas whose own gradients differ; and the
   // parameters whose gradient or weights differ, in the order in which a step computes them.
   Event difference = Event(Event::value_t::null);

@@ -127,13 +127,6 @@ fs::file_type type_of(const fs::path& path) {
   return fs::symlink_status(path, error).type();
 }
 
-bool is_empty_folder(const fs::path& path) {
-  std::error_code error;
-  const bool empty = fs::is_empty(path, error);
-  if (error) refuse(path, "cannot read the folder", error.value());
-  return empty;
-}
-
 // Links do not count: their targets are not ours.
 bool holds_files_of_a_run(const fs::path& path) {
   return type_of(path / "metrics.jsonl") == fs::file_type::regular &&
@@ -160,6 +153,36 @@ std::optional<int64_t> attempt_of(const std::string& name) {
                             R"((?:\.attempt(\d{1,9}))?(?:\.restart\d+)?\.log)");
   const auto found = kLog.match(name);
   return found ? std::optional(whole_number(found->at(1).text).value_or(1)) : std::nullopt;
+}
+
+bool is_empty_file(const fs::path& path) {
+  std::error_code error;
+  return type_of(path) == fs::file_type::regular && fs::file_size(path, error) == 0;
+}
+
+// Whether a run has left `path` in its folder that ended while it made the folder, or before a power failure
+// let its files reach the disk.
+bool is_nothing(const fs::path& path) {
+  const std::string name = path.filename();
+  if (name.starts_with("spec.yaml.tmp")) return type_of(path) == fs::file_type::regular;
+  if (name != "logs") return (name == "spec.yaml" || name == "metrics.jsonl") && is_empty_file(path);
+  return type_of(path) == fs::file_type::directory &&
+         std::ranges::all_of(paths_in(path), [](const fs::path& log) {
+           return attempt_of(log.filename()) && is_empty_file(log);
+         });
+}
+
+// Whether the folder is empty, or is now: it had nothing that anybody would miss.
+bool make_empty(const fs::path& folder) {
+  std::error_code error;
+  const std::vector<fs::path> all = paths_in(folder, error);
+  if (error) refuse(folder, "cannot read the folder", error.value());
+  if (!std::ranges::all_of(all, is_nothing)) return false;
+  for (const fs::path& path : all) {
+    fs::remove_all(path, error);
+    if (error) refuse(path, "cannot remove", error.value());
+  }
+  return true;
 }
 
 void remove_run(const RunDirectory& run) {
@@ -217,7 +240,7 @@ bool is_named_for(const std::string& folder, const std::string& job) {
 RunDirectory RunDirectory::create(const RunDirectoryOptions& options) {
   const fs::path path = make_folder_of_run(options);
   RunDirectory run(path, lock_folder(path));
-  if (!is_empty_folder(path)) {
+  if (!make_empty(path)) {
     if (!options.overwrite) {
       refuse(path,
              "the run directory is not empty; choose another with --run-dir, or replace the run in it with "

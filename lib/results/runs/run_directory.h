@@ -35,7 +35,8 @@ class RunDirectory {
   // (the kernel releases the lock when the process ends), so that two jobs never write to one folder.
   //
   // Without `directory`: makes a new folder, numbered -2, -3, ... if the name is taken. With `directory`: the
-  // folder must be absent or empty. `overwrite` also accepts a folder that is surely a run (it has a logs
+  // folder must be absent, empty, or without more than a run leaves there that is ended while it makes the
+  // folder: files without content. `overwrite` also accepts a folder that is surely a run (it has a logs
   // folder and a metrics.jsonl whose first line is an event, or that is empty beside a valid spec.yaml) and
   // removes from it spec.yaml, plan.json, program.pt, metrics.jsonl, summary.json and the logs of replicas,
   // nothing else.

@@ -118,6 +118,7 @@ void RunReporter::on_run_start(int64_t step) {
   if (run_.virtual_replicas > 0) start.virtual_replicas = run_.virtual_replicas;
   std::vector<std::string>& devices = start.devices.emplace();
   for (int replica = 0; replica < run_.replicas; ++replica) devices.push_back(job_.device_of(replica));
+  if (job_.spans_hosts && run_.traits().spans_hosts) start.spans_hosts = true;
   if (run_.is_asynchronous()) {
     start.servers = run_.servers;
     start.max_staleness = job_.spec.strategy.max_staleness;

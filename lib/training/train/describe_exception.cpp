@@ -39,7 +39,7 @@ Failure describe_current_exception() {
     if (allocator != std::string::npos) return out_of_memory(": " + text.substr(allocator));
     return {ExitCode::kBug, "LibTorch: " + text};
   } catch (const std::filesystem::filesystem_error& error) {
-    return {file_failure_code(error.code().value(), ExitCode::kBug), error.what()};
+    return {file_failure_code(error.code().value(), ExitCode::kUsage), error.what()};
   } catch (const std::system_error& error) {
     // No room for another thread.
     if (error.code() == std::errc::resource_unavailable_try_again) return out_of_memory("");

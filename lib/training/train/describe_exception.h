@@ -13,7 +13,8 @@ struct Failure {
 };
 
 // Describes the exception that is being handled; call it inside a catch block. Running out of memory becomes
-// kMemory with advice. An exception that is not an Error becomes a kBug with the exception's own text.
+// kMemory with advice, what the file system refuses kDisk or kUsage. Any other exception that is not an Error
+// becomes a kBug with the exception's own text.
 Failure describe_current_exception();
 
 }  // namespace dtrain

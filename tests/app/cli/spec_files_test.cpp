@@ -65,6 +65,7 @@ TEST_CASE("a spec that cannot be read") {
   check_refused({"a_run"}, "; to resume a run: dtrain run --resume a_run", folder);
   check_refused({""}, "No such file or directory", folder);
   check_refused({"."}, ".: a folder; name a file; for a spec for such data: ", folder);
+  check_refused({std::string(300, 'n')}, "nnn: cannot open: File name too long\n1 problem\n", folder);
   check_refused({"/dev/zero"}, "/dev/zero: not a regular file", folder);
   check_refused({"\x1b[31m.yaml"}, "\\x1b[31m.yaml: cannot open", folder);
   folder.write("huge.yaml", "");

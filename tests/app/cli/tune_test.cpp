@@ -130,12 +130,15 @@ TEST_CASE("what a range test does not take") {
   CHECK_THAT(job.refused({"find-lr", spec, "--from", "1", "--to", "1"}),
              ContainsSubstring("is not below --to"));
   CHECK_THAT(job.refused({"find-lr", spec, "--from", "0"}), ContainsSubstring("--from"));
-  CHECK_THAT(job.refused({"find-lr", spec, "--steps", "9"}), ContainsSubstring("--steps"));
+  for (const char* steps : {"9", "5001"})
+    CHECK_THAT(job.refused({"find-lr", spec, "--steps", steps}), ContainsSubstring("--steps"));
   CHECK_THAT(job.refused({"find-lr", spec, "--set", "train.epoch=1"}), ContainsSubstring("'train.epochs'"));
   CHECK_THAT(job.refused({"find-lr", spec, "--set", "train.optimizer.kind=muon", "--set",
                           "train.optimizer.learning_rate=0.02"}),
              ContainsSubstring("find-lr tests one rate") &&
                  ContainsSubstring("--try train.optimizer.learning_rate=0.01,0.02,0.04"));
+  CHECK_THAT(job.refused({"find-lr", spec, "--out", job.folder() / "missing" / "page.html"}),
+             ContainsSubstring("missing: there is no such folder"));
   job.folder().write("page.html", "mine");
   CHECK_THAT(job.refused({"find-lr", spec, "--out", job.folder() / "page.html"}),
              ContainsSubstring("--overwrite"));

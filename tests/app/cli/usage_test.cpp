@@ -156,6 +156,8 @@ TEST_CASE("mistakes are told in one line, with what was probably meant, and exit
       {{"run", "x.yaml", "--run-dir", ""}, "--run-dir needs the name of a folder"},
       {{"run", "x.yaml", "--unset"}, "--unset needs a value: --unset PATH"},
       {{"report", "x", "--out", "a"}, "x: there is no such folder"},
+      {{"report", std::string(300, 'n')}, "File name too long"},
+      {{"configs", "mnist_mirrored", std::string(300, 'n')}, "File name too long"},
       // arguments
       {hundred_runs("compare"), "r0: there is no such folder"},
       {hundred_runs("report"), "r0: there is no such folder"},
@@ -168,6 +170,7 @@ TEST_CASE("mistakes are told in one line, with what was probably meant, and exit
       {{"verify", "a", "--steps", "5"}, "--steps 5: write the first and the last step, such as 100:200"},
       {{"verify", "a", "--steps", "9:5"}, "--steps 9:5: write the first and the last step"},
       {{"verify", "a", "--steps", "0:5"}, "--steps 0:5: write the first and the last step"},
+      {{"verify", "a", "--steps", "1:9223372036854775807"}, "--steps 1:9223372036854775807: write the first"},
       {{"verify", "a", "--replicas", "0"}, "--replicas"},
       {{"run"}, "SPEC is missing (see dtrain run --help)"},
       {{"plan", "--json"}, "SPEC is missing"},

@@ -88,7 +88,7 @@ TEST_CASE("a spec with a global batch") {
   CHECK_THROWS_WITH(plan_global({.replicas = {5, 6}}), ContainsSubstring("batch.global: 12 does not divide"));
 }
 
-TEST_CASE("a point trains its steps and no more: no baseline, one example to evaluate") {
+TEST_CASE("a point trains its steps and no more: no baseline, no checkpoint, one example to evaluate") {
   const PlannedSweep planned = plan({.replicas = {1, 2}, .repeats = 2, .steps = 20},
                                     {"compare.baseline=one_device", "metrics.skip_steps=7", "train.epochs=1",
                                      "train.max_steps=5", "evaluate.every_epochs=1"});
@@ -102,6 +102,7 @@ TEST_CASE("a point trains its steps and no more: no baseline, one example to eva
     CHECK(job.runs[0].total_steps == 27);
     CHECK(job.spec.data.test_examples == 1);
     CHECK(job.spec.evaluate.every_epochs > job.runs[0].epochs);
+    CHECK_FALSE(job.spec.checkpoint.saves());
   }
 }
 
@@ -116,6 +117,16 @@ TEST_CASE("a list of devices does not fix the number of replicas") {
   const PlannedSweep planned = plan({.replicas = {1, 3}}, {"strategy.devices=[cpu,cpu]"});
   CHECK(planned.sweep.points[0].error.empty());
   CHECK(planned.sweep.points[1].error.empty());
+}
+
+TEST_CASE("of different devices, the replicas of a point get the first ones") {
+  const PlannedSweep planned = plan({.replicas = {1, 2, 4}}, {"strategy.devices=[cuda:2,cuda:0,cuda:1]"});
+  using Strings = std::vector<std::string>;
+  CHECK(planned.jobs[0].devices == Strings{"cuda:2"});
+  CHECK(planned.jobs[1].devices == Strings{"cuda:2", "cuda:0"});
+  CHECK(planned.sweep.points[1].error.empty());
+  CHECK_THAT(planned.sweep.points[2].error,
+             ContainsSubstring("strategy.devices: lists 3 devices for 4 replicas"));
 }
 
 TEST_CASE("one device cannot be several replicas") {

@@ -131,6 +131,8 @@ TEST_CASE("a file is written as a whole, and nothing beside it") {
   CHECK(content_of(folder / "file") == bytes);
   write_file_atomically(folder / "file", "");
   CHECK(content_of(folder / "file").empty());
+  write_file_durably(folder / "file", "for long");
+  CHECK(content_of(folder / "file") == "for long");
   CHECK(names_in(folder.path()) == std::set<std::string>{"file"});
 }
 

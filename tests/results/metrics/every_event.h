@@ -28,6 +28,7 @@ inline RunStartEvent run_start() {
   event.replicas = 2;
   event.virtual_replicas = 8;
   event.devices = {"cpu", "cuda:0"};
+  event.spans_hosts = true;
   event.servers = 1;
   event.max_staleness = 4;
   event.threads_per_replica = 3;
@@ -68,7 +69,7 @@ inline RunStartEvent run_start() {
 inline constexpr const char* kRunStart =
     R"({"event":"run_start","time":"2026-01-31T12:00:00.000Z","run":"baseline","name":"small","folder":"/runs/small",)"
     R"("strategy":"parameter_server","strategy_fallback":"no TPU","replicas":2,"virtual_replicas":8,"devices":["cpu","cuda:0"],)"
-    R"("servers":1,"max_staleness":4,)"
+    R"("spans_hosts":true,"servers":1,"max_staleness":4,)"
     R"("threads_per_replica":3,"global_batch":128,"per_replica_batch":64,"accumulate_steps":1,)"
     R"("learning_rate":0.5,"learning_rate_derivation":"0.25 x 2","warmup_steps":7,"phases":2,"steps_per_epoch":469,)"
     R"("epochs":2,"total_steps":938,"resumed_step":10,"train_examples":60000,"validation_examples":6,)"

@@ -320,15 +320,38 @@ TEST_CASE("the page shows how busy the machine was") {
   const fs::path run = make_run(folder.path() / "run");
   std::ofstream metrics(run / "metrics.jsonl", std::ios::app);
   metrics << '\n';
-  for (int i = 1; i <= 3; ++i)
-    metrics << R"({"event":"machine","run":"distributed","seconds":)" << 5 * i
+  for (const int seconds : {5, 10, 15, 5, 10})  // it was resumed
+    metrics << R"({"event":"machine","run":"distributed","seconds":)" << seconds
             << R"(,"processors":0.9,"memory_bytes":4294967296,"memory_total_bytes":8589934592})" << '\n';
   metrics << R"({"event":"machine","run":"distributed"})" << std::endl;
   const std::string page = report_page({read_run_history(run)});
   check_page(page);
   CHECK(count_of(page, "<figure>") == 6 + 2 + 2);
   CHECK_THAT(page, ContainsSubstring("at work: 90 (seconds since the job began 5)") &&
+                       ContainsSubstring("at work: 90 (seconds since the job began 25)") &&
                        ContainsSubstring("in use: 4 (") && ContainsSubstring("all there is: 8 ("));
+}
+
+TEST_CASE("what only some steps report is a line through these") {
+  const TemporaryFolder folder;
+  write_file(folder / "spec.yaml", "batch: {per_replica: 64}\n");
+  std::ofstream metrics(folder / "metrics.jsonl");
+  metrics << run_start("distributed", 1) << '\n';
+  const int64_t events = GENERATE(10, 500);
+  for (int64_t number = 1; number <= events; ++number) {
+    Event line = step("distributed", 1, number);
+    line.erase("gradient_norm");
+    if (number % 5 == 0) line["gradient_norm"] = 1.5;
+    metrics << line << '\n';
+  }
+  metrics.close();
+  const std::string page = report_page({read_run_history(folder.path())});
+  check_page(page);
+  const size_t chart = page.find("Gradient norm");
+  REQUIRE(chart != std::string::npos);
+  const size_t line = page.find("class=\"line\"", chart);
+  REQUIRE(line != std::string::npos);
+  CHECK(page.substr(line, page.find("/>", line) - line).find('L') != std::string::npos);
 }
 
 TEST_CASE("a sweep has a page") {

@@ -46,6 +46,9 @@ TEST_CASE(
   CHECK(test.points.back().rate < 1);
   CHECK_THAT(rate_plot(test), ContainsSubstring("to use it: --set train.optimizer.learning_rate=0.00") &&
                                   ContainsSubstring("risen to 4 times its lowest value"));
+  RateTest piecewise = test;
+  piecewise.field = "train.schedule.values";
+  CHECK_THAT(rate_plot(piecewise), ContainsSubstring("to use it: as the highest of train.schedule.values\n"));
   CHECK_THAT(rate_page(test), ContainsSubstring("learning rates of mine") && ContainsSubstring("<svg"));
   const Event document = rate_document(test);
   CHECK(document["learning_rate"] == *advice.rate);

@@ -176,7 +176,11 @@ TEST_CASE("overwrite leaves a folder that holds no run alone") {
     write_file(path / "spec.yaml", "openapi: 3.0.0\n");
     write_strangers_logs(path);
   });
-  refused("own_logs", [](const fs::path& path) { fs::create_directory(path / "logs"); });
+  refused("own_logs", write_strangers_logs);
+  refused("own_empty_logs", [](const fs::path& path) {
+    fs::create_directory(path / "logs");
+    write_file(path / "logs" / "system.log", "");
+  });
   refused("linked_logs", [&](const fs::path& path) {
     write_file(path / "metrics.jsonl", "x");
     fs::create_directory(folder.path() / "elsewhere");
@@ -190,6 +194,25 @@ TEST_CASE("overwrite leaves a folder that holds no run alone") {
     fs::create_symlink(folder.path() / "precious", path / "metrics.jsonl");
   });
   CHECK(fs::file_size(folder.path() / "precious") == 1);
+}
+
+TEST_CASE("a run that was ended while it made its folder stands in nobody's way") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "run";
+  const bool overwrite = GENERATE(false, true);
+  fs::create_directories(path / "logs");
+  SECTION("before there were files") {}
+  SECTION("on a full disk") {
+    write_file(path / "metrics.jsonl", "");
+    write_file(path / "spec.yaml.tmp7-1", "name: jo");
+  }
+  SECTION("by a power failure, after which files have no content") {
+    for (const char* name : {"metrics.jsonl", "spec.yaml", "logs/distributed-rank0.log"})
+      write_file(path / name, "");
+  }
+  CHECK_NOTHROW(RunDirectory::create(into(path, overwrite)));
+  CHECK(names_in(path) == std::set<std::string>{"logs", "metrics.jsonl"});
+  CHECK(names_in(path / "logs").empty());
 }
 
 TEST_CASE("overwrite removes links, not what they point to, and nothing when a folder is in the way") {

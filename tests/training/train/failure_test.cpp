@@ -65,6 +65,18 @@ TEST_CASE("an error of ours keeps its code and message") {
   }
 }
 
+TEST_CASE("what the file system refuses is the disk's fault or the user's") {
+  const Failure disk = failure_of([] {
+    throw std::filesystem::filesystem_error("cannot copy",
+                                            std::make_error_code(std::errc::no_space_on_device));
+  });
+  CHECK(disk.code == ExitCode::kDisk);
+
+  const Failure files = failure_of([] { static_cast<void>(std::filesystem::file_size("/nonexistent")); });
+  CHECK(files.code == ExitCode::kUsage);
+  CHECK_THAT(files.message, ContainsSubstring("/nonexistent"));
+}
+
 TEST_CASE("anything else is a bug, told in its own words") {
   const Failure shapes = failure_of([] { at::ones({2, 3}).matmul(at::ones({2, 3})); });
   CHECK(shapes.code == ExitCode::kBug);
@@ -74,16 +86,6 @@ TEST_CASE("anything else is a bug, told in its own words") {
   const Failure standard = failure_of([] { throw std::logic_error("impossible"); });
   CHECK(standard.code == ExitCode::kBug);
   CHECK(standard.message == "impossible");
-
-  const Failure disk = failure_of([] {
-    throw std::filesystem::filesystem_error("cannot copy",
-                                            std::make_error_code(std::errc::no_space_on_device));
-  });
-  CHECK(disk.code == ExitCode::kDisk);
-
-  const Failure files = failure_of([] { static_cast<void>(std::filesystem::file_size("/nonexistent")); });
-  CHECK(files.code == ExitCode::kBug);
-  CHECK_THAT(files.message, ContainsSubstring("/nonexistent"));
 
   const Failure strange = failure_of([] { throw 42; });
   CHECK(strange.code == ExitCode::kBug);
