@@ -35,7 +35,6 @@ const std::string kObstacle = "this job cannot run on this host: ";
 void report_lines(const char* begin, const std::vector<std::string>& texts) {
   for (const std::string& text : texts)
     std::cerr << wrapped(begin + printable_lines(text), width_limit(STDERR_FILENO), 2);
-  std::cerr.flush();
 }
 
 // What a user may mean by a file that is no spec.
@@ -52,8 +51,7 @@ std::string advice_on_file(const Problem& problem) {
   return fmt::format("; `dtrain configs {0}` writes the example of this name to {0}.yaml here", example);
 }
 
-constexpr double kSecondsBetween = 0.2;
-constexpr double kLong = 2;  // seconds, after which a user wonders
+constexpr double kSecondsBetween = 0.2, kLong = 2;  // the second is when a user begins to wonder
 
 }  // namespace
 
@@ -76,7 +74,6 @@ void report_failure(const std::string& message, bool expected) {
   const int width = width_limit(STDERR_FILENO);
   for (const std::string& line : split_lines(printable_lines(message)))
     std::cerr << (red ? kRed : "") << wrapped(line, width, 2) << (red ? kPlain : "") << '\n';
-  std::cerr.flush();
 }
 
 int64_t parse_size(const std::string& option, const std::string& text, int64_t most,
@@ -96,7 +93,10 @@ int64_t parse_size(const std::string& option, const std::string& text, int64_t m
 
 void require_own_page(const std::filesystem::path& file, bool overwrite, const std::string& by) {
   constexpr int64_t kMostBytes = int64_t{1} << 30;
-  if (file.has_parent_path()) require_folder(file.parent_path(), ExitCode::kUsage);
+  require_replaceable(file);
+  std::error_code none;
+  if (file.has_parent_path() && !std::filesystem::is_directory(file.parent_path(), none))
+    throw Error(ExitCode::kUsage, "{}: there is no such folder", file.parent_path().string());
   const std::filesystem::file_status status = std::filesystem::symlink_status(file);
   if (overwrite || !std::filesystem::exists(status)) return;
   if (std::filesystem::is_regular_file(status) &&

@@ -73,8 +73,8 @@ JobSpec first_steps(JobSpec job, int64_t steps) {
 
 using OnStep = std::function<bool(double loss)>;
 
-// Tells, when asked, whether `on_step` has said so of one more step of the run in `folder`; it gets each
-// step's training loss, NaN if that is not finite.
+// A function that calls `on_step` for each step that the run in `folder` has written since the last call,
+// with its training loss (NaN if that is not finite), until it returns true, and returns whether it did.
 std::function<bool()> asked_of_steps(const std::filesystem::path& folder, const OnStep& on_step) {
   return [metrics = folder / "run" / "metrics.jsonl", on_step, read = std::streamoff{0}]() mutable {
     std::ifstream file(metrics);

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMostAddresses = 100'000;
 constexpr size_t kMostDigits = 9;
 
-// Names of no secrets, although they look like it.
+// Names of no secrets, although they look like it; without their dashes, underscores and dots.
 constexpr auto kHarmless = std::to_array<std::string_view>(
     {"author", "authors", "foreignkey", "partitionkey", "primarykey", "rowkey", "sortkey", "tokenizer"});
 

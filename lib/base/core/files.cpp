@@ -87,10 +87,7 @@ NewFileBeside make_file_beside(const std::filesystem::path& path) {
 
 void replace_file(const std::filesystem::path& path, const std::string& content, const std::string& option,
                   bool durable) {
-  std::error_code none;
-  if (std::filesystem::is_other(path, none))
-    throw Error(ExitCode::kUsage, "{}: is a device, a pipe or a socket, which no file replaces",
-                path.string());
+  require_replaceable(path);
   NewFileBeside made = make_file_beside(path);
   if (made.file.get() < 0) fail_to_write(path, "cannot create", errno, option);
   const bool complete = write_all(made.file.get(), content.data(), content.size()) &&
@@ -250,6 +247,15 @@ std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder,
 void require_absent(const std::filesystem::path& path, const std::string& otherwise) {
   if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return;
   throw Error(ExitCode::kUsage, "{} is there already: --overwrite replaces it, {}", path.string(), otherwise);
+}
+
+void require_replaceable(const std::filesystem::path& path) {
+  std::error_code none;
+  // Where /dev/stdout and /dev/fd/1 are, which may lead to plain files.
+  const std::string folder = std::filesystem::weakly_canonical(path.parent_path(), none);
+  if (folder == "/dev" || folder.starts_with("/proc/") || std::filesystem::is_other(path, none))
+    throw Error(ExitCode::kUsage, "{}: is a device, a pipe or a socket, which no file replaces",
+                path.string());
 }
 
 void require_folder(const std::filesystem::path& from, ExitCode code, const std::string& advice) {

@@ -59,6 +59,9 @@ std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder,
 // Throws Error(kUsage) if `path` exists: "... is there already: --overwrite replaces it, OTHERWISE".
 void require_absent(const std::filesystem::path& path, const std::string& otherwise);
 
+// Throws Error(kUsage) if `path` is a device, a pipe or a socket, or leads to one.
+void require_replaceable(const std::filesystem::path& path);
+
 // Throws Error(code) if `from`, which a user has named, is no folder: with up to three folders beside it
 // whose names begin like its name or are close to it, the last by name first; else with `advice`.
 void require_folder(const std::filesystem::path& from, ExitCode code, const std::string& advice = "");

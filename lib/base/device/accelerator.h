@@ -1,5 +1,6 @@
-// The interface to a device, for what LibTorch's device-independent functions do not offer. That for CUDA is
-// a separate module library (lib/cuda), loaded when a job asks for a GPU: that takes seconds and gigabytes.
+// The interface to a device, for what LibTorch's device-independent functions do not offer, and loading it.
+// That for CUDA is a separate module library, loaded when a job asks for a GPU: this takes seconds and
+// gigabytes.
 #pragma once
 
 #include <c10/core/Device.h>

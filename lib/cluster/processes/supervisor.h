@@ -41,7 +41,8 @@ enum class Evidence { kBlamesPeers, kWasSilent, kToldToStop, kFailedItself };
 struct SuperviseResult {
   ExitCode code = ExitCode::kDone;
   int first_failing_rank = -1;  // -1 if no replica failed
-  std::string message;  // for users: what failed first, what the others did, the log's path; empty if done
+  std::string message =
+      {};               // for users: what failed first, what the others did, the log's path; empty if done
   int stop_signal = 0;  // the signal that stopped the job, if it arrived here
   std::string reason = {};  // the line of `message` that says what failed first
   Evidence evidence = Evidence::kBlamesPeers;

@@ -41,6 +41,7 @@ std::filesystem::path path_of_set(const std::string& set);
 // Makes the folder of a set: links to copies, by their names.
 void link_set(const std::string& set, const std::map<std::string, std::string>& key_by_name);
 
+// A copy in the folder, whole or not.
 struct FetchedCopy {
   std::filesystem::path file;
   int64_t bytes = 0;

@@ -32,12 +32,12 @@ struct RawColumn {
 
 // A CSV file, or Parquet files that are one table, in this order.
 struct TablePath {
-  std::filesystem::path name;                // for messages
+  std::filesystem::path name;                // tells parts apart; of several files it need not exist
   std::vector<std::filesystem::path> files;  // at least one
 
   TablePath(const std::filesystem::path& file) : name(file), files{file} {}
-  TablePath(std::filesystem::path folder, std::vector<std::filesystem::path> its_files)
-      : name(std::move(folder)), files(std::move(its_files)) {}
+  TablePath(std::filesystem::path its_name, std::vector<std::filesystem::path> its_files)
+      : name(std::move(its_name)), files(std::move(its_files)) {}
 };
 
 struct RawTable {

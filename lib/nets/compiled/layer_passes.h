@@ -37,7 +37,7 @@ struct LayerWork {
   float* kept = nullptr;            // what backward needs of forward besides input and output
   float* scratch = nullptr;         // shared with other layers: does not last
 
-  // Of the weight, and of the bias: null where there is none.
+  // Of the weight, which the layer must have, and of the bias: null if it has none.
   const float* weight_data() const { return weight.const_data_ptr<float>(); }
   const float* bias_data() const { return bias.defined() ? bias.const_data_ptr<float>() : nullptr; }
   // `kept` as integers: which pixel each maximum is.

@@ -54,6 +54,7 @@ class OnnxGraph {
   // The names of `weight` and, if the layer has one, `bias`.
   std::vector<std::string> weights(const PlacedLayer& layer, bool has_bias = true);
   std::string constant(const std::string& name, const at::Tensor& value);
+  at::ScalarType type() const { return type_; }
   at::Tensor scalar(double value) const { return at::scalar_tensor(value, type_); }
   // One number, or one for each channel in a shape that fits images.
   at::Tensor by_channel(const std::vector<double>& values) const;

@@ -57,6 +57,7 @@ void transpose(int64_t rows, int64_t columns, const float* from, float* to) {
 }
 
 void transpose_each(int64_t count, int64_t rows, int64_t columns, const float* from, float* to) {
+  if (count == 1) return transpose(rows, columns, from, to);  // by all threads
   run_blocks(count, [&](int64_t i) {
     transpose(rows, columns, from + i * rows * columns, to + i * rows * columns);
   });

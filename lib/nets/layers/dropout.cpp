@@ -13,8 +13,8 @@ namespace {
 double dropout_rate(const LayerSpec& spec) { return spec.own.get<DropoutFields>().rate; }
 
 // Draws a factor for each of these places, in their order, from the default generator.
-at::Tensor with_noise(const at::Tensor& input, at::IntArrayRef places, double rate) {
-  return input * at::empty(places, input.options()).bernoulli_(1 - rate).div_(1 - rate);
+at::Tensor noise_for(const at::Tensor& input, at::IntArrayRef places, double rate) {
+  return at::empty(places, input.options()).bernoulli_(1 - rate).div_(1 - rate);
 }
 
 // On a processor at::dropout draws in the order in memory, which depends on the kernels of the layers before.
@@ -23,7 +23,8 @@ class Dropout final : public Layer {
   explicit Dropout(const PlacedLayer& layer) : rate_(dropout_rate(layer.spec)) {}
   at::Tensor forward(const at::Tensor& input) override {
     if (!is_training() || rate_ == 0) return input;
-    return input.is_cpu() ? with_noise(input, input.sizes(), rate_) : at::dropout(input, rate_, true);
+    if (!input.is_cpu()) return at::dropout(input, rate_, true);
+    return input * noise_for(input, input.sizes(), rate_).contiguous(input.suggest_memory_format());
   }
 
  private:
@@ -37,7 +38,7 @@ class StochasticDepth final : public Layer {
     if (!is_training() || rate_ == 0) return input;
     Shape of_examples(static_cast<size_t>(input.dim()), 1);
     of_examples[0] = input.size(0);
-    return with_noise(input, of_examples, rate_);
+    return input * noise_for(input, of_examples, rate_);
   }
 
  private:
@@ -48,7 +49,7 @@ void product_into(at::Tensor& result, const at::Tensor& numbers, const at::Tenso
   at::mul_out(result, numbers, noise);
 }
 
-// Draws what the module would draw from the same generator, of images by channels.
+// Draws what the module draws from the same generator, whatever the layout of images.
 void dropout(const LayerWork& work) {
   const double rate = dropout_rate(work.layer->spec);
   at::Tensor noise = work.view({work.outputs}, work.kept);

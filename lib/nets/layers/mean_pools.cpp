@@ -86,7 +86,7 @@ void global_avg_pool2d_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
 void adaptive_avg_pool2d_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
   const auto shrink = [&](const char* side, int64_t input) {
     const std::string name = layer.name + "." + side;
-    const at::Tensor shares = adaptive_shares(input, layer.output_shape[1]).to(graph.scalar(0).scalar_type());
+    const at::Tensor shares = adaptive_shares(input, layer.output_shape[1]).to(graph.type());
     graph.add("MatMul", name, {graph.constant(name + "_shares", shares.t())});
   };
   const std::vector<int64_t> turned = {0, 1, 3, 2};

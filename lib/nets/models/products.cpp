@@ -104,7 +104,7 @@ DenseSize size_of(const at::Tensor& input, const at::Tensor& weight) {
 
 at::Tensor scratch_for(const DenseSize& size) { return at::empty({dense_scratch(size)}, at::kFloat); }
 
-// As WinogradFunction.
+// `bias` may have no numbers, as above.
 class DenseFunction : public torch::autograd::Function<DenseFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,

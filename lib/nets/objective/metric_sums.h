@@ -74,7 +74,7 @@ class MetricSums {
   static void add(at::Tensor& to, at::Tensor&& values);
   // Adds the pending sums to the values, in their order, until `left` are left.
   void settle(size_t left) const;
-  // All of them.
+  // The values with all pending sums in them; undefined without any.
   const at::Tensor& settled() const {
     settle(0);
     return values_;

@@ -133,7 +133,7 @@ const std::vector<ScheduleMethod>& schedule_methods() {
       {"cosine", cosine_rate, describe_cosine},
       {"polynomial", polynomial_rate, describe_polynomial},
       {"one_cycle", one_cycle_rate, describe_one_cycle},
-      {"reduce_on_plateau", unchanged_rate, describe_plateau},  // PlateauWatch changes it after evaluations
+      {"reduce_on_plateau", unchanged_rate, describe_plateau},  // PlateauWatch changes the rate itself
   };
   return methods;
 }

@@ -163,8 +163,9 @@ bool is_empty_file(const fs::path& path) {
 // Whether a run has left `path` in its folder that ended while it made the folder, or before a power failure
 // let its files reach the disk.
 bool is_nothing(const fs::path& path) {
+  static const Pattern kUnfinished(R"(spec\.yaml\.tmp\d+-\d+)");  // write_file_atomically()
   const std::string name = path.filename();
-  if (name.starts_with("spec.yaml.tmp")) return type_of(path) == fs::file_type::regular;
+  if (kUnfinished.match(name)) return type_of(path) == fs::file_type::regular;
   if (name != "logs") return (name == "spec.yaml" || name == "metrics.jsonl") && is_empty_file(path);
   return type_of(path) == fs::file_type::directory &&
          std::ranges::all_of(paths_in(path), [](const fs::path& log) {
@@ -173,7 +174,7 @@ bool is_nothing(const fs::path& path) {
 }
 
 // Whether the folder is empty, or is now: it had nothing that anybody would miss.
-bool make_empty(const fs::path& folder) {
+bool clear_leftovers(const fs::path& folder) {
   std::error_code error;
   const std::vector<fs::path> all = paths_in(folder, error);
   if (error) refuse(folder, "cannot read the folder", error.value());
@@ -240,7 +241,7 @@ bool is_named_for(const std::string& folder, const std::string& job) {
 RunDirectory RunDirectory::create(const RunDirectoryOptions& options) {
   const fs::path path = make_folder_of_run(options);
   RunDirectory run(path, lock_folder(path));
-  if (!make_empty(path)) {
+  if (!clear_leftovers(path)) {
     if (!options.overwrite) {
       refuse(path,
              "the run directory is not empty; choose another with --run-dir, or replace the run in it with "

@@ -206,7 +206,7 @@ class SpecReader {
     const bool no_space = entry.value.plain && entry.value.text.find(':') != std::string::npos;
     const std::vector<std::string> names = names_in_section(path);
     std::string advice = no_space ? kSpaceAfterColon : "";
-    // What a user may give in place of the section.
+    // Whether the value of the section's first field is what a user may give in its place.
     const bool names_a_choice = contains({"kind", "dataset", "per_replica"}, names.front());
     if (advice.empty() && entry.value.kind == YamlNode::Kind::kScalar && names_a_choice)
       advice = fmt::format("; write {{{}: {}}}", names.front(), printable(entry.value.text, 60));

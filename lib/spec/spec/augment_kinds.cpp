@@ -94,8 +94,8 @@ const std::vector<AugmentKind>& all_augmentations() {
 template <>
 const EntryList<AugmentSpec>& entry_list() {
   static const EntryList<AugmentSpec> list = {
-      "data.augment", "an operation", "operations", "{kind: random_crop, padding: 4}", augment_kinds(),
-      joined<AugmentSpec>({{
+      .path = "data.augment", .one = "an operation", .many = "operations",
+      .example = "{kind: random_crop, padding: 4}", .kinds = augment_kinds(), .fields = joined<AugmentSpec>({{
       AUGMENT(kind, .doc = "what is done", .choices = &augment_kinds(), .required = true),
       AUGMENT(probability, .doc = "the probability with which it is applied to an example", .bounds = between(0, 1),
               .otherwise = "flip, random_erasing: 0.5; others: 1"),

@@ -119,13 +119,13 @@ const Fields<JobSpec>& job_fields();
 // A list of the job whose entries have fields of their own, which depend on one of them, mostly `kind`.
 template <class Entry>
 struct EntryList {
-  std::string path;     // "model.layers"
-  std::string one;      // "a layer", for messages
-  std::string many;     // "layers"
-  std::string example;  // "{kind: dense, units: 10}"
-  const Choices& kinds;
+  std::string path;               // "model.layers"
+  std::string one;                // "a layer", for messages
+  std::string many;               // "layers"
+  std::string example;            // "{kind: dense, units: 10}"
+  std::string selector = "kind";  // the field that decides which others apply
+  const Choices& kinds;           // its choices
   Fields<Entry> fields;           // in the order in which they are printed and documented
-  std::string selector = "kind";  // the field that decides which others apply; its choices are `kinds`
   // The selector's value in an entry; "" if it is required and was not given.
   std::string kind_of(const Entry& entry) const;
   // The names of the fields that entries of `kind` use, with `kind` first.

@@ -139,7 +139,8 @@ const EntryList<LayerSpec>& entry_list() {
       "use_bias", "activation", "initializer", "rate",      "momentum", "epsilon", "with",
       "patch",    "heads"};
   static RemadeTable<EntryList<LayerSpec>> list([] { return EntryList<LayerSpec>{
-      "model.layers", "a layer", "layers", "{kind: dense, units: 10}", layer_kinds(), joined<LayerSpec>({{
+      .path = "model.layers", .one = "a layer", .many = "layers", .example = "{kind: dense, units: 10}",
+      .kinds = layer_kinds(), .fields = joined<LayerSpec>({{
       LAYER(kind, .doc = "the kind of layer; layer_norm normalises each example separately, over its features, or "
           "those of each token, or at each pixel over the channels; patch_embedding makes tokens of patches, and "
           "first_token is the first of them ([tokens](models.md#tokens))", .choices = &layer_kinds(), .required = true),

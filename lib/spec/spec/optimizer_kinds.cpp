@@ -73,8 +73,9 @@ const std::vector<OptimizerKind>& all_optimizers() {
 template <>
 const EntryList<OptimizerEntry>& entry_list() {
   static RemadeTable<EntryList<OptimizerEntry>> list([] { return EntryList<OptimizerEntry>{
-      "train.optimizers", "an optimizer", "optimizers", "{parameters: head.*, kind: sgd, learning_rate: 0.01}",
-      optimizer_kinds(), joined<OptimizerEntry>({{
+      .path = "train.optimizers", .one = "an optimizer", .many = "optimizers",
+      .example = "{parameters: head.*, kind: sgd, learning_rate: 0.01}",
+      .kinds = optimizer_kinds(), .fields = joined<OptimizerEntry>({{
       FIELD(OptimizerEntry, parameters, .doc = "their names, as `dtrain inspect` lists them, with `*` for any text, "
             "such as `encoder.*`; of several entries that name a parameter the first one has it",
             .pattern = "[A-Za-z0-9_.*]{1,200}", .made_of = "up to 200 letters, digits, '_', '.' and '*'",

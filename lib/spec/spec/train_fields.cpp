@@ -129,8 +129,9 @@ template <>
 const EntryList<PhaseSpec>& entry_list() {
   // clang-format off
   static RemadeTable<EntryList<PhaseSpec>> list([] { return EntryList<PhaseSpec>{
-      "phases", "a phase", "phases", "{epochs: 3, trainable: head, learning_rate: 1.0e-3}", schedule_kinds(),
-      joined<PhaseSpec>({{
+      .path = "phases", .one = "a phase", .many = "phases",
+      .example = "{epochs: 3, trainable: head, learning_rate: 1.0e-3}", .selector = "schedule",
+      .kinds = schedule_kinds(), .fields = joined<PhaseSpec>({{
       PHASE(name, .doc = "the name of the phase in reports", .pattern = "[A-Za-z0-9][A-Za-z0-9_. -]{0,63}",
             .made_of = "up to 64 letters, digits, '_', '.', '-' and spaces, the first a letter or a digit",
             .otherwise = "its number"),
@@ -153,7 +154,7 @@ const EntryList<PhaseSpec>& entry_list() {
           "following fields work as in [`train.schedule`](#trainschedule), counted from the phase's first step",
           .choices = &schedule_kinds()},
                        member_of<PhaseSpec>([](auto& spec) { return &spec.schedule.kind; })},
-  }, schedule_fields_of_phases()}), "schedule"}; });
+  }, schedule_fields_of_phases()})}; });
   // clang-format on
   return list.get();
 }

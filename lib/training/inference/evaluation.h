@@ -154,7 +154,7 @@ struct EvaluationJob {
 // return value reports what failed. Throws before it evaluates if there cannot be metrics by group.
 SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Evaluation& result);
 
-// Runs one of several such processes, which the hidden subcommand `eval-replica` is.
+// The hidden subcommand `eval-replica`: takes part in evaluate() as one of its processes.
 ExitCode run_evaluation_replica(const EvaluationJob& evaluation);
 
 }  // namespace dtrain

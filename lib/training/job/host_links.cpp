@@ -316,7 +316,7 @@ std::optional<SuperviseResult> LeadingHost::interrupted() {
   if (const auto failure = failure_elsewhere()) return failure;
   let_in(/*waits=*/false);
   if (newcomers_.empty()) return std::nullopt;
-  return SuperviseResult{.code = ExitCode::kStopped, .message = {}};
+  return SuperviseResult{.code = ExitCode::kStopped};
 }
 
 std::optional<SuperviseResult> LeadingHost::failure_elsewhere() {

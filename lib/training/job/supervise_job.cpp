@@ -171,7 +171,7 @@ class SupervisingLauncher : public RunLauncher {
       desk_->refuse(error.what());
       return std::nullopt;
     }
-    return SuperviseResult{.code = ExitCode::kStopped, .message = {}};
+    return SuperviseResult{.code = ExitCode::kStopped};
   }
 
   // Takes the output back to where the run restarts. Returns what stopped the job meanwhile.

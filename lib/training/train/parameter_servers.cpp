@@ -68,7 +68,7 @@ class Arrivals {
   std::unique_ptr<PairChannel> meet_worker(int worker) {
     const StorePtr store = context_.store->clone();
     int& met = met_[static_cast<size_t>(worker)];
-    const auto patience = met < 0 ? rendezvous_timeout(context_.job.spec) : timeout_of(context_.job);
+    const auto patience = rendezvous_timeout(context_.job.spec);
     auto deadline = std::chrono::steady_clock::now() + patience;
     int restart = newest(*store, worker);
     for (; restart <= met; restart = newest(*store, worker)) {
@@ -78,8 +78,9 @@ class Arrivals {
       else if (!somebody_came_)
         deadline = now + patience;
       if (now > deadline)
-        throw Error(ExitCode::kPeerLost,
-                    "it did not come (network.rendezvous_timeout_seconds is how long to wait)");
+        throw Error(
+            ExitCode::kPeerLost, "it did not come{}",
+            stop_signals_received() > 0 ? "" : " (network.rendezvous_timeout_seconds is how long to wait)");
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     met = restart;

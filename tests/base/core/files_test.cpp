@@ -158,7 +158,7 @@ TEST_CASE("no file takes the place of a device or a pipe") {
   const TemporaryFolder folder;
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   fs::create_symlink("/dev/null", folder / "link");
-  for (const char* const name : {"pipe", "link"})
+  for (const char* const name : {"pipe", "link", "/proc/self/fd/1"})
     CHECK_THAT(write_refusal(folder / name, "x"), ContainsSubstring(": is a device, a pipe or a socket"));
   CHECK(fs::is_fifo(folder / "pipe"));
   CHECK(fs::is_symlink(folder / "link"));

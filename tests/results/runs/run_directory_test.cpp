@@ -158,6 +158,7 @@ TEST_CASE("overwrite leaves a folder that holds no run alone") {
   };
   refused("thesis", [](const fs::path& path) { write_file(path / "thesis.tex", "x"); });
   refused("own_spec", [](const fs::path& path) { write_file(path / "spec.yaml", "x"); });
+  refused("template", [](const fs::path& path) { write_file(path / "spec.yaml.tmpl", "x"); });
   refused("own_metrics", [](const fs::path& path) { write_file(path / "metrics.jsonl", "x"); });
   const auto write_strangers_logs = [](const fs::path& path) {
     fs::create_directory(path / "logs");
