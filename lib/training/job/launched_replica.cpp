@@ -10,7 +10,6 @@
 #include "job/replica_process.h"
 #include "job/supervise_run.h"
 #include "launch/place.h"
-#include "plan/warnings.h"
 #include "processes/diagnosis.h"
 #include "store/store.h"
 #include "train/meeting.h"

@@ -16,7 +16,6 @@
 #include "job/supervise_run.h"
 #include "launch/identity.h"
 #include "metrics/events.h"
-#include "plan/warnings.h"
 #include "processes/supervisor.h"
 #include "store/local_store.h"
 #include "train/meeting.h"

@@ -6,7 +6,6 @@
 
 #include "core/files.h"
 #include "core/signals.h"
-#include "plan/plan_file.h"
 #include "processes/status_board.h"
 #include "store/local_store.h"
 #include "train/describe_exception.h"

@@ -6,7 +6,6 @@
 #include "job/job.h"
 #include "job/replica_process.h"
 #include "launch/identity.h"
-#include "plan/plan_file.h"
 #include "processes/report.h"
 #include "store/store.h"
 #include "train/replica.h"
