@@ -28,7 +28,6 @@
 #include "train/assembly.h"
 #include "train/describe_exception.h"
 #include "train/meeting.h"
-#include "train/overhead.h"
 #include "train/run_checkpoints.h"
 #include "train/trainer.h"
 
