@@ -81,11 +81,6 @@ constexpr const char* kAdvice =
 
 }  // namespace
 
-void SentSteps::add(const Traffic& step) {
-  ++steps;
-  bytes += step;
-}
-
 StepTraffic SentSteps::mean() const {
   if (bytes.sent == 0 && bytes.received == 0) return {};
   return {bytes.sent / steps, bytes.received / steps};
@@ -167,20 +162,18 @@ void RunReporter::on_run_start(int64_t step) {
   }
 }
 
-// The run's figures are those of its last phase: steps that train different layers have no common median.
-void RunReporter::begin_figures(int64_t step, const PhasePlan& phase) {
-  phase_ = phase.index + 1;
-  epoch_is_mixed_ = step % run_.steps_per_epoch != 0;
-  run_timer_ = StepTimer(job_.spec.metrics.skip_steps);
-  timed_steps_ = 0;
-  run_times_ = MeanStepTimes();
-  run_sent_ = SentSteps();
-  epoch_seconds_.clear();
-  slow_steps_.begin();
-}
-
 void RunReporter::on_phase(int64_t step, const PhasePlan& phase, double seconds) {
-  if (run_.phases.size() > 1 && !run_.is_asynchronous()) begin_figures(step, phase);
+  // The run's figures are those of its last phase: steps that train different layers have no common median.
+  if (run_.phases.size() > 1 && !run_.is_asynchronous()) {
+    phase_ = phase.index + 1;
+    epoch_is_mixed_ = step % run_.steps_per_epoch != 0;
+    run_timer_ = StepTimer(job_.spec.metrics.skip_steps);
+    timed_steps_ = 0;
+    run_times_ = MeanStepTimes();
+    run_sent_ = SentSteps();
+    epoch_seconds_.clear();
+    slow_steps_.begin();
+  }
   auto event = begin_event<PhaseEvent>(run_.name());
   event.phase = phase.index + 1;
   event.phases = std::ssize(run_.phases);

@@ -26,7 +26,7 @@ struct SentSteps {
   int64_t steps = 0;
   Traffic bytes;
 
-  void add(const Traffic& step);
+  void add(const Traffic& step) { ++steps, bytes += step; }
   // Writes the mean of a step, if anything was sent at all.
   StepTraffic mean() const;
 };
@@ -108,7 +108,6 @@ class RunReporter {
   EventSink& sink_;
   const Accelerator* accelerator_;
   void time_step(const StepTimes& seconds, int64_t examples);
-  void begin_figures(int64_t step, const PhasePlan& phase);
   // The device's use, measured at most `oldest` seconds ago.
   DeviceUse device_use(double oldest);
   void report_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
