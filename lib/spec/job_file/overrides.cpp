@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 
 #include "core/patterns.h"
@@ -230,9 +229,9 @@ std::string remove_field(YamlNode& root, const std::string& path) {
 }
 
 std::vector<std::string> overrides_of_kinds(const std::vector<std::string>& overrides) {
-  std::vector<std::string> kinds;
-  std::copy_if(overrides.begin(), overrides.end(), std::back_inserter(kinds),
-               [](const std::string& text) { return decides_about_others(text.substr(0, text.find('='))); });
+  std::vector<std::string> kinds = overrides;
+  std::erase_if(kinds,
+                [](const auto& text) { return !decides_about_others(text.substr(0, text.find('='))); });
   return kinds;
 }
 

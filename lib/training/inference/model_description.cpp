@@ -5,10 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "codecs/image_file.h"
 #include "core/error.h"
+#include "core/range.h"
 #include "core/text.h"
 #include "data/split.h"
 #include "host/cores.h"
@@ -39,9 +39,7 @@ constexpr int64_t kLargestSide = 96;  // of a picture, in pixels: larger images 
 ExampleSourcePtr first_examples(const JobPlan& job) {
   ExampleSourcePtr all = load_examples(job);
   if (all->size() <= kMostPredicted) return all;
-  std::vector<int64_t> first(static_cast<size_t>(kMostPredicted));
-  std::iota(first.begin(), first.end(), int64_t{0});
-  return make_selection(std::move(all), std::move(first));
+  return make_selection(std::move(all), consecutive<int64_t>(0, kMostPredicted));
 }
 
 // What a page can show of an example of pixels: one channel or three, of a small size.

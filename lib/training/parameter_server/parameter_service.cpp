@@ -41,7 +41,7 @@ ParameterService::ParameterService(at::Tensor values, const OptimizerSpec& optim
 void ParameterService::serve(const Connect& connect) {
   std::vector<std::jthread> threads;
   for (int worker = 0; worker < options_.workers; ++worker)
-    threads.emplace_back([this, worker, &connect] { serve_and_note_end(worker, connect); });
+    threads.emplace_back([this, worker, &connect] { serve_worker(worker, connect); });
   await_returns(connect, threads);
   threads.clear();  // joins
   if (failure_) std::rethrow_exception(failure_);
@@ -62,8 +62,7 @@ void ParameterService::await_returns(const Connect& connect, std::vector<std::jt
       const bool is_there = options_.has_returned(worker);
       lock.lock();
       served_[at] = is_there;
-      if (is_there)
-        threads[at] = std::jthread([this, worker, &connect] { serve_and_note_end(worker, connect); });
+      if (is_there) threads[at] = std::jthread([this, worker, &connect] { serve_worker(worker, connect); });
     }
   }
 }
@@ -80,14 +79,12 @@ bool ParameterService::somebody_may_return() const {
   return false;
 }
 
-void ParameterService::serve_and_note_end(int worker, const Connect& connect) {
-  serve_worker(worker, connect);
-  const std::lock_guard lock(mutex_);
-  served_[static_cast<size_t>(worker)] = false;
-  session_ended_.notify_all();
-}
-
 void ParameterService::serve_worker(int worker, const Connect& connect) {
+  const auto note_end = c10::make_scope_exit([&] {
+    const std::lock_guard lock(mutex_);
+    served_[static_cast<size_t>(worker)] = false;
+    session_ended_.notify_all();
+  });
   try {
     Session session{worker, connect(worker), Message()};
     const auto let_others_find = [&](Session* open) {

@@ -76,7 +76,6 @@ class ParameterService {
   // One worker's connection and the data of its thread.
   struct Session;
 
-  void serve_and_note_end(int worker, const Connect& connect);
   void serve_worker(int worker, const Connect& connect);
   // Accepts workers that return, until no worker is being served.
   void await_returns(const Connect& connect, std::vector<std::jthread>& threads);

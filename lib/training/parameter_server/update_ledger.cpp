@@ -131,30 +131,6 @@ int64_t UpdateLedger::update(int worker, int64_t sequence, int64_t examples, dou
   return staleness;
 }
 
-void UpdateLedger::skip(int worker, int64_t sequence) {
-  of(worker).computes_from.reset();
-  of(worker).done = std::max(of(worker).done, sequence);
-}
-
-void UpdateLedger::reach_phase(int worker, int64_t phase) {
-  of(worker).computes_from.reset();
-  of(worker).phase = phase;
-}
-
-void UpdateLedger::begin_phase(int64_t steps) {
-  for (Worker& worker : workers_) worker.done = std::max(worker.done, steps);
-}
-
-void UpdateLedger::end_training(int worker) {
-  of(worker).computes_from.reset();
-  of(worker).ended = true;
-}
-
-void UpdateLedger::lose(int worker) {
-  of(worker).computes_from.reset();
-  of(worker).record.lost = !of(worker).ended;
-}
-
 void UpdateLedger::take_back(int worker) {
   if (!is_lost(worker)) return;
   of(worker).record.lost = false;
