@@ -11,7 +11,6 @@
 
 #include "callbacks/callbacks.h"
 #include "callbacks/run_reporter.h"
-#include "callbacks/step_watch.h"
 #include "core/error.h"
 #include "core/step_clock.h"
 #include "loader/batches.h"
