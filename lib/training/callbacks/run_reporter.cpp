@@ -286,21 +286,15 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
   sink_.on_event(encode(line));
 }
 
-void RunReporter::on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
-  if (job_.data.has_validation()) {
-    part_ = kValidationPart;
-    validation_ = ValidationSummary{sums.metrics()};
-  }
-  report_evaluation(epoch, step, seconds, sums);
-}
-
-void RunReporter::on_final_test(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
-  part_ = kTestPart;
-  report_evaluation(epoch, step, seconds, sums);
-}
-
-void RunReporter::report_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
+void RunReporter::on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums,
+                                bool final_test) {
   evaluated_ = sums.metrics();
+  if (final_test) {
+    part_ = kTestPart;
+  } else if (job_.data.has_validation()) {
+    part_ = kValidationPart;
+    validation_ = ValidationSummary{evaluated_};
+  }
   auto line = begin_event<EvalEvent>(run_.name());
   line.part = part_;
   line.epoch = epoch;

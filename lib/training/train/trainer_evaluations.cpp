@@ -34,7 +34,7 @@ void Trainer::evaluate(int64_t epochs) {
 void Trainer::test(int64_t epochs) {
   const double start = steady_seconds();
   const MetricSums sums = pass_over(*shares().final_test, job_.data.test_examples);
-  reporter_.on_final_test(epochs, step_, steady_seconds() - start, sums);
+  reporter_.on_evaluation(epochs, step_, steady_seconds() - start, sums, /*final_test=*/true);
   require_finite(sums.loss(), "test loss");
 }
 
