@@ -18,7 +18,6 @@
 #include "job_file/print.h"
 #include "metrics/event.h"
 #include "parallel/parallel_blocks.h"
-#include "plan/job_plan.h"
 #include "spec/normalisation.h"
 
 namespace dtrain {

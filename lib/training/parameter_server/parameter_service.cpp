@@ -115,7 +115,7 @@ void ParameterService::serve_worker(int worker, const Connect& connect) {
 }
 
 bool ParameterService::answer(Session& session, const RequestHeader& request) {
-  using Handler = void (ParameterService::*)(Session&, const RequestHeader&);
+  using Handler = void (ParameterService::*)(Lock&, Session&, const RequestHeader&);
   // In the order of Request, from kAwait on.
   static constexpr std::array<Handler, 10> kHandlers = {
       &ParameterService::await_restored, &ParameterService::begin,        &ParameterService::read,
@@ -124,15 +124,13 @@ bool ParameterService::answer(Session& session, const RequestHeader& request) {
       &ParameterService::leave};
   static_assert(kHandlers.size() ==
                 static_cast<size_t>(Request::kLeave) - static_cast<size_t>(Request::kAwait) + 1);
-  {
-    const std::lock_guard lock(mutex_);
-    session.last_request = Clock::now();
-  }
+  Lock lock(mutex_);
+  session.last_request = Clock::now();
   const auto number = static_cast<size_t>(request.request) - static_cast<size_t>(Request::kAwait);
   if (number >= kHandlers.size()) throw Error(ExitCode::kPeerLost, "it sent a request that does not exist");
-  (this->*kHandlers[number])(session, request);
+  (this->*kHandlers[number])(lock, session, request);
   if (request.request == Request::kLeave) return false;
-  const std::lock_guard lock(mutex_);
+  lock.lock();
   options_.on_request(ledger_.version());
   return true;
 }
@@ -142,8 +140,7 @@ void ParameterService::send(Session& session, AnswerHeader header) {
   session.message.send(*session.channel, header);
 }
 
-void ParameterService::reply(std::unique_lock<std::mutex>& lock, Session& session,
-                             const AnswerHeader& header) {
+void ParameterService::reply(Lock& lock, Session& session, const AnswerHeader& header) {
   lock.unlock();
   changed_.notify_all();
   send(session, header);
@@ -161,18 +158,16 @@ bool ParameterService::join(Session& session) {
 }
 
 // Waits for worker 0 to restore. If worker 0 dies instead, the job ends.
-void ParameterService::await_restored(Session& session, const RequestHeader& /*request*/) {
-  std::unique_lock lock(mutex_);
+void ParameterService::await_restored(Lock& lock, Session& session, const RequestHeader& /*request*/) {
   wait_for_others(
       lock, session, [this] { return restored_; }, [](int /*worker*/) { return false; });
   reply(lock, session, {});
 }
 
-void ParameterService::begin(Session& session, const RequestHeader& request) {
+void ParameterService::begin(Lock& lock, Session& session, const RequestHeader& request) {
   const int64_t phase = request.phase;
   if (phase < 0 || phase >= std::ssize(options_.phases))
     throw Error(ExitCode::kPeerLost, "it asked for a phase that does not exist");
-  std::unique_lock lock(mutex_);
   require_present(session.worker);
   ledger_.reach_phase(session.worker, phase);
   changed_.notify_all();
@@ -208,8 +203,7 @@ bool ParameterService::phase_has_begun(int64_t phase) {
   return true;
 }
 
-void ParameterService::read(Session& session, const RequestHeader& request) {
-  std::unique_lock lock(mutex_);
+void ParameterService::read(Lock& lock, Session& session, const RequestHeader& request) {
   require_present(session.worker);
   values_.copy_trained(session.message.values());
   if (request.computes != 0)
@@ -219,9 +213,8 @@ void ParameterService::read(Session& session, const RequestHeader& request) {
   reply(lock, session, {});
 }
 
-void ParameterService::update(Session& session, const RequestHeader& request) {
+void ParameterService::update(Lock& lock, Session& session, const RequestHeader& request) {
   AnswerHeader done;
-  std::unique_lock lock(mutex_);
   require_present(session.worker);
   const bool is_new = !ledger_.was_made(session.worker, request.sequence);
   if (is_new) {
@@ -246,8 +239,7 @@ void ParameterService::update(Session& session, const RequestHeader& request) {
   reply(lock, session, done);
 }
 
-void ParameterService::skip(Session& session, const RequestHeader& request) {
-  std::unique_lock lock(mutex_);
+void ParameterService::skip(Lock& lock, Session& session, const RequestHeader& request) {
   require_present(session.worker);
   ledger_.skip(session.worker, request.sequence);
   add_sums(session, /*has_sums=*/false);
@@ -263,8 +255,7 @@ void ParameterService::add_sums(Session& session, bool has_sums) {
 }
 
 // A consistent snapshot: the steps tell which updates are in the variables and which are not.
-void ParameterService::collect(Session& session, const RequestHeader& /*request*/) {
-  std::unique_lock lock(mutex_);
+void ParameterService::collect(Lock& lock, Session& session, const RequestHeader& /*request*/) {
   const Growth growth = values_.check_growth();
   const at::Tensor values = values_.all().clone();
   ledger_.forget_read(session.worker);
@@ -280,11 +271,10 @@ void ParameterService::collect(Session& session, const RequestHeader& /*request*
 }
 
 // Only worker 0 restores, while the others wait.
-void ParameterService::restore(Session& session, const RequestHeader& request) {
+void ParameterService::restore(Lock& lock, Session& session, const RequestHeader& request) {
   if (request.phase < 0 || request.phase >= std::ssize(options_.phases))
     throw Error(ExitCode::kPeerLost, "it restores a phase that does not exist");
   at::Tensor values = at::empty_like(values_.all());
-  std::unique_lock lock(mutex_);
   phase_ = request.phase;
   values_.begin_phase(options_.phases[static_cast<size_t>(phase_)].ranges);
   const int64_t elements = values_.trained_elements();
@@ -303,8 +293,7 @@ void ParameterService::restore(Session& session, const RequestHeader& request) {
   reply(lock, session, {});
 }
 
-void ParameterService::end_training(Session& session, const RequestHeader& /*request*/) {
-  std::unique_lock lock(mutex_);
+void ParameterService::end_training(Lock& lock, Session& session, const RequestHeader& /*request*/) {
   ledger_.end_training(session.worker);
   changed_.notify_all();
   if (session.worker == 0)
@@ -315,22 +304,19 @@ void ParameterService::end_training(Session& session, const RequestHeader& /*req
   reply(lock, session, {});
 }
 
-void ParameterService::leave(Session& session, const RequestHeader& /*request*/) {
-  std::unique_lock lock(mutex_);
+void ParameterService::leave(Lock& lock, Session& session, const RequestHeader& /*request*/) {
   if (ledger_.is_training(session.worker)) stopping_ = true;
   ledger_.end_training(session.worker);
   reply(lock, session, {});
 }
 
-void ParameterService::report(Session& session, const RequestHeader& /*request*/) {
-  std::unique_lock lock(mutex_);
+void ParameterService::report(Lock& lock, Session& session, const RequestHeader& /*request*/) {
   const std::vector<double> values = ledger_.report().values();
   reply(lock, session, {.elements = std::ssize(values)});
   session.channel->send(at::tensor(values, at::kDouble));
 }
 
-void ParameterService::wait_for_others(std::unique_lock<std::mutex>& lock, Session& session,
-                                       const std::function<bool()>& condition,
+void ParameterService::wait_for_others(Lock& lock, Session& session, const std::function<bool()>& condition,
                                        const std::function<bool(int worker)>& awaited) {
   using std::chrono::milliseconds;
   const milliseconds patience = std::min(milliseconds(1000), options_.timeout / 4 + milliseconds(1));

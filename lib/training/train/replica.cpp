@@ -13,7 +13,6 @@
 #include "callbacks/inspection.h"
 #include "callbacks/profile.h"
 #include "callbacks/weight_histograms.h"
-#include "core/clock.h"
 #include "core/random.h"
 #include "core/signals.h"
 #include "host/cores.h"
