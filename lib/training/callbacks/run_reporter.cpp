@@ -40,19 +40,14 @@ StalenessSummary summary_of(const StalenessHistogram& staleness) {
   return summary;
 }
 
-// Less than half as fast as the median worker.
-bool is_straggler(const WorkerRecord& worker, const std::vector<WorkerRecord>& all) {
-  std::vector<double> rates;
-  for (const WorkerRecord& each : all) rates.push_back(each.updates_per_second());
-  return worker.updates_per_second() < *median(rates) / 2;
-}
-
 WorkerSummary summary_of(const WorkerRecord& worker, const std::vector<WorkerRecord>& all) {
   WorkerSummary summary;
   summary.updates = worker.updates;
   summary.examples = worker.examples;
   summary.updates_per_second = worker.updates_per_second();
-  if (is_straggler(worker, all)) summary.straggler = true;
+  std::vector<double> rates;
+  for (const WorkerRecord& each : all) rates.push_back(each.updates_per_second());
+  if (worker.updates_per_second() < *median(rates) / 2) summary.straggler = true;
   if (worker.lost) summary.lost = true;
   if (worker.returns > 0) summary.returns = worker.returns;
   return summary;

@@ -34,13 +34,6 @@ constexpr int64_t kMostPredicted = 10'000;  // test examples
 constexpr size_t kMostMistakes = 24;
 constexpr int64_t kLargestSide = 96;  // of a picture, in pixels: larger images are made smaller
 
-// The first test examples of a checkpoint's job.
-ExampleSourcePtr first_examples(const JobPlan& job) {
-  ExampleSourcePtr all = load_examples(job);
-  if (all->size() <= kMostPredicted) return all;
-  return make_selection(std::move(all), consecutive<int64_t>(0, kMostPredicted));
-}
-
 // What a page can show of an example of pixels: one channel or three, of a small size.
 at::Tensor picture_of(const ExampleSource& examples, int64_t index) {
   const at::Tensor image = read_rows(examples, {index, index + 1}).inputs[0];  // [channels, height, width]
@@ -70,7 +63,9 @@ void add_mistakes(ModelReport& report, const ResumePoint& point) {
   const JobPlan& job = planned.job;
   if (!planned.ok() || job.data.classes == 0 || job.data.classes > kMostConfusedClasses) return;
   compute_with(available_cores());
-  const ExampleSourcePtr examples = first_examples(job);
+  ExampleSourcePtr examples = load_examples(job);
+  if (examples->size() > kMostPredicted)
+    examples = make_selection(examples, consecutive<int64_t>(0, kMostPredicted));
   const auto model = trained_model(job, load_model(point.checkpoint));
   const Evaluation found =
       evaluation_from(evaluate_model(job, *model, examples, *make_single_group(), kMostMistakes), job);

@@ -12,15 +12,11 @@ namespace {
 
 constexpr size_t kExact = 64;  // 2^6
 
-size_t class_of(int64_t staleness) {
-  const auto number = static_cast<size_t>(staleness);
-  return number < kExact ? number : kExact + static_cast<size_t>(std::bit_width(number)) - 7;
-}
-
 }  // namespace
 
 void StalenessHistogram::add(int64_t staleness) {
-  ++counts_[class_of(staleness)];
+  const auto number = static_cast<size_t>(staleness);
+  ++counts_[number < kExact ? number : kExact + static_cast<size_t>(std::bit_width(number)) - 7];
   sum_ += staleness;
   maximum_ = std::max(maximum_, staleness);
 }
