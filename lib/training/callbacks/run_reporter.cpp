@@ -93,11 +93,6 @@ RunReporter::RunReporter(const JobPlan& job, const RunPlan& run, EventSink& sink
       loss_scale_(std::move(loss_scale)),
       run_timer_(job.spec.metrics.skip_steps) {}
 
-void RunReporter::starts_from(const std::string& weights, const std::string& sha256) {
-  weights_ = weights;
-  weights_sha256_ = sha256;
-}
-
 void RunReporter::on_run_start(int64_t step) {
   started_ = window_started_ = steady_seconds();
   const DatasetInfo& data = job_.data;

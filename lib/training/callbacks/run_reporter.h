@@ -64,7 +64,10 @@ class RunReporter {
       std::shared_ptr<const LossScale> loss_scale = nullptr, Links links = {});
 
   // The file of the initial weights and its SHA-256. Call before on_run_start().
-  void starts_from(const std::string& weights, const std::string& sha256);
+  void starts_from(const std::string& weights, const std::string& sha256) {
+    weights_ = weights;
+    weights_sha256_ = sha256;
+  }
   // `step`: optimizer steps done before, if the run resumes.
   void on_run_start(int64_t step = 0);
   // A phase begins after `step` steps of the run; `seconds`: what preparing its examples took.

@@ -13,8 +13,8 @@
 #include "core/text.h"
 #include "host/hosts.h"
 #include "job/other_replicas.h"
+#include "job/replica_process.h"
 #include "job/restarts.h"
-#include "job/supervise_run.h"
 #include "launch/identity.h"
 #include "train/run_checkpoints.h"
 

@@ -8,7 +8,6 @@
 #include "host/machine.h"
 #include "job/job.h"
 #include "job/replica_process.h"
-#include "job/supervise_run.h"
 #include "launch/place.h"
 #include "processes/diagnosis.h"
 #include "store/store.h"

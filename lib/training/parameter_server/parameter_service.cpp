@@ -13,11 +13,6 @@
 #include "traits/objectives.h"
 
 namespace dtrain {
-namespace {
-
-constexpr std::chrono::milliseconds kLookForReturns{100};
-
-}  // namespace
 
 struct ParameterService::Session {
   int worker;
@@ -51,6 +46,7 @@ void ParameterService::serve(const Connect& connect) {
 }
 
 void ParameterService::await_returns(const Connect& connect, std::vector<std::jthread>& threads) {
+  constexpr std::chrono::milliseconds kLookForReturns{100};
   const auto nobody_is_served = [this] { return std::ranges::find(served_, true) == served_.end(); };
   std::unique_lock lock(mutex_);
   // A worker cannot return once all others have left.

@@ -8,11 +8,6 @@
 #include "core/error.h"
 
 namespace dtrain {
-namespace {
-
-constexpr size_t kExact = 64;  // 2^6
-
-}  // namespace
 
 void StalenessHistogram::add(int64_t staleness) {
   const auto number = static_cast<size_t>(staleness);

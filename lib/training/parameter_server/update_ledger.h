@@ -15,7 +15,8 @@ namespace dtrain {
 // the variables and its update. Exact below 64; above in classes [64, 128), [128, 256), ..., to stay small.
 class StalenessHistogram {
  public:
-  static constexpr size_t kClasses = 64 + 57;
+  static constexpr size_t kExact = 64;  // 2^6
+  static constexpr size_t kClasses = kExact + 57;
   void add(int64_t staleness);
   void add(const StalenessHistogram& other);
   int64_t updates() const;
