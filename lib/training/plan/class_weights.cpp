@@ -10,20 +10,19 @@
 namespace dtrain {
 
 ClassWeights resolve_class_weights(LoadedSpec& loaded, const DatasetInfo& data) {
-  const char* const path_of_all = "train.loss.class_weights";
+  constexpr const char* kPath = "train.loss.class_weights";
   const ClassWeights& asked = loaded.spec.train.loss.class_weights;
   const auto refuse = [&](const std::string& path, const std::string& text) {
     loaded.refuse(path, text);
     return asked;
   };
   if (data.classes == 0 && (asked.balanced || !asked.names.empty()))
-    return refuse(path_of_all,
-                  fmt::format("needs classes, and the targets of {} are numbers; give two weights, of "
-                              "the targets 0 and 1",
-                              data.name));
+    return refuse(kPath, fmt::format("needs classes, and the targets of {} are numbers; give two weights, of "
+                                     "the targets 0 and 1",
+                                     data.name));
   const auto count = std::ssize(asked.weights);
   if (asked.names.empty() && data.classes > 0 && count > 0 && count != data.classes)
-    return refuse(path_of_all, fmt::format("has {} entries for {} classes", count, data.classes));
+    return refuse(kPath, fmt::format("has {} entries for {} classes", count, data.classes));
   if (asked.names.empty()) return asked;
   std::vector<std::string> known;
   for (int64_t label = 0; label < data.classes; ++label) known.push_back(class_name(data, label));
@@ -32,7 +31,7 @@ ClassWeights resolve_class_weights(LoadedSpec& loaded, const DatasetInfo& data) 
     const auto at = std::ranges::find(known, asked.names[i]);
     if (at == known.end())
       return refuse(
-          fmt::format("{}.{}", path_of_all, printable(asked.names[i], 60)),
+          fmt::format("{}.{}", kPath, printable(asked.names[i], 60)),
           fmt::format("no class of {} has this name{}", data.name, did_you_mean(asked.names[i], known)));
     resolved.weights[static_cast<size_t>(at - known.begin())] = asked.weights[i];
   }
