@@ -6,6 +6,7 @@
 #include "spec/fields.h"
 #include "spec/optimizer_kinds.h"
 #include "spec/schedule_kinds.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {
