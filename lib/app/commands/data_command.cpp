@@ -17,7 +17,7 @@
 #include "images/fit.h"
 #include "loader/batches.h"
 #include "metrics/event.h"
-#include "plan/warnings.h"
+#include "plan/job_plan.h"
 #include "report/page.h"
 #include "train/assembly.h"
 

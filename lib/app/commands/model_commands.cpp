@@ -27,7 +27,7 @@
 #include "inference/prediction.h"
 #include "metrics/event.h"
 #include "pictures/image_folder.h"
-#include "plan/warnings.h"
+#include "plan/job_plan.h"
 #include "runs/finished_run.h"
 #include "traits/objectives.h"
 

@@ -22,7 +22,6 @@
 #include "plan/job_plan.h"
 #include "plan/memory_estimate.h"
 #include "plan/planned_step.h"
-#include "plan/warnings.h"
 #include "spec/schedule_kinds.h"
 
 namespace dtrain {

@@ -20,7 +20,7 @@
 #include "documentation/first_job.h"
 #include "job_file/load.h"
 #include "metrics/event.h"
-#include "plan/warnings.h"
+#include "plan/job_plan.h"
 #include "spec/fields.h"
 
 namespace dtrain {

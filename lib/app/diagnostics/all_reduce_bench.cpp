@@ -19,7 +19,6 @@
 #include "core/text.h"
 #include "host/cores.h"
 #include "job/replica_process.h"
-#include "job/supervise_run.h"
 #include "metrics/event.h"
 #include "metrics/statistics.h"
 #include "store/store.h"

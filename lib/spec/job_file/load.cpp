@@ -238,13 +238,10 @@ class SpecReader {
           T unused = {};  // what is written of a field that the spec's kind does not have is checked, too
           T* const found = member.at(spec);
           T& value = found ? *found : unused;
-          if constexpr (std::is_same_v<T, std::vector<LayerSpec>> ||
-                        std::is_same_v<T, std::vector<AugmentSpec>> ||
-                        std::is_same_v<T, std::vector<PhaseSpec>> ||
-                        std::is_same_v<T, std::vector<OptimizerEntry>>) {
-            read_entries(field, entry.value, value);
-          } else {
+          if constexpr (requires(const ValueReader& reader, T& to) { reader.read(to); }) {
             ValueReader(field, entry.value, path, report_).read(value);
+          } else {
+            read_entries(field, entry.value, value);
           }
           if constexpr (std::is_same_v<T, std::optional<std::string>>) {
             if (field.file_system && value) *value = resolve(*value, entry.value);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 
 #include "core/patterns.h"
@@ -107,14 +106,6 @@ std::optional<EntryFieldPath> entry_field_path(const std::string& path) {
   return EntryFieldPath{(*found)[1].text, std::stoul((*found)[2].text), (*found)[3].text};
 }
 
-template <class Entry>
-std::string unknown_field_of(const EntryList<Entry>& list, const std::string& name) {
-  std::vector<std::string> names;
-  for (const auto& field : list.fields) names.push_back(field.path);
-  if (contains(names, name)) return "";
-  return fmt::format("unknown field of {}{}", list.one, did_you_mean(name, names));
-}
-
 // The entry of a list that `path` is about, or nullptr and what is wrong.
 YamlNode* entry_at(YamlNode& root, const EntryFieldPath& path, std::string& problem) {
   const size_t dot = path.list.find('.');
@@ -122,11 +113,13 @@ YamlNode* entry_at(YamlNode& root, const EntryFieldPath& path, std::string& prob
   if (list && dot != std::string::npos) list = find_entry(list->value, path.list.substr(dot + 1));
   const size_t count = list ? list->value.items.size() : 0;
   const auto entry_of = [&](const auto& of) -> YamlNode* {
-    problem = unknown_field_of(of, path.name);
-    if (!problem.empty()) return nullptr;
-    if (path.index < count) return &list->value.items[path.index];
+    std::vector<std::string> names;
+    for (const auto& field : of.fields) names.push_back(field.path);
+    const bool known = contains(names, path.name);
+    if (known && path.index < count) return &list->value.items[path.index];
     const std::string noun = of.one.substr(of.one.find(' ') + 1);
-    problem = fmt::format("there is no such {}; {} has {}, counted from 0", noun, path.list, count);
+    problem = known ? fmt::format("there is no such {}; {} has {}, counted from 0", noun, path.list, count)
+                    : fmt::format("unknown field of {}{}", of.one, did_you_mean(path.name, names));
     return nullptr;
   };
   if (path.list == entry_list<PhaseSpec>().path) return entry_of(entry_list<PhaseSpec>());
@@ -230,9 +223,9 @@ std::string remove_field(YamlNode& root, const std::string& path) {
 }
 
 std::vector<std::string> overrides_of_kinds(const std::vector<std::string>& overrides) {
-  std::vector<std::string> kinds;
-  std::copy_if(overrides.begin(), overrides.end(), std::back_inserter(kinds),
-               [](const std::string& text) { return decides_about_others(text.substr(0, text.find('='))); });
+  std::vector<std::string> kinds = overrides;
+  std::erase_if(kinds,
+                [](const auto& text) { return !decides_about_others(text.substr(0, text.find('='))); });
   return kinds;
 }
 

@@ -43,7 +43,11 @@ class Rules : private RuleBase {
     check_data();
     check_augment();
     check_checkpoint();
-    check_callbacks();
+    const CallbacksSpec& callbacks = spec_.callbacks;
+    refuse(
+        "callbacks.tensorboard_histograms",
+        callbacks.tensorboard_histograms && !callbacks.tensorboard && !has_problem("callbacks.tensorboard"),
+        "needs callbacks.tensorboard: true");
   }
 
  private:
@@ -369,14 +373,6 @@ class Rules : private RuleBase {
     }
     refuse("cuda.data", spec_.cuda.data == "resident" && usable("data.augment") && !operations.empty(),
            "resident examples stay as they are, and data.augment changes them; leave this out");
-  }
-
-  void check_callbacks() {
-    const CallbacksSpec& callbacks = spec_.callbacks;
-    refuse(
-        "callbacks.tensorboard_histograms",
-        callbacks.tensorboard_histograms && !callbacks.tensorboard && !has_problem("callbacks.tensorboard"),
-        "needs callbacks.tensorboard: true");
   }
 
   void check_checkpoint() {

@@ -6,6 +6,7 @@
 #include "spec/fields.h"
 #include "spec/optimizer_kinds.h"
 #include "spec/schedule_kinds.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {
@@ -17,7 +18,8 @@ class TrainingRules : private RuleBase {
   void check() {
     check_metrics();
     check_loss();
-    check_schedule("train.schedule", spec_.train.schedule);
+    const ScheduleSpec& schedule = spec_.train.schedule;
+    check_own("train.schedule", schedule_kind(schedule.kind).contradictions, schedule.own);
     check_phases();
     check_precision();
     const OptimizerSpec& optimizer = spec_.train.optimizer;
@@ -29,11 +31,6 @@ class TrainingRules : private RuleBase {
   }
 
  private:
-  // `section`: where the schedule is written.
-  void check_schedule(const std::string& section, const ScheduleSpec& schedule) {
-    check_own(section, schedule_kind(schedule.kind).contradictions, schedule.own);
-  }
-
   // Of optimizers for which parts of parameters do not do.
   void check_whole_parameters() {
     const OptimizerKind& kind = optimizer_kind(spec_.train.optimizer.kind);
@@ -112,7 +109,8 @@ class TrainingRules : private RuleBase {
       if (epochs && steps) add(base + ".steps", "give epochs or this, not both");
       if (!epochs && !steps && !has_problem(base))
         add(base, "has no end; give epochs or steps, such as epochs: 5");
-      check_schedule(base, spec_.phases[i].schedule);
+      const ScheduleSpec& schedule = spec_.phases[i].schedule;
+      check_own(base, schedule_kind(schedule.kind).contradictions, schedule.own);
     }
   }
 

@@ -211,12 +211,6 @@ ValueReader ValueReader::entry(const YamlEntry& of_map) const {
   return {field_, of_map.value, path_in(path_, printable(of_map.key.text, 60)), report_};
 }
 
-bool ValueReader::within_bounds(double value, const std::string& text) const {
-  if (field_.bounds.contain(value)) return true;
-  problem("must be {}, got {}", bounds_text(field_.bounds), printable(text, 60));
-  return false;
-}
-
 void ValueReader::read(bool& value) const {
   const auto given = scalar("true or false");
   if (!given) return;
@@ -249,7 +243,9 @@ void ValueReader::read_number(T& value) const {
     std::string hint = kWhole ? integer_hint(text) + thousands_hint(text) : decimal_hint(text);
     if (hint.empty()) hint = did_you_mean(text, field_.words());
     problem("expected {}, got {}{}", expected, in_quotes(text), hint);
-  } else if (within_bounds(static_cast<double>(*number), text)) {
+  } else if (!field_.bounds.contain(static_cast<double>(*number))) {
+    problem("must be {}, got {}", bounds_text(field_.bounds), printable(text, 60));
+  } else {
     value = *number;
   }
 }

@@ -54,7 +54,6 @@ class ValueReader {
   }
   std::optional<Scalar> scalar(const std::string& expected) const;
   void read_devices(std::vector<std::string>& devices) const;
-  bool within_bounds(double value, const std::string& text) const;
   std::string or_word() const;
   void problem(const std::string& text) const { report_(node_, path_, text); }
   template <class... Values>

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "core/named.h"
-#include "spec/kind_table.h"
 #include "yaml/yaml_text.h"
 
 namespace dtrain {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.h"
+#include "yaml/yaml_text.h"
 
 namespace dtrain {
 namespace {

@@ -5,7 +5,6 @@
 #include "core/remade_table.h"
 #include "spec/added_kinds.h"
 #include "spec/field_table.h"
-#include "spec/kind_table.h"
 #include "traits/models.h"
 #include "traits/objectives.h"
 #include "traits/strategies.h"

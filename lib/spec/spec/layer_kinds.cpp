@@ -4,7 +4,6 @@
 #include "core/remade_table.h"
 #include "spec/added_kinds.h"
 #include "spec/field_table.h"
-#include "spec/kind_table.h"
 
 namespace dtrain {
 namespace {

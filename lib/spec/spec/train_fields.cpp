@@ -5,7 +5,6 @@
 #include "core/text.h"
 #include "spec/added_kinds.h"
 #include "spec/field_table.h"
-#include "spec/kind_table.h"
 #include "spec/optimizer_kinds.h"
 #include "spec/schedule_kinds.h"
 #include "traits/objectives.h"

@@ -37,11 +37,6 @@ std::string quoted(const std::string& text) {
   return printable_json(ordered_json(escaped).dump());
 }
 
-// Variables are not replaced in keys.
-std::string key_text(const std::string& key) {
-  return is_plain_word(key) ? key : printable_json(ordered_json(key).dump());
-}
-
 }  // namespace
 
 std::string number_text(double value) {
@@ -62,8 +57,11 @@ std::string yaml_text(const ordered_json& value) {
   }
   if (!value.is_structured()) return value.dump();
   std::vector<std::string> parts;
-  for (const auto& [key, item] : value.items())
-    parts.push_back(value.is_object() ? key_text(key) + ": " + yaml_text(item) : yaml_text(item));
+  for (const auto& [key, item] : value.items()) {
+    // Variables are not replaced in keys.
+    const std::string shown = is_plain_word(key) ? key : printable_json(ordered_json(key).dump());
+    parts.push_back(value.is_object() ? shown + ": " + yaml_text(item) : yaml_text(item));
+  }
   return value.is_object() ? "{" + join(parts) + "}" : "[" + join(parts) + "]";
 }
 

@@ -17,6 +17,9 @@
 
 namespace dtrain {
 
+struct Share;
+struct StepContext;
+
 // Callbacks exist on rank 0 only. All replicas act on their decisions, after the same step.
 class Callback {
  public:
@@ -114,5 +117,18 @@ class CallbackList : public EventSink {
   std::vector<std::pair<std::string, std::unique_ptr<Callback>>> callbacks_;
   bool ending_ = false;
 };
+
+// Looks at the steps of a training from outside of the strategy that makes them.
+class StepWatch {
+ public:
+  virtual ~StepWatch() = default;
+  virtual void before_step(const Share& share, const StepContext& context) = 0;
+  virtual void after_step(const Share& share, const StepContext& context) = 0;
+  // Called before Strategy::finish().
+  virtual void finish() {}
+};
+
+// A later watch is nearer to the step: the first one is called first before the step, and last after it.
+using StepWatches = std::vector<std::shared_ptr<StepWatch>>;
 
 }  // namespace dtrain

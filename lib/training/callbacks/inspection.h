@@ -8,12 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "callbacks/step_watch.h"
-#include "comm/gradient_reducer.h"
-#include "comm/process_group.h"
-#include "loader/batches.h"
-#include "metrics/events.h"
-#include "models/model.h"
+#include "callbacks/callbacks.h"
+#include "strategy/strategy.h"
 
 namespace dtrain {
 

@@ -3,9 +3,8 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include <numeric>
-
 #include "core/checksum.h"
+#include "core/range.h"
 #include "metrics/events.h"
 #include "spec/fields.h"
 
@@ -51,10 +50,8 @@ std::string identity_of(const JobPlan& job, const ExampleResults& results, const
   for (const auto& field : job_fields()) {
     if (is_split && field.path.starts_with("data.split.")) text += " " + to_json(field, job.spec).dump();
   }
-  std::vector<int64_t> indices(static_cast<size_t>(results.size()));
-  std::iota(indices.begin(), indices.end(), int64_t{0});
   Checksum checksum;
-  for (const ExampleName& name : source.names_of(indices)) {
+  for (const ExampleName& name : source.names_of(consecutive<int64_t>(0, results.size()))) {
     const std::string title = title_of(name);
     checksum.add(title.c_str(), title.size() + 1);
   }

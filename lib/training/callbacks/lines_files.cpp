@@ -122,31 +122,9 @@ std::string listed(const std::vector<std::string>& cells, bool after_others = fa
   return (after_others && !cells.empty() ? "," : "") + join(cells, ",");
 }
 
-// A row of the table. Missing values stay empty.
-struct Row {
-  std::string phase;
-  std::optional<int64_t> epoch;
-  std::optional<int64_t> step;
-  MetricValues metrics;
-  std::optional<double> learning_rate;
-  std::optional<double> examples_per_second;
-  std::optional<double> seconds;
-};
-
 template <class T>
 std::string cell(const std::optional<T>& value) {
   return value ? fmt::format("{}", *value) : "";
-}
-
-std::string line_of(const Row& row, const MetricColumns& columns) {
-  const auto values = [&row](const std::vector<std::string>& names) {
-    std::vector<std::string> cells;
-    for (const std::string& name : names) cells.push_back(cell(find_metric(row.metrics, name)));
-    return cells;
-  };
-  return fmt::format("{},{},{},{},{},{},{}{}\n", cell(row.epoch), cell(row.step), row.phase,
-                     listed(values(columns.first)), cell(row.learning_rate), cell(row.examples_per_second),
-                     cell(row.seconds), listed(values(columns.last), /*after_others=*/true));
 }
 
 class CsvHistory : public Callback {
@@ -156,16 +134,10 @@ class CsvHistory : public Callback {
 
   void on_event(const Event& event) override {
     if (decode<RunStartEvent>(event) && file_.bytes() == 0) begin();
-    if (const auto epoch = decode<EpochEvent>(event)) {
-      file_.write(line_of({"train", epoch->epoch, std::nullopt, epoch->metrics, epoch->learning_rate,
-                           epoch->speed.examples_per_second, epoch->seconds},
-                          columns_));
-    }
-    if (const auto evaluation = decode<EvalEvent>(event)) {
-      file_.write(line_of({evaluation->part.value_or("eval"), evaluation->epoch, evaluation->step,
-                           evaluation->metrics, std::nullopt, std::nullopt, evaluation->seconds},
-                          columns_));
-    }
+    if (const auto epoch = decode<EpochEvent>(event))
+      add("train", *epoch, std::nullopt, epoch->learning_rate, epoch->speed.examples_per_second);
+    if (const auto evaluation = decode<EvalEvent>(event))
+      add(evaluation->part.value_or("eval"), *evaluation, evaluation->step, std::nullopt, std::nullopt);
   }
 
   nlohmann::ordered_json state() const override { return {{"bytes", file_.bytes()}}; }
@@ -178,6 +150,20 @@ class CsvHistory : public Callback {
     file_.empty();
     file_.write(fmt::format("epoch,step,phase,{},learning_rate,examples_per_second,seconds{}\n",
                             listed(columns_.first), listed(columns_.last, /*after_others=*/true)));
+  }
+
+  // A row of the table. Missing values stay empty.
+  template <class Of>
+  void add(const std::string& phase, const Of& of, std::optional<int64_t> step,
+           std::optional<double> learning_rate, std::optional<double> examples_per_second) {
+    const auto values = [&of](const std::vector<std::string>& names) {
+      std::vector<std::string> cells;
+      for (const std::string& name : names) cells.push_back(cell(find_metric(of.metrics, name)));
+      return cells;
+    };
+    file_.write(fmt::format("{},{},{},{},{},{},{}{}\n", cell(of.epoch), cell(step), phase,
+                            listed(values(columns_.first)), cell(learning_rate), cell(examples_per_second),
+                            cell(of.seconds), listed(values(columns_.last), /*after_others=*/true)));
   }
 
   MetricColumns columns_;

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "callbacks/callbacks.h"
 #include "callbacks/step_trace.h"
 #include "core/clock.h"
 #include "core/files.h"
 #include "step/device_steps.h"
+#include "strategy/strategy.h"
 
 namespace dtrain {
 namespace {

@@ -6,10 +6,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "callbacks/step_watch.h"
+#include "callbacks/callbacks.h"
 #include "device/accelerator.h"
-#include "metrics/event.h"
-#include "plan/job_plan.h"
 #include "store/store.h"
 
 namespace dtrain {

@@ -40,19 +40,14 @@ StalenessSummary summary_of(const StalenessHistogram& staleness) {
   return summary;
 }
 
-// Less than half as fast as the median worker.
-bool is_straggler(const WorkerRecord& worker, const std::vector<WorkerRecord>& all) {
-  std::vector<double> rates;
-  for (const WorkerRecord& each : all) rates.push_back(each.updates_per_second());
-  return worker.updates_per_second() < *median(rates) / 2;
-}
-
 WorkerSummary summary_of(const WorkerRecord& worker, const std::vector<WorkerRecord>& all) {
   WorkerSummary summary;
   summary.updates = worker.updates;
   summary.examples = worker.examples;
   summary.updates_per_second = worker.updates_per_second();
-  if (is_straggler(worker, all)) summary.straggler = true;
+  std::vector<double> rates;
+  for (const WorkerRecord& each : all) rates.push_back(each.updates_per_second());
+  if (worker.updates_per_second() < *median(rates) / 2) summary.straggler = true;
   if (worker.lost) summary.lost = true;
   if (worker.returns > 0) summary.returns = worker.returns;
   return summary;
@@ -81,11 +76,6 @@ constexpr const char* kAdvice =
 
 }  // namespace
 
-void SentSteps::add(const Traffic& step) {
-  ++steps;
-  bytes += step;
-}
-
 StepTraffic SentSteps::mean() const {
   if (bytes.sent == 0 && bytes.received == 0) return {};
   return {bytes.sent / steps, bytes.received / steps};
@@ -102,11 +92,6 @@ RunReporter::RunReporter(const JobPlan& job, const RunPlan& run, EventSink& sink
       links_(std::move(links)),
       loss_scale_(std::move(loss_scale)),
       run_timer_(job.spec.metrics.skip_steps) {}
-
-void RunReporter::starts_from(const std::string& weights, const std::string& sha256) {
-  weights_ = weights;
-  weights_sha256_ = sha256;
-}
 
 void RunReporter::on_run_start(int64_t step) {
   started_ = window_started_ = steady_seconds();
@@ -168,20 +153,18 @@ void RunReporter::on_run_start(int64_t step) {
   }
 }
 
-// The run's figures are those of its last phase: steps that train different layers have no common median.
-void RunReporter::begin_figures(int64_t step, const PhasePlan& phase) {
-  phase_ = phase.index + 1;
-  epoch_is_mixed_ = step % run_.steps_per_epoch != 0;
-  run_timer_ = StepTimer(job_.spec.metrics.skip_steps);
-  timed_steps_ = 0;
-  run_times_ = MeanStepTimes();
-  run_sent_ = SentSteps();
-  epoch_seconds_.clear();
-  slow_steps_.begin();
-}
-
 void RunReporter::on_phase(int64_t step, const PhasePlan& phase, double seconds) {
-  if (run_.phases.size() > 1 && !run_.is_asynchronous()) begin_figures(step, phase);
+  // The run's figures are those of its last phase: steps that train different layers have no common median.
+  if (run_.phases.size() > 1 && !run_.is_asynchronous()) {
+    phase_ = phase.index + 1;
+    epoch_is_mixed_ = step % run_.steps_per_epoch != 0;
+    run_timer_ = StepTimer(job_.spec.metrics.skip_steps);
+    timed_steps_ = 0;
+    run_times_ = MeanStepTimes();
+    run_sent_ = SentSteps();
+    epoch_seconds_.clear();
+    slow_steps_.begin();
+  }
   auto event = begin_event<PhaseEvent>(run_.name());
   event.phase = phase.index + 1;
   event.phases = std::ssize(run_.phases);
@@ -294,21 +277,15 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
   sink_.on_event(encode(line));
 }
 
-void RunReporter::on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
-  if (job_.data.has_validation()) {
-    part_ = kValidationPart;
-    validation_ = ValidationSummary{sums.metrics()};
-  }
-  report_evaluation(epoch, step, seconds, sums);
-}
-
-void RunReporter::on_final_test(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
-  part_ = kTestPart;
-  report_evaluation(epoch, step, seconds, sums);
-}
-
-void RunReporter::report_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
+void RunReporter::on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums,
+                                bool final_test) {
   evaluated_ = sums.metrics();
+  if (final_test) {
+    part_ = kTestPart;
+  } else if (job_.data.has_validation()) {
+    part_ = kValidationPart;
+    validation_ = ValidationSummary{evaluated_};
+  }
   auto line = begin_event<EvalEvent>(run_.name());
   line.part = part_;
   line.epoch = epoch;

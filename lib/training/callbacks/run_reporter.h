@@ -26,7 +26,7 @@ struct SentSteps {
   int64_t steps = 0;
   Traffic bytes;
 
-  void add(const Traffic& step);
+  void add(const Traffic& step) { ++steps, bytes += step; }
   // Writes the mean of a step, if anything was sent at all.
   StepTraffic mean() const;
 };
@@ -64,7 +64,10 @@ class RunReporter {
       std::shared_ptr<const LossScale> loss_scale = nullptr, Links links = {});
 
   // The file of the initial weights and its SHA-256. Call before on_run_start().
-  void starts_from(const std::string& weights, const std::string& sha256);
+  void starts_from(const std::string& weights, const std::string& sha256) {
+    weights_ = weights;
+    weights_sha256_ = sha256;
+  }
   // `step`: optimizer steps done before, if the run resumes.
   void on_run_start(int64_t step = 0);
   // A phase begins after `step` steps of the run; `seconds`: what preparing its examples took.
@@ -87,12 +90,12 @@ class RunReporter {
   void on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate, const MetricSums& sums,
                 std::optional<double> noise_scale = std::nullopt);
   void on_warning(const std::string& text);
-  // An evaluation during training: of the validation part, or without one of the test examples.
-  void on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
+  // An evaluation during training: of the validation part, or without one of the test examples. `final_test`:
+  // that of the test examples at the end, if earlier ones were of the validation part.
+  void on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums,
+                     bool final_test = false);
   // The run ends with the weights of an earlier evaluation, which had these metrics.
   void on_best(const std::map<std::string, double>& metrics);
-  // The evaluation of the test examples at the end, if earlier evaluations were of the validation part.
-  void on_final_test(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
   // Call when nothing is left to exchange but all replicas are still connected. Collective.
   void look_at_links() {
     if (links_) run_links_ = links_();
@@ -108,10 +111,8 @@ class RunReporter {
   EventSink& sink_;
   const Accelerator* accelerator_;
   void time_step(const StepTimes& seconds, int64_t examples);
-  void begin_figures(int64_t step, const PhasePlan& phase);
   // The device's use, measured at most `oldest` seconds ago.
   DeviceUse device_use(double oldest);
-  void report_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
   // The rates of `timed`; if replicas train asynchronously, those of all together: `examples` in `seconds`.
   StepSpeed speed(const StepRate& timed, int64_t examples, double seconds) const;
 

@@ -70,32 +70,15 @@ std::string step_problem(const TrainingState& state) {
                        state.epoch * started + of_next);
 }
 
-// The fields of a state in their order: `each(name, value)` reads or writes one.
+#define EACH_MEMBER(member) each(#member, state.member);
+
+// The fields of a state in their order, by the names of its members: `each(name, value)` reads or writes one.
 template <class State, class Each>
 void each_of_state(State& state, const Each& each) {
-  each("run", state.run);
-  each("epoch", state.epoch);
-  each("step", state.step);
-  each("position", state.position);
-  each("train_examples", state.train_examples);
-  each("validation_examples", state.validation_examples);
-  each("global_batch", state.global_batch);
-  each("pass_seconds", state.pass_seconds);
-  each("pass_sums", state.pass_sums);
-  each("window_sums", state.window_sums);
-  each("learning_rate", state.learning_rate);
-  each("schedule", state.schedule);
-  each("callbacks", state.callbacks);
-  each("metrics", state.metrics);
-  each("suspicion", state.suspicion);
-  each("replicas", state.replicas);
-  each("spec", state.spec);
-  each("dataset", state.dataset);
-  each("content", state.content);
-  each("table", state.table);
-  each("dtrain", state.dtrain);
-  each("libtorch", state.libtorch);
-  each("arithmetic", state.arithmetic);
+  NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(
+      EACH_MEMBER, run, epoch, step, position, train_examples, validation_examples, global_batch,
+      pass_seconds, pass_sums, window_sums, learning_rate, schedule, callbacks, metrics, suspicion, replicas,
+      spec, dataset, content, table, dtrain, libtorch, arithmetic));
 }
 
 // Reads everything, but does not check the ranges of numbers. Throws std::exception if a member is missing or

@@ -13,7 +13,6 @@
 #include "crypto/crypto.h"
 #include "host/cores.h"
 #include "job/replica_process.h"
-#include "job/supervise_run.h"
 #include "metrics/event.h"
 #include "parallel/parallel_blocks.h"
 #include "store/store.h"

@@ -12,6 +12,7 @@
 #include "core/addresses.h"
 #include "core/error.h"
 #include "core/patterns.h"
+#include "core/range.h"
 #include "core/text.h"
 #include "csv/csv_cell.h"
 #include "data/table_dataset.h"
@@ -80,16 +81,14 @@ std::vector<std::string> groups_in(const std::vector<ExampleName>& names, const 
 }  // namespace
 
 ExampleGroups groups_of(const JobPlan& job, const ExampleSource& examples, const std::string& by) {
-  std::vector<int64_t> indices(static_cast<size_t>(examples.size()));
-  std::iota(indices.begin(), indices.end(), int64_t{0});
-  const std::vector<ExampleName> names = examples.names_of(indices);
+  const std::vector<ExampleName> names = examples.names_of(consecutive<int64_t>(0, examples.size()));
   if (names.front().file.empty())
     throw Error(ExitCode::kUsage,
                 "--by needs a table or pictures in files, and {} has examples without names", job.data.name);
   const std::vector<std::string> own =
       has_columns(job.data.name) ? cells_of(job, names, by) : groups_in(names, by);
   ExampleGroups groups;
-  for (size_t i = 0; i < own.size(); ++i) groups[own[i]].push_back(indices[i]);
+  for (size_t i = 0; i < own.size(); ++i) groups[own[i]].push_back(static_cast<int64_t>(i));
   if (groups.size() > kMostGroups)
     throw Error(ExitCode::kUsage, "--by: there are {} groups, more than {}; use another column or pattern",
                 groups.size(), kMostGroups);

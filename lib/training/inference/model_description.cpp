@@ -5,10 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "codecs/image_file.h"
 #include "core/error.h"
+#include "core/range.h"
 #include "core/text.h"
 #include "data/split.h"
 #include "host/cores.h"
@@ -18,7 +18,6 @@
 #include "job_file/print.h"
 #include "metrics/event.h"
 #include "parallel/parallel_blocks.h"
-#include "plan/plan_file.h"
 #include "spec/normalisation.h"
 
 namespace dtrain {
@@ -34,15 +33,6 @@ Event class_names(const DatasetInfo& data) {
 constexpr int64_t kMostPredicted = 10'000;  // test examples
 constexpr size_t kMostMistakes = 24;
 constexpr int64_t kLargestSide = 96;  // of a picture, in pixels: larger images are made smaller
-
-// The first test examples of a checkpoint's job.
-ExampleSourcePtr first_examples(const JobPlan& job) {
-  ExampleSourcePtr all = load_examples(job);
-  if (all->size() <= kMostPredicted) return all;
-  std::vector<int64_t> first(static_cast<size_t>(kMostPredicted));
-  std::iota(first.begin(), first.end(), int64_t{0});
-  return make_selection(std::move(all), std::move(first));
-}
 
 // What a page can show of an example of pixels: one channel or three, of a small size.
 at::Tensor picture_of(const ExampleSource& examples, int64_t index) {
@@ -73,7 +63,9 @@ void add_mistakes(ModelReport& report, const ResumePoint& point) {
   const JobPlan& job = planned.job;
   if (!planned.ok() || job.data.classes == 0 || job.data.classes > kMostConfusedClasses) return;
   compute_with(available_cores());
-  const ExampleSourcePtr examples = first_examples(job);
+  ExampleSourcePtr examples = load_examples(job);
+  if (examples->size() > kMostPredicted)
+    examples = make_selection(examples, consecutive<int64_t>(0, kMostPredicted));
   const auto model = trained_model(job, load_model(point.checkpoint));
   const Evaluation found =
       evaluation_from(evaluate_model(job, *model, examples, *make_single_group(), kMostMistakes), job);

@@ -11,19 +11,15 @@
 namespace dtrain {
 namespace {
 
-const char* verdict(const TensorReport& tensor) {
-  if (!tensor.good) return "unknown";
-  return *tensor.good ? "OK" : "BAD";
-}
-
 std::string file_text(const FileReport& file) {
   size_t width = 6;
   for (const TensorReport& tensor : file.tensors) width = std::max(width, printable(tensor.name, 80).size());
   std::string text = fmt::format("\n{}\n", file.name);
   for (const TensorReport& tensor : file.tensors) {
-    text += fmt::format("  {:<{}}  {:<4}  {:<20}  {:>10}  {}\n", printable(tensor.name, 80), width,
-                        tensor.dtype, fmt::format("[{}]", fmt::join(tensor.shape, ", ")),
-                        human_bytes(tensor.bytes), verdict(tensor));
+    const char* const verdict = !tensor.good ? "unknown" : *tensor.good ? "OK" : "BAD";
+    text +=
+        fmt::format("  {:<{}}  {:<4}  {:<20}  {:>10}  {}\n", printable(tensor.name, 80), width, tensor.dtype,
+                    fmt::format("[{}]", fmt::join(tensor.shape, ", ")), human_bytes(tensor.bytes), verdict);
   }
   return text;
 }
@@ -46,11 +42,6 @@ std::string state_text(const TrainingState& state) {
   return text;
 }
 
-const char* summary_word(const CheckpointReport& report) {
-  if (!report.problems.empty()) return "DAMAGED";
-  return report.state && !report.state->suspicion.empty() ? "SUSPECT" : "OK";
-}
-
 std::string title_of(const std::string& file, const Prediction& prediction) {
   return file + (prediction.index ? fmt::format("[{}]", *prediction.index) : "");
 }
@@ -69,7 +60,9 @@ std::string checkpoint_text(const std::filesystem::path& path, const CheckpointR
 
 std::string checkpoint_line(const std::filesystem::path& path, const CheckpointReport& report,
                             const std::string& best_by) {
-  std::string text = fmt::format("{:<8}{}", summary_word(report), path.filename().string());
+  const bool suspect = report.state && !report.state->suspicion.empty();
+  const char* const word = !report.problems.empty() ? "DAMAGED" : suspect ? "SUSPECT" : "OK";
+  std::string text = fmt::format("{:<8}{}", word, path.filename().string());
   if (report.state) {
     text += fmt::format("  epoch {}", report.state->epoch);
     for (const auto& [name, value] : report.state->metrics)
@@ -77,8 +70,7 @@ std::string checkpoint_line(const std::filesystem::path& path, const CheckpointR
   }
   text += best_by.empty() ? "\n" : "  best by " + best_by + "\n";
   for (const std::string& problem : report.problems) text += "        " + printable(problem, 2000) + "\n";
-  if (report.state && !report.state->suspicion.empty())
-    text += "        " + printable(report.state->suspicion, 2000) + "\n";
+  if (suspect) text += "        " + printable(report.state->suspicion, 2000) + "\n";
   return text;
 }
 

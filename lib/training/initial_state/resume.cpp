@@ -157,12 +157,6 @@ std::vector<std::string> different_training(const JobSpec& now, const JobSpec& s
   return differences;
 }
 
-// Whether the examples of an epoch come in the same order.
-bool has_same_order(const JobSpec& now, const JobSpec& saved) {
-  return saved.seed == now.seed && saved.data.shuffle == now.data.shuffle &&
-         saved.data.sampling == now.data.sampling && saved.data.drop_remainder == now.data.drop_remainder;
-}
-
 }  // namespace
 
 bool is_checkpoint(const fs::path& path) {
@@ -261,7 +255,10 @@ void require_resumable(const JobPlan& job, const TrainingState& state, const std
     differences.push_back(fmt::format("it was trained on other files than those that are at {} now",
                                       shown_address(job.data.source)));
   if (state.position > 0 && !saved.ok()) differences.push_back("its spec is not one of this dtrain");
-  if (state.position > 0 && saved.ok() && !has_same_order(job.spec, saved.spec)) {
+  const DataSpec &before = saved.spec.data, &now = job.spec.data;
+  const bool same_order = saved.spec.seed == job.spec.seed && before.shuffle == now.shuffle &&
+                          before.sampling == now.sampling && before.drop_remainder == now.drop_remainder;
+  if (state.position > 0 && saved.ok() && !same_order) {
     differences.push_back(fmt::format(
         "it is from within an epoch, and seed, data.shuffle, data.sampling and "
         "data.drop_remainder decide which examples are left of that; use --set seed={} --set "

@@ -7,7 +7,7 @@
 #include "core/signals.h"
 #include "job/host_links.h"
 #include "job/job.h"
-#include "job/supervise_run.h"
+#include "job/replica_process.h"
 #include "job_file/print.h"
 #include "train/run_checkpoints.h"
 

@@ -13,8 +13,8 @@
 #include "core/text.h"
 #include "host/hosts.h"
 #include "job/other_replicas.h"
+#include "job/replica_process.h"
 #include "job/restarts.h"
-#include "job/supervise_run.h"
 #include "launch/identity.h"
 #include "train/run_checkpoints.h"
 
@@ -66,20 +66,23 @@ std::vector<int> without(const std::vector<int>& numbers, const std::vector<int>
 // How long a host may be silent.
 double patience(const JobPlan& job) { return job.spec.strategy.timeout_seconds; }
 
-}  // namespace
+// What the line has under `name`; nullopt if there is none, or none that this dtrain understands.
+template <class T>
+std::optional<T> told(const json& line, const char* name) try {
+  return line.at(name).get<T>();
+} catch (const json::exception&) {
+  return std::nullopt;
+}
 
 std::optional<SuperviseResult> result_from(const json& line, const char* name) {
-  const auto found = line.find(name);
-  if (found == line.end() || !found->is_object()) return std::nullopt;
-  try {
-    auto result = found->get<SuperviseResult>();
-    if (result.code != ExitCode::kDone) result.code = to_exit_code(static_cast<int>(result.code));
-    result.evidence = std::clamp(result.evidence, Evidence{}, Evidence::kFailedItself);
-    return result;
-  } catch (const json::exception&) {
-    return std::nullopt;
-  }
+  auto result = told<SuperviseResult>(line, name);
+  if (!result) return result;
+  if (result->code != ExitCode::kDone) result->code = to_exit_code(static_cast<int>(result->code));
+  result->evidence = std::clamp(result->evidence, Evidence{}, Evidence::kFailedItself);
+  return result;
 }
+
+}  // namespace
 
 json end_line(const SuperviseResult& result, std::optional<int64_t> restart) {
   json line = {{"end", result}};
@@ -88,21 +91,11 @@ json end_line(const SuperviseResult& result, std::optional<int64_t> restart) {
 }
 
 void take_end(const json& line, int64_t restart, std::optional<SuperviseResult>& end) {
-  if (!line.is_object()) return;
   const auto said = result_from(line, "end");
   if (!said) return;
   const auto number = line.find("restart");
   const bool is_news = number == line.end() || *number == restart;
   if (said->code == ExitCode::kStopped || (is_news && !end)) end = said;
-}
-
-std::optional<LostReplica> loss_from(const json& line) {
-  if (!line.is_object() || !line.contains("lost")) return std::nullopt;
-  try {
-    return line.at("lost").get<LostReplica>();
-  } catch (const json::exception&) {
-    return std::nullopt;
-  }
 }
 
 LeadingHost::LeadingHost(const JobPlan& job, const JobHosts& hosts,
@@ -277,7 +270,7 @@ void LeadingHost::take_lines(OtherHost& host) {
   for (const std::string& text : host.member.link.receive()) {
     const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
     take_end(line, restart_, host.end);
-    if (const auto lost = loss_from(line)) losses_.push_back({*lost, steady_seconds()});
+    if (const auto lost = told<LostReplica>(line, "lost")) losses_.push_back({*lost, steady_seconds()});
   }
   if (!host.end && host.member.link.closed())
     take_end_of_link(host, "is gone: its dtrain was killed, or the connection to it broke",

@@ -1,7 +1,6 @@
 #include "job/present_hosts.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/error.h"
 #include "job/other_replicas.h"
@@ -9,9 +8,10 @@
 namespace dtrain {
 
 PresentHosts::PresentHosts(const JobPlan& job, const JobHosts& hosts)
-    : whole_(job), all_(hosts), job_(job), numbers_(hosts.place.hosts.size()) {
-  std::iota(numbers_.begin(), numbers_.end(), 0);
-}
+    : whole_(job),
+      all_(hosts),
+      job_(job),
+      numbers_(consecutive(0, static_cast<int>(hosts.place.hosts.size()))) {}
 
 void PresentHosts::become(const std::vector<int>& numbers) {
   if (numbers == numbers_) return;

@@ -9,12 +9,6 @@
 #include "metrics/events.h"
 
 namespace dtrain {
-namespace {
-
-constexpr int64_t kAutomaticRestarts = 3;
-constexpr double kMostBackoffSeconds = 300;
-
-}  // namespace
 
 bool may_end_otherwise(ExitCode code) {
   return code == ExitCode::kPeerLost || code == ExitCode::kBug || code == ExitCode::kMemory ||
@@ -22,6 +16,7 @@ bool may_end_otherwise(ExitCode code) {
 }
 
 int64_t most_restarts(const JobPlan& job, const RunPlan& run) {
+  constexpr int64_t kAutomaticRestarts = 3;
   if (!run.traits().resumes) return 0;
   return job.spec.restarts.max.value_or(job.spec.checkpoint.saves_during_run() ? kAutomaticRestarts : 0);
 }
@@ -43,6 +38,7 @@ std::optional<double> RestartPolicy::on_failure(const FailedAttempt& attempt) {
                            counted(in_a_row_, "restart"));
     return std::nullopt;
   }
+  constexpr double kMostBackoffSeconds = 300;
   const double doublings = static_cast<double>(in_a_row_++) - 1;
   return doublings < 0 ? 0
                        : std::min(std::max(kMostBackoffSeconds, backoff_seconds_),

@@ -13,7 +13,7 @@
 #include "models/layer_kinds.h"
 #include "runs/finished_run.h"
 #include "train/assembly.h"
-#include "train/overhead.h"
+#include "train/replica.h"
 
 namespace dtrain {
 namespace {

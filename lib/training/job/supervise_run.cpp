@@ -1,4 +1,4 @@
-#include "job/supervise_run.h"
+#include "job/replica_process.h"
 
 #include <fmt/format.h>
 
@@ -6,21 +6,11 @@
 
 #include "core/files.h"
 #include "core/signals.h"
-#include "plan/plan_file.h"
 #include "processes/status_board.h"
 #include "store/local_store.h"
 #include "train/describe_exception.h"
 
 namespace dtrain {
-namespace {
-
-// "distributed-rank1.log", when the run is started for the third time "distributed-rank1.attempt3.log"
-std::string log_name(const std::string& run, std::string process, int64_t restart) {
-  std::erase(process, ' ');
-  return fmt::format("{}-{}{}.log", run, process, restart > 0 ? fmt::format(".attempt{}", restart + 1) : "");
-}
-
-}  // namespace
 
 SuperviseResult supervise_replicas(const JobPlan& job, const RunPlan& run, const RunDirectory& directory,
                                    const std::string& program, const LocalReplicas& replicas) try {
@@ -40,7 +30,11 @@ SuperviseResult supervise_replicas(const JobPlan& job, const RunPlan& run, const
     if (!replicas.checkpoint.empty())
       process.arguments.insert(process.arguments.end(), {"--checkpoint", replicas.checkpoint.string()});
     process.environment = replica_environment(identity, run.threads_per_replica);
-    process.log = directory.logs() / log_name(run.name(), role.name, replicas.restart);
+    // "distributed-rank1.log", when the run is started for the third time "distributed-rank1.attempt3.log"
+    std::string log = fmt::format("{}-{}", run.name(), role.name);
+    std::erase(log, ' ');
+    if (replicas.restart > 0) log += fmt::format(".attempt{}", replicas.restart + 1);
+    process.log = directory.logs() / (log + ".log");
     processes.push_back(std::move(process));
   }
   const auto board = StatusBoard::create(static_cast<int>(processes.size()));

@@ -2,11 +2,12 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "core/text.h"
 #include "job/job.h"
 #include "job/replica_process.h"
 #include "launch/identity.h"
-#include "plan/plan_file.h"
 #include "processes/report.h"
 #include "store/store.h"
 #include "train/replica.h"
@@ -28,17 +29,12 @@ class PipeSink : public EventSink {
   int local_rank_;
 };
 
-const RunPlan& find_run(const JobPlan& job, const std::string& name) {
-  for (const RunPlan& run : job.runs) {
-    if (run.name() == name) return run;
-  }
-  throw Error(ExitCode::kBug, "the job has no run named '" + name + "'");
-}
-
 void take_part(const std::filesystem::path& plan, const std::string& run_name, const Identity& identity,
                const RunContext& context, StatusBoard& board, ReportPipe& pipe) {
   const JobPlan job = read_plan(plan);
-  const RunPlan& run = find_run(job, run_name);
+  const auto found = std::ranges::find(job.runs, run_name, &RunPlan::name);
+  if (found == job.runs.end()) throw Error(ExitCode::kBug, "the job has no run named '" + run_name + "'");
+  const RunPlan& run = *found;
   const Role role = role_of(identity.rank, run.replicas, run.servers);
   spdlog::set_pattern(fmt::format("%Y-%m-%dT%H:%M:%S.%e {} %l: %v", role.name));
   spdlog::info("process {} takes part in the {} run of {} processes", ::getpid(), run_name,

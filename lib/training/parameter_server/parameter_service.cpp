@@ -13,11 +13,6 @@
 #include "traits/objectives.h"
 
 namespace dtrain {
-namespace {
-
-constexpr std::chrono::milliseconds kLookForReturns{100};
-
-}  // namespace
 
 struct ParameterService::Session {
   int worker;
@@ -41,7 +36,7 @@ ParameterService::ParameterService(at::Tensor values, const OptimizerSpec& optim
 void ParameterService::serve(const Connect& connect) {
   std::vector<std::jthread> threads;
   for (int worker = 0; worker < options_.workers; ++worker)
-    threads.emplace_back([this, worker, &connect] { serve_and_note_end(worker, connect); });
+    threads.emplace_back([this, worker, &connect] { serve_worker(worker, connect); });
   await_returns(connect, threads);
   threads.clear();  // joins
   if (failure_) std::rethrow_exception(failure_);
@@ -51,6 +46,7 @@ void ParameterService::serve(const Connect& connect) {
 }
 
 void ParameterService::await_returns(const Connect& connect, std::vector<std::jthread>& threads) {
+  constexpr std::chrono::milliseconds kLookForReturns{100};
   const auto nobody_is_served = [this] { return std::ranges::find(served_, true) == served_.end(); };
   std::unique_lock lock(mutex_);
   // A worker cannot return once all others have left.
@@ -62,8 +58,7 @@ void ParameterService::await_returns(const Connect& connect, std::vector<std::jt
       const bool is_there = options_.has_returned(worker);
       lock.lock();
       served_[at] = is_there;
-      if (is_there)
-        threads[at] = std::jthread([this, worker, &connect] { serve_and_note_end(worker, connect); });
+      if (is_there) threads[at] = std::jthread([this, worker, &connect] { serve_worker(worker, connect); });
     }
   }
 }
@@ -80,14 +75,12 @@ bool ParameterService::somebody_may_return() const {
   return false;
 }
 
-void ParameterService::serve_and_note_end(int worker, const Connect& connect) {
-  serve_worker(worker, connect);
-  const std::lock_guard lock(mutex_);
-  served_[static_cast<size_t>(worker)] = false;
-  session_ended_.notify_all();
-}
-
 void ParameterService::serve_worker(int worker, const Connect& connect) {
+  const auto note_end = c10::make_scope_exit([&] {
+    const std::lock_guard lock(mutex_);
+    served_[static_cast<size_t>(worker)] = false;
+    session_ended_.notify_all();
+  });
   try {
     Session session{worker, connect(worker), Message()};
     const auto let_others_find = [&](Session* open) {
@@ -118,7 +111,7 @@ void ParameterService::serve_worker(int worker, const Connect& connect) {
 }
 
 bool ParameterService::answer(Session& session, const RequestHeader& request) {
-  using Handler = void (ParameterService::*)(Session&, const RequestHeader&);
+  using Handler = void (ParameterService::*)(Lock&, Session&, const RequestHeader&);
   // In the order of Request, from kAwait on.
   static constexpr std::array<Handler, 10> kHandlers = {
       &ParameterService::await_restored, &ParameterService::begin,        &ParameterService::read,
@@ -127,15 +120,13 @@ bool ParameterService::answer(Session& session, const RequestHeader& request) {
       &ParameterService::leave};
   static_assert(kHandlers.size() ==
                 static_cast<size_t>(Request::kLeave) - static_cast<size_t>(Request::kAwait) + 1);
-  {
-    const std::lock_guard lock(mutex_);
-    session.last_request = Clock::now();
-  }
+  Lock lock(mutex_);
+  session.last_request = Clock::now();
   const auto number = static_cast<size_t>(request.request) - static_cast<size_t>(Request::kAwait);
   if (number >= kHandlers.size()) throw Error(ExitCode::kPeerLost, "it sent a request that does not exist");
-  (this->*kHandlers[number])(session, request);
+  (this->*kHandlers[number])(lock, session, request);
   if (request.request == Request::kLeave) return false;
-  const std::lock_guard lock(mutex_);
+  lock.lock();
   options_.on_request(ledger_.version());
   return true;
 }
@@ -145,8 +136,7 @@ void ParameterService::send(Session& session, AnswerHeader header) {
   session.message.send(*session.channel, header);
 }
 
-void ParameterService::reply(std::unique_lock<std::mutex>& lock, Session& session,
-                             const AnswerHeader& header) {
+void ParameterService::reply(Lock& lock, Session& session, const AnswerHeader& header) {
   lock.unlock();
   changed_.notify_all();
   send(session, header);
@@ -164,18 +154,16 @@ bool ParameterService::join(Session& session) {
 }
 
 // Waits for worker 0 to restore. If worker 0 dies instead, the job ends.
-void ParameterService::await_restored(Session& session, const RequestHeader& /*request*/) {
-  std::unique_lock lock(mutex_);
+void ParameterService::await_restored(Lock& lock, Session& session, const RequestHeader& /*request*/) {
   wait_for_others(
       lock, session, [this] { return restored_; }, [](int /*worker*/) { return false; });
   reply(lock, session, {});
 }
 
-void ParameterService::begin(Session& session, const RequestHeader& request) {
+void ParameterService::begin(Lock& lock, Session& session, const RequestHeader& request) {
   const int64_t phase = request.phase;
   if (phase < 0 || phase >= std::ssize(options_.phases))
     throw Error(ExitCode::kPeerLost, "it asked for a phase that does not exist");
-  std::unique_lock lock(mutex_);
   require_present(session.worker);
   ledger_.reach_phase(session.worker, phase);
   changed_.notify_all();
@@ -211,8 +199,7 @@ bool ParameterService::phase_has_begun(int64_t phase) {
   return true;
 }
 
-void ParameterService::read(Session& session, const RequestHeader& request) {
-  std::unique_lock lock(mutex_);
+void ParameterService::read(Lock& lock, Session& session, const RequestHeader& request) {
   require_present(session.worker);
   values_.copy_trained(session.message.values());
   if (request.computes != 0)
@@ -222,9 +209,8 @@ void ParameterService::read(Session& session, const RequestHeader& request) {
   reply(lock, session, {});
 }
 
-void ParameterService::update(Session& session, const RequestHeader& request) {
+void ParameterService::update(Lock& lock, Session& session, const RequestHeader& request) {
   AnswerHeader done;
-  std::unique_lock lock(mutex_);
   require_present(session.worker);
   const bool is_new = !ledger_.was_made(session.worker, request.sequence);
   if (is_new) {
@@ -249,8 +235,7 @@ void ParameterService::update(Session& session, const RequestHeader& request) {
   reply(lock, session, done);
 }
 
-void ParameterService::skip(Session& session, const RequestHeader& request) {
-  std::unique_lock lock(mutex_);
+void ParameterService::skip(Lock& lock, Session& session, const RequestHeader& request) {
   require_present(session.worker);
   ledger_.skip(session.worker, request.sequence);
   add_sums(session, /*has_sums=*/false);
@@ -266,8 +251,7 @@ void ParameterService::add_sums(Session& session, bool has_sums) {
 }
 
 // A consistent snapshot: the steps tell which updates are in the variables and which are not.
-void ParameterService::collect(Session& session, const RequestHeader& /*request*/) {
-  std::unique_lock lock(mutex_);
+void ParameterService::collect(Lock& lock, Session& session, const RequestHeader& /*request*/) {
   const Growth growth = values_.check_growth();
   const at::Tensor values = values_.all().clone();
   ledger_.forget_read(session.worker);
@@ -283,11 +267,10 @@ void ParameterService::collect(Session& session, const RequestHeader& /*request*
 }
 
 // Only worker 0 restores, while the others wait.
-void ParameterService::restore(Session& session, const RequestHeader& request) {
+void ParameterService::restore(Lock& lock, Session& session, const RequestHeader& request) {
   if (request.phase < 0 || request.phase >= std::ssize(options_.phases))
     throw Error(ExitCode::kPeerLost, "it restores a phase that does not exist");
   at::Tensor values = at::empty_like(values_.all());
-  std::unique_lock lock(mutex_);
   phase_ = request.phase;
   values_.begin_phase(options_.phases[static_cast<size_t>(phase_)].ranges);
   const int64_t elements = values_.trained_elements();
@@ -306,8 +289,7 @@ void ParameterService::restore(Session& session, const RequestHeader& request) {
   reply(lock, session, {});
 }
 
-void ParameterService::end_training(Session& session, const RequestHeader& /*request*/) {
-  std::unique_lock lock(mutex_);
+void ParameterService::end_training(Lock& lock, Session& session, const RequestHeader& /*request*/) {
   ledger_.end_training(session.worker);
   changed_.notify_all();
   if (session.worker == 0)
@@ -318,22 +300,19 @@ void ParameterService::end_training(Session& session, const RequestHeader& /*req
   reply(lock, session, {});
 }
 
-void ParameterService::leave(Session& session, const RequestHeader& /*request*/) {
-  std::unique_lock lock(mutex_);
+void ParameterService::leave(Lock& lock, Session& session, const RequestHeader& /*request*/) {
   if (ledger_.is_training(session.worker)) stopping_ = true;
   ledger_.end_training(session.worker);
   reply(lock, session, {});
 }
 
-void ParameterService::report(Session& session, const RequestHeader& /*request*/) {
-  std::unique_lock lock(mutex_);
+void ParameterService::report(Lock& lock, Session& session, const RequestHeader& /*request*/) {
   const std::vector<double> values = ledger_.report().values();
   reply(lock, session, {.elements = std::ssize(values)});
   session.channel->send(at::tensor(values, at::kDouble));
 }
 
-void ParameterService::wait_for_others(std::unique_lock<std::mutex>& lock, Session& session,
-                                       const std::function<bool()>& condition,
+void ParameterService::wait_for_others(Lock& lock, Session& session, const std::function<bool()>& condition,
                                        const std::function<bool(int worker)>& awaited) {
   using std::chrono::milliseconds;
   const milliseconds patience = std::min(milliseconds(1000), options_.timeout / 4 + milliseconds(1));

@@ -73,10 +73,10 @@ class ParameterService {
 
  private:
   using Clock = std::chrono::steady_clock;
+  using Lock = std::unique_lock<std::mutex>;
   // One worker's connection and the data of its thread.
   struct Session;
 
-  void serve_and_note_end(int worker, const Connect& connect);
   void serve_worker(int worker, const Connect& connect);
   // Accepts workers that return, until no worker is being served.
   void await_returns(const Connect& connect, std::vector<std::jthread>& threads);
@@ -86,27 +86,26 @@ class ParameterService {
   bool answer(Session& session, const RequestHeader& request);
   void send(Session& session, AnswerHeader header);
   // Ends what `lock` guards, lets the others look again, and answers.
-  void reply(std::unique_lock<std::mutex>& lock, Session& session, const AnswerHeader& header);
+  void reply(Lock& lock, Session& session, const AnswerHeader& header);
   // The first exchange; false if it did not take place.
   bool join(Session& session);
-  // Each answers the request of its name.
-  void await_restored(Session& session, const RequestHeader& request);
-  void begin(Session& session, const RequestHeader& request);
-  void read(Session& session, const RequestHeader& request);
-  void update(Session& session, const RequestHeader& request);
-  void skip(Session& session, const RequestHeader& request);
-  void collect(Session& session, const RequestHeader& request);
-  void restore(Session& session, const RequestHeader& request);
-  void end_training(Session& session, const RequestHeader& request);
-  void report(Session& session, const RequestHeader& request);
-  void leave(Session& session, const RequestHeader& request);
+  // Each answers the request of its name, and thereby unlocks.
+  void await_restored(Lock& lock, Session& session, const RequestHeader& request);
+  void begin(Lock& lock, Session& session, const RequestHeader& request);
+  void read(Lock& lock, Session& session, const RequestHeader& request);
+  void update(Lock& lock, Session& session, const RequestHeader& request);
+  void skip(Lock& lock, Session& session, const RequestHeader& request);
+  void collect(Lock& lock, Session& session, const RequestHeader& request);
+  void restore(Lock& lock, Session& session, const RequestHeader& request);
+  void end_training(Lock& lock, Session& session, const RequestHeader& request);
+  void report(Lock& lock, Session& session, const RequestHeader& request);
+  void leave(Lock& lock, Session& session, const RequestHeader& request);
   bool phase_has_begun(int64_t phase);
   // Adds the request's sums to those of all workers, and puts the sums to answer with in their place.
   void add_sums(Session& session, bool has_sums);
   // Waits until `condition` holds; the workers for which `awaited` is true have to make it hold. Meanwhile
   // tells this session's worker to wait, and gives up awaited workers that are silent for too long.
-  void wait_for_others(std::unique_lock<std::mutex>& lock, Session& session,
-                       const std::function<bool()>& condition,
+  void wait_for_others(Lock& lock, Session& session, const std::function<bool()>& condition,
                        const std::function<bool(int worker)>& awaited);
   void give_up_silent_workers(Clock::time_point since, const std::function<bool(int worker)>& awaited);
   void require_present(int worker) const;

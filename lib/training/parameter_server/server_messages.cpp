@@ -3,16 +3,6 @@
 #include <ATen/ATen.h>
 
 namespace dtrain {
-namespace {
-
-template <class Header>
-Header read(const at::Tensor& tensor) {
-  Header header;
-  std::memcpy(&header, tensor.const_data_ptr(), sizeof header);
-  return header;
-}
-
-}  // namespace
 
 Message::Message(int64_t elements, at::ScalarType dtype, int64_t sums) {
   const int64_t values = kHeaderBytes + sums * static_cast<int64_t>(sizeof(double));
@@ -23,12 +13,14 @@ Message::Message(int64_t elements, at::ScalarType dtype, int64_t sums) {
 
 AnswerHeader Message::receive_answer(PairChannel& channel) {
   channel.receive(bytes_);
-  return read<AnswerHeader>(bytes_);
+  AnswerHeader header;
+  std::memcpy(&header, bytes_.const_data_ptr(), sizeof header);
+  return header;
 }
 
 bool Message::await_request(PairChannel& channel, RequestHeader& header) {
   if (!channel.await(bytes_)) return false;
-  header = read<RequestHeader>(bytes_);
+  std::memcpy(&header, bytes_.const_data_ptr(), sizeof header);
   return true;
 }
 

@@ -2,26 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <numeric>
 
 #include "core/error.h"
 
 namespace dtrain {
-namespace {
-
-constexpr size_t kExact = 64;  // 2^6
-
-size_t class_of(int64_t staleness) {
-  const auto number = static_cast<size_t>(staleness);
-  return number < kExact ? number : kExact + static_cast<size_t>(std::bit_width(number)) - 7;
-}
-
-}  // namespace
 
 void StalenessHistogram::add(int64_t staleness) {
-  ++counts_[class_of(staleness)];
+  const auto number = static_cast<size_t>(staleness);
+  ++counts_[number < kExact ? number : kExact + static_cast<size_t>(std::bit_width(number)) - 7];
   sum_ += staleness;
   maximum_ = std::max(maximum_, staleness);
 }
@@ -129,30 +119,6 @@ int64_t UpdateLedger::update(int worker, int64_t sequence, int64_t examples, dou
   own.record.last_update = now;
   own.record.examples += examples;
   return staleness;
-}
-
-void UpdateLedger::skip(int worker, int64_t sequence) {
-  of(worker).computes_from.reset();
-  of(worker).done = std::max(of(worker).done, sequence);
-}
-
-void UpdateLedger::reach_phase(int worker, int64_t phase) {
-  of(worker).computes_from.reset();
-  of(worker).phase = phase;
-}
-
-void UpdateLedger::begin_phase(int64_t steps) {
-  for (Worker& worker : workers_) worker.done = std::max(worker.done, steps);
-}
-
-void UpdateLedger::end_training(int worker) {
-  of(worker).computes_from.reset();
-  of(worker).ended = true;
-}
-
-void UpdateLedger::lose(int worker) {
-  of(worker).computes_from.reset();
-  of(worker).record.lost = !of(worker).ended;
 }
 
 void UpdateLedger::take_back(int worker) {

@@ -2,6 +2,7 @@
 // which updates were made, and which must wait so that none becomes too stale. No threads, no messages.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -14,7 +15,8 @@ namespace dtrain {
 // the variables and its update. Exact below 64; above in classes [64, 128), [128, 256), ..., to stay small.
 class StalenessHistogram {
  public:
-  static constexpr size_t kClasses = 64 + 57;
+  static constexpr size_t kExact = 64;  // 2^6
+  static constexpr size_t kClasses = kExact + 57;
   void add(int64_t staleness);
   void add(const StalenessHistogram& other);
   int64_t updates() const;
@@ -79,22 +81,36 @@ class UpdateLedger {
   // Records an update that `may_update` allows. Returns its staleness.
   int64_t update(int worker, int64_t sequence, int64_t examples, double now);
   // Records a step without an update: the worker's share was empty.
-  void skip(int worker, int64_t sequence);
+  void skip(int worker, int64_t sequence) {
+    forget_read(worker);
+    set_done(worker, std::max(done(worker), sequence));
+  }
   // The worker has made its steps before phase `phase` (from 0): no update will come from what it has read.
-  void reach_phase(int worker, int64_t phase);
+  void reach_phase(int worker, int64_t phase) {
+    forget_read(worker);
+    of(worker).phase = phase;
+  }
   // Whether the worker needs not be waited for before the phase begins: it has come, has ended or is lost.
   bool allows_phase(int worker, int64_t phase) const {
     return !is_training(worker) || of(worker).phase >= phase;
   }
   // A phase begins, before which each worker was to make `steps` steps. Those that a lost worker did not make
   // are not made any more.
-  void begin_phase(int64_t steps);
+  void begin_phase(int64_t steps) {
+    for (Worker& worker : workers_) worker.done = std::max(worker.done, steps);
+  }
   // Sets the number of the worker's last step when training is resumed.
   void set_done(int worker, int64_t sequence) { of(worker).done = sequence; }
 
-  void end_training(int worker);
+  void end_training(int worker) {
+    forget_read(worker);
+    of(worker).ended = true;
+  }
   // The worker died or is given up: no other waits for it. One that had ended training is not lost.
-  void lose(int worker);
+  void lose(int worker) {
+    forget_read(worker);
+    of(worker).record.lost = !of(worker).ended;
+  }
   // A lost worker takes part again, from the step after its last one. The updates that its lost process made
   // stay, and no more can come from that process.
   void take_back(int worker);

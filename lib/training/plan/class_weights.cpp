@@ -8,13 +8,9 @@
 #include "core/text.h"
 
 namespace dtrain {
-namespace {
-
-const char* const kPath = "train.loss.class_weights";
-
-}  // namespace
 
 ClassWeights resolve_class_weights(LoadedSpec& loaded, const DatasetInfo& data) {
+  constexpr const char* kPath = "train.loss.class_weights";
   const ClassWeights& asked = loaded.spec.train.loss.class_weights;
   const auto refuse = [&](const std::string& path, const std::string& text) {
     loaded.refuse(path, text);

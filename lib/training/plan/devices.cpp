@@ -7,7 +7,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "device/accelerator.h"
 #include "traits/strategies.h"
 
 namespace dtrain {

@@ -363,10 +363,7 @@ RunLength length_of(const RunPlan& run) {
 }
 
 const PhasePlan& RunPlan::phase_of(int64_t step) const {
-  const auto after =
-      std::upper_bound(phases.begin() + 1, phases.end(), step,
-                       [](int64_t wanted, const PhasePlan& phase) { return wanted < phase.first_step; });
-  return *(after - 1);
+  return *(std::ranges::upper_bound(phases.begin() + 1, phases.end(), step, {}, &PhasePlan::first_step) - 1);
 }
 
 double RunPlan::learning_rate_at(int64_t step) const {

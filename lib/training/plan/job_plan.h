@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -125,5 +127,30 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
 // problem too. Plans nothing if the spec already has problems.
 PlannedJob plan_job(const LoadedSpec& spec, DatasetInfo (*look)(const DataSpec&),
                     const Launched& launched = {});
+
+// The plan as JSON, for the file from which the replicas of a host read it instead of planning again:
+// {"version": 1, "dtrain": version, "spec": YAML text, "data": {...}, "devices": [...], "communication":
+// "gloo", "runs": [{"run": "distributed", "replicas": 2, ...}, ...]}. Layers and learning rates are not
+// stored, because they follow from these fields.
+nlohmann::ordered_json to_json(const JobPlan& job);
+
+// The inverse of to_json(), of a plan in the file of a folder. Throws Error(kUsage) if something is missing,
+// of another type or of another version.
+JobPlan plan_from(const nlohmann::json& document, const std::filesystem::path& folder = {});
+
+// The program of a model lies beside the plan (plan/own_program.h). Throw Error(kUsage, kDisk).
+void write_plan(const std::filesystem::path& path, const JobPlan& job);
+JobPlan read_plan(const std::filesystem::path& path);
+
+// A line for each doubtful number of the job's distributed run, with the field to change: more processes than
+// cores, GPUs that stay idle, fp16 on a processor, a batch larger than the training data, a learning rate
+// scaled more than 8-fold without warmup, kernels at 0 with an optimizer that scales by their norms,
+// batch_norm with one example, pictures that are left out. `here`: processes on this host; by default the
+// job's, divided among the hosts of its spec.
+std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t> here = {});
+
+// Only the lines about the data: doubtful columns of a table, and pictures that cannot be read, whether they
+// are left out or are more than allowed.
+std::vector<std::string> data_warnings(const JobPlan& job);
 
 }  // namespace dtrain

@@ -27,11 +27,6 @@ int64_t remembered(const TrainSpec& train) {
   return most + (train.ema.decay > 0 ? 1 : 0);
 }
 
-bool shares_memory(const JobPlan& job, const RunPlan& run) {
-  const bool on_one_host = job.communication == "shared_memory" || job.communication == "auto";
-  return run.training_processes() > 1 && !run.is_asynchronous() && on_one_host && job.spec.hosts.size() < 2;
-}
-
 int64_t replicas_of_host(const JobPlan& job, const RunPlan& run) {
   return std::max<int64_t>(1, run.replicas / std::max<int64_t>(1, std::ssize(job.spec.hosts)));
 }
@@ -101,7 +96,10 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   for (const PhasePlan& phase : run.phases)
     trained = std::max(trained, phase.parameters * job.bytes_per_parameter);
   const int64_t replicas = run.replicas;
-  const bool shared = shares_memory(job, run), one_copy = strategy_traits(run.strategy).shares_variables;
+  const bool on_one_host = job.communication == "shared_memory" || job.communication == "auto";
+  const bool shared =
+      run.training_processes() > 1 && !run.is_asynchronous() && on_one_host && job.spec.hosts.size() < 2;
+  const bool one_copy = strategy_traits(run.strategy).shares_variables;
   // Whether hosts divide the optimizer (comm/sharded_reducer.h).
   const bool divided = job.spec.strategy.shard_optimizer && replicas > 1 && !shared;
   MemoryEstimate estimate;

@@ -143,14 +143,6 @@ FeaturePlan features_of(const JobSpec& spec, const PhaseSpec& phase, const Datas
   return features;
 }
 
-// The training options with the phase's own learning rate.
-TrainSpec training_in(const TrainSpec& train, const PhaseSpec& phase) {
-  TrainSpec own = train;
-  own.optimizer.learning_rate = phase.learning_rate.value_or(train.optimizer.learning_rate);
-  own.schedule = phase.schedule;
-  return own;
-}
-
 int64_t steps_of_phase(const PhaseSpec& phase, int64_t steps_per_epoch) {
   return phase.steps ? *phase.steps : phase.epochs.value_or(1) * steps_per_epoch;
 }
@@ -238,8 +230,10 @@ std::vector<PhasePlan> phases_of(const JobSpec& spec, const DatasetInfo& data, c
     plan.name = phase.name.value_or(std::to_string(i + 1));
     plan.first_step = begin;
     plan.steps = std::min(whole, run.total_steps - begin);
-    plan.learning_rate =
-        resolve_learning_rate(training_in(spec.train, phase), run.update_batch, {run.steps_per_epoch, whole});
+    TrainSpec own = spec.train;
+    own.optimizer.learning_rate = phase.learning_rate.value_or(own.optimizer.learning_rate);
+    own.schedule = phase.schedule;
+    plan.learning_rate = resolve_learning_rate(own, run.update_batch, {run.steps_per_epoch, whole});
     plan.layers.each = trained_layers(phase.trainable, phased);
     plan.parameters = parameters_of(plan.layers.each, model);
     plan.features = features_of(spec, phase, data, model, plan.layers.each);

@@ -1,4 +1,4 @@
-#include "plan/plan_file.h"
+#include "plan/job_plan.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -19,55 +19,37 @@ using nlohmann::ordered_json;
 constexpr int kVersionOfPlans = 3;
 constexpr int64_t kMostBytes = int64_t{8} << 20;  // ample: a spec has at most 1 MiB
 
-// The fields of a plan in its file, in their order: `each(name, value)` reads or writes one.
+#define EACH_MEMBER(member) each(#member, of.member);
+#define EACH_MEMBER_OF(...) NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(EACH_MEMBER, __VA_ARGS__))
+
+// The fields of a plan in its file, in their order: `each(name, value)` reads or writes one. Most have the
+// names of the members.
 template <class Data, class Each>
-void each_of_data(Data& data, const Each& each) {
-  each("name", data.name);
-  each("requested", data.requested);
-  each("source", data.source);
-  each("image_shape", data.example_shape);
-  each("classes", data.classes);
-  each("train_examples", data.train_examples);
-  each("validation_examples", data.validation_examples);
-  each("test_examples", data.test_examples);
-  each("class_names", data.class_names);
-  each("targets", data.targets);
-  each("target_names", data.target_names);
-  each("has_pixels", data.has_pixels);
-  each("bad_examples", data.bad.count);
-  each("bad_names", data.bad.names);
-  each("table", data.table);
-  each("content", data.content);
-  each("place", data.place);
+void each_of_data(Data& of, const Each& each) {
+  EACH_MEMBER_OF(name, requested, source);
+  each("image_shape", of.example_shape);
+  EACH_MEMBER_OF(classes, train_examples, validation_examples, test_examples, class_names, targets,
+                 target_names);
+  EACH_MEMBER(has_pixels);
+  each("bad_examples", of.bad.count);
+  each("bad_names", of.bad.names);
+  EACH_MEMBER_OF(table, content, place);
 }
 
 template <class Run, class Each>
-void each_of_run(Run& run, const Each& each) {
-  each("strategy", run.strategy);
-  each("replicas", run.replicas);
-  each("servers", run.servers);
-  each("worker_restarts", run.worker_restarts);
-  each("threads_per_replica", run.threads_per_replica);
-  each("per_replica_batch", run.batch.per_replica);
-  each("accumulate_steps", run.batch.accumulate_steps);
-  each("global_batch", run.batch.global);
-  each("drop_remainder", run.batch.drop_remainder);
-  each("steps_per_epoch", run.steps_per_epoch);
-  each("epochs", run.epochs);
-  each("total_steps", run.total_steps);
-  each("evaluates", run.evaluates);
+void each_of_run(Run& of, const Each& each) {
+  EACH_MEMBER_OF(strategy, replicas, servers, worker_restarts, threads_per_replica);
+  each("per_replica_batch", of.batch.per_replica);
+  each("accumulate_steps", of.batch.accumulate_steps);
+  each("global_batch", of.batch.global);
+  each("drop_remainder", of.batch.drop_remainder);
+  EACH_MEMBER_OF(steps_per_epoch, epochs, total_steps, evaluates);
 }
 
 template <class Job, class Each>
-void each_of_job(Job& job, const Each& each) {
-  each("devices", job.devices);
-  each("plugin", job.plugin);
-  each("device_memory", job.device_memory);
-  each("platform", job.platform);
-  each("fallback", job.fallback);
-  each("communication", job.communication);
-  each("spans_hosts", job.spans_hosts);
-  each("cache", job.spec.data.resolved_cache);
+void each_of_job(Job& of, const Each& each) {
+  EACH_MEMBER_OF(devices, plugin, device_memory, platform, fallback, communication, spans_hosts);
+  each("cache", of.spec.data.resolved_cache);
 }
 
 auto writing_to(ordered_json& document) {

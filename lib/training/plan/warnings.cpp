@@ -1,4 +1,4 @@
-#include "plan/warnings.h"
+#include "plan/job_plan.h"
 
 #include <c10/util/accumulate.h>
 #include <fmt/format.h>

@@ -97,11 +97,7 @@ class Saved {
     group_.broadcast({tensor}, kRoot);
     return tensor;
   }
-  int64_t share(int64_t number) {
-    at::Tensor tensor = at::scalar_tensor(number, at::kLong).view({1});
-    group_.broadcast({tensor}, kRoot);
-    return tensor.item<int64_t>();
-  }
+  int64_t share(int64_t number) { return shared_number(group_, number); }
   // The rows of `name`, which have the shape and type of `own`; undefined if there are none. With `all`, also
   // undefined unless their number is that one.
   at::Tensor rows(const std::string& name, const at::Tensor& own, std::optional<int64_t> all = {}) {

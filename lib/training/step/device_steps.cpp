@@ -29,7 +29,19 @@ MetricSums StepRecorder::run(const Share& share, const Step& step, const std::fu
   const Shape shape = shape_of(share);
   if (recording_ ? shape != recorded_ : steps_[shape]++ < kWarmUpSteps) return step(share);
   if (!recording_) {
-    record(share, step, recorded);
+    recording_.emplace();
+    recording_->share.global_examples = share.global_examples;
+    for (const MicroBatch& batch : share.micro_batches)
+      recording_->share.micro_batches.push_back(batch.copy());
+    try {
+      recording_->replay = accelerator_->record([this, step, recorded] {
+        recording_->sums = step(recording_->share);
+        if (recorded) recorded();
+      });
+    } catch (const c10::AcceleratorError& error) {
+      throw Error(ExitCode::kBug, "the step cannot be recorded, which cuda.graphs: false leaves out: {}",
+                  error.what_without_backtrace());
+    }
     recorded_ = shape;
   }
   for (size_t i = 0; i < share.micro_batches.size(); ++i)
@@ -42,21 +54,6 @@ MetricSums StepRecorder::run(const Share& share, const Step& step, const std::fu
 void StepRecorder::forget() {
   steps_.clear();
   recording_.reset();
-}
-
-void StepRecorder::record(const Share& share, const Step& step, const std::function<void()>& recorded) {
-  recording_.emplace();
-  recording_->share.global_examples = share.global_examples;
-  for (const MicroBatch& batch : share.micro_batches) recording_->share.micro_batches.push_back(batch.copy());
-  try {
-    recording_->replay = accelerator_->record([this, step, recorded] {
-      recording_->sums = step(recording_->share);
-      if (recorded) recorded();
-    });
-  } catch (const c10::AcceleratorError& error) {
-    throw Error(ExitCode::kBug, "the step cannot be recorded, which cuda.graphs: false leaves out: {}",
-                error.what_without_backtrace());
-  }
 }
 
 void StepPacer::after_step() {

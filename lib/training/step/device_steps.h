@@ -53,8 +53,6 @@ class StepRecorder {
   };
   using Shape = std::vector<int64_t>;
 
-  void record(const Share& share, const Step& step, const std::function<void()>& recorded);
-
   std::shared_ptr<Accelerator> accelerator_;
   std::map<Shape, int> steps_;  // run so far, by shape
   Shape recorded_;              // the shape that was recorded

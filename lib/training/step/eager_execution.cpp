@@ -2,7 +2,6 @@
 #include <ATen/autocast_mode.h>
 #include <c10/util/ScopeExit.h>
 
-#include <optional>
 #include <vector>
 
 #include "compiled/compiled_program.h"
@@ -13,28 +12,19 @@
 namespace dtrain {
 namespace {
 
-// The type in which convolutions and dense layers compute, for a value of train.precision; nullopt: the
-// model's own type.
-std::optional<at::ScalarType> compute_type(const std::string& precision) {
-  if (precision == "bf16_mixed") return at::kBFloat16;
-  if (precision == "fp16_mixed") return at::kHalf;
-  return std::nullopt;
-}
-
 // Runs the backward pass from `outputs`, whose gradient is given. May wait for peers on this host: buckets
 // are summed as soon as they are full.
 void backward(const at::Tensor& outputs, const at::Tensor& gradient) {
   with_peer_errors("summing gradients", [&] { outputs.backward(gradient); });
 }
 
-// In full precision, because the loss sums many numbers. With a type of its own, the forward pass converts
-// the inputs and weights of convolutions and dense layers; the weights themselves are not changed.
+// In full precision, because the loss sums many numbers. With 16 bits, the forward pass converts the inputs
+// and weights of convolutions and dense layers; the weights themselves are not changed.
 at::Tensor training_outputs(Model& model, const TrainSpec& train, const Batch& batch) {
-  const std::optional<at::ScalarType> type = compute_type(train.precision);
   const at::DeviceType device = batch.inputs.device().type();
   const auto compute = [&] {
-    if (!type) return model.forward(batch.inputs);
-    at::autocast::set_autocast_dtype(device, *type);
+    if (train.precision == "float32") return model.forward(batch.inputs);
+    at::autocast::set_autocast_dtype(device, train.precision == "bf16_mixed" ? at::kBFloat16 : at::kHalf);
     at::autocast::set_autocast_enabled(device, true);
     const auto end = c10::make_scope_exit([device] {
       at::autocast::set_autocast_enabled(device, false);

@@ -30,9 +30,8 @@ class InStep {
  public:
   // `leads`: this is that rank, and there are `count` tensors. Collective of the host.
   InStep(ProcessGroup& host, bool leads, int64_t count) : host_(host) {
-    at::Tensor shared = at::full({1}, count, at::kLong);
-    host.broadcast({shared}, 0);
-    for (int64_t i = 0; !leads && i < shared.item<int64_t>(); ++i) next();
+    const int64_t of_first = shared_number(host, count);
+    for (int64_t i = 0; !leads && i < of_first; ++i) next();
   }
   void next() { host_.barrier(); }
 
@@ -87,9 +86,7 @@ class Spreading {
   }
   // Of the first host.
   std::string text(std::string text) {
-    at::Tensor size = at::full({1}, static_cast<int64_t>(text.size()), at::kLong);
-    hosts_.broadcast({size}, 0);
-    text.resize(static_cast<size_t>(size.item<int64_t>()));
+    text.resize(static_cast<size_t>(shared_number(hosts_, std::ssize(text))));
     at::Tensor bytes = at::from_blob(text.data(), {std::ssize(text)}, at::kByte);
     hosts_.broadcast({bytes}, 0);
     return text;
@@ -218,9 +215,7 @@ uint64_t OuterUpdate::digest() const {
     for (const at::Tensor& tensor : {outer_, momentum_})
       checksum.add(tensor.const_data_ptr(), tensor.nbytes());
   }
-  at::Tensor shared = at::full({1}, static_cast<int64_t>(checksum.number()), at::kLong);
-  all_.inside().broadcast({shared}, 0);
-  return static_cast<uint64_t>(shared.item<int64_t>());
+  return static_cast<uint64_t>(shared_number(all_.inside(), static_cast<int64_t>(checksum.number())));
 }
 
 void OuterUpdate::show_outer(bool outer) {
@@ -319,9 +314,7 @@ CollectedVariables OuterUpdate::restore(const CollectedVariables& saved) {
   } else {
     for (int lists = 0; lists < 2; ++lists) InStep(all_.inside(), /*leads=*/false, 0);
   }
-  at::Tensor steps = at::full({1}, steps_, at::kLong);
-  all_.inside().broadcast({steps}, 0);
-  steps_ = steps.item<int64_t>();
+  steps_ = shared_number(all_.inside(), steps_);
   return own;
 }
 

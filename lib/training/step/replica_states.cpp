@@ -37,6 +37,12 @@ at::Tensor gather_rows(ProcessGroup& group, const at::Tensor& own) {
   return gather_rows(group, {group.size(), {group.rank(), group.rank() + 1}}, own.unsqueeze(0));
 }
 
+int64_t shared_number(ProcessGroup& group, int64_t own) {
+  at::Tensor number = at::full({1}, own, at::kLong);
+  group.broadcast({number}, 0);
+  return number.item<int64_t>();
+}
+
 void ReplicaStatistics::begin() {
   alike_ = true;
   own_.clear();

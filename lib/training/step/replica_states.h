@@ -17,6 +17,9 @@ at::Tensor gather_rows(ProcessGroup& group, const VirtualReplicas& replicas, con
 // The same with a row for each rank: `own`.
 at::Tensor gather_rows(ProcessGroup& group, const at::Tensor& own);
 
+// The number that the first rank of `group` has. Collective.
+int64_t shared_number(ProcessGroup& group, int64_t own);
+
 // The moving statistics of replicas that are not virtual: each has its own, unless all see the same examples.
 class ReplicaStatistics {
  public:

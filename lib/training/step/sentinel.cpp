@@ -45,8 +45,7 @@ uint64_t own_arithmetic() {
   return checksum.number();
 }
 
-template <class Finding>
-std::string named(const std::vector<Finding>& findings, const std::vector<size_t>& ranks) {
+std::string named(const std::vector<Sentinel::Finding>& findings, const std::vector<size_t>& ranks) {
   std::vector<std::string> names;
   for (const size_t rank : ranks) {
     if (names.size() == kMostNamed) {
@@ -59,11 +58,10 @@ std::string named(const std::vector<Finding>& findings, const std::vector<size_t
 }
 
 // The digest that more than half of the findings have; nullptr if there is none.
-template <class Finding>
-const uint64_t* majority(const std::vector<Finding>& findings) {
+const uint64_t* majority(const std::vector<Sentinel::Finding>& findings) {
   std::map<uint64_t, size_t> votes;
-  for (const Finding& finding : findings) ++votes[finding.digest];
-  for (const Finding& finding : findings) {
+  for (const Sentinel::Finding& finding : findings) ++votes[finding.digest];
+  for (const Sentinel::Finding& finding : findings) {
     if (2 * votes[finding.digest] > findings.size()) return &finding.digest;
   }
   return nullptr;

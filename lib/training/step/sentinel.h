@@ -28,6 +28,8 @@ std::string suspicion_of(const Growth& growth, const std::string& whose);
 // the same update then differs in its last bits.
 class Sentinel {
  public:
+  struct Finding;  // of one replica
+
   // All arguments must outlive the sentinel. The parameters of `optimizer` are the values of the reducer's
   // parts. `every`: the number of steps between checks, so that the update in the step of a check seals its
   // results at once. `alone`: the copies of the hosts differ (strategy.local_steps).
@@ -46,7 +48,6 @@ class Sentinel {
   const std::string& suspicion() const { return suspicion_; }
 
  private:
-  struct Finding;
   // The findings of all ranks, each with its broken seal and its host.
   std::vector<Finding> exchange(Finding own);
   void require_unbroken(const std::vector<Finding>& findings) const;

@@ -35,59 +35,14 @@ DeviceTensorPtr send(ProgramRunner& runner, const at::Tensor& tensor, size_t dev
                      static_cast<int64_t>(device));
 }
 
-// The variables of a training, and what its optimizer remembers, in the memory of each device of a plugin.
-class DeviceVariables {
- public:
-  DeviceVariables(std::shared_ptr<ProgramRunner> runner, size_t devices)
-      : runner_(std::move(runner)), states_(devices) {}
-
-  size_t devices() const { return states_.size(); }
-  bool empty() const { return states_.front().empty(); }
-  const std::vector<DeviceState>& states() const { return states_; }
-  void replace(size_t device, const std::string& name, DeviceTensorPtr tensor) {
-    states_[device][name] = std::move(tensor);
-  }
-
-  // Every device gets these, and has no others.
-  void send_to_all(const Variables& variables) {
-    for (size_t device = 0; device < states_.size(); ++device) {
-      states_[device].clear();
-      for (const auto& [name, tensor] : variables) states_[device][name] = send(*runner_, tensor, device);
-    }
-  }
-  // Copies a variable of device `device` into `to`, once the device has computed it.
-  void read(const std::string& name, size_t device, const at::Tensor& to) const {
-    const at::Tensor rows = to.is_contiguous() ? to : at::empty(to.sizes(), to.options());
-    states_[device].at(name)->read(rows.data_ptr(), static_cast<int64_t>(rows.nbytes()));
-    if (!to.is_contiguous()) to.copy_(rows);
-  }
-  std::vector<at::Tensor> of_each_device(const std::string& name, const at::Tensor& like) const {
-    std::vector<at::Tensor> all;
-    for (size_t device = 0; device < states_.size(); ++device) {
-      all.push_back(at::empty_like(like));
-      read(name, device, all.back());
-    }
-    return all;
-  }
-  at::Tensor mean(const std::string& name, const at::Tensor& like) const {  // over the devices
-    at::Tensor mean = at::zeros_like(like);
-    for (const at::Tensor& each : of_each_device(name, like)) mean.add_(each);
-    return mean.div_(std::ssize(states_));
-  }
-
- private:
-  std::shared_ptr<ProgramRunner> runner_;
-  std::vector<DeviceState> states_;
-};
-
 class DeviceProgramStrategy : public Strategy {
  public:
   explicit DeviceProgramStrategy(StrategyParts parts)
       : parts_(std::move(parts)),
         objective_(make_objective(parts_.train)),
         runner_(program_module().open(programs_.plugin, programs_.gpus)),
-        variables_(runner_, static_cast<size_t>(programs_.form.devices)),
-        last_sent_(variables_.devices()),
+        states_(static_cast<size_t>(programs_.form.devices)),
+        last_sent_(states_.size()),
         queue_(programs_.form.steps, [this] { make_steps(); }) {
     if (programs_.form.devices > runner_->devices())
       throw Error(ExitCode::kUsage,
@@ -154,10 +109,10 @@ class DeviceProgramStrategy : public Strategy {
     for (const auto& [name, host] : state_on_host()) {
       if (moves(name)) continue;  // each device's own
       const at::Tensor first = at::empty_like(host);
-      variables_.read(name, 0, first);
-      for (size_t device = 1; device < variables_.devices(); ++device) {
+      read(name, 0, first);
+      for (size_t device = 1; device < states_.size(); ++device) {
         const at::Tensor other = at::empty_like(host);
-        variables_.read(name, device, other);
+        read(name, device, other);
         if (std::memcmp(first.data_ptr(), other.data_ptr(), first.nbytes()) != 0)
           throw Error(ExitCode::kDisagree,
                       "memory of device 0 or {} is corrupt: their copies of '{}' differ; --resume goes on "
@@ -175,25 +130,25 @@ class DeviceProgramStrategy : public Strategy {
     exchange_average();
     if (buffers_agree()) return all;
     for (const auto& [name, buffer] : parts_.model->moving_buffers())
-      all.training.emplace_back(kReplicaBuffer + name, at::stack(variables_.of_each_device(name, buffer)));
+      all.training.emplace_back(kReplicaBuffer + name, at::stack(of_each_device(name, buffer)));
     return all;
   }
 
   int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
     finish_steps();
     const bool trains = !variables.training.empty();
-    if (!trains && !variables_.empty()) fetch_variables();  // what the optimizer remembers stays
+    if (!trains && !states_.front().empty()) fetch_variables();  // what the optimizer remembers stays
     restore(replica(), variables);
     updates_ = optimizer_->steps();
     if (trains) exchange_average();
     if (!trains && average_ != nullptr) average_->begin();
     send_variables();
     for (const auto& [name, rows] : variables.training) {
-      if (name.rfind(kReplicaBuffer, 0) != 0 || rows.size(0) != std::ssize(variables_.states())) continue;
+      if (name.rfind(kReplicaBuffer, 0) != 0 || rows.size(0) != std::ssize(states_)) continue;
       const std::string buffer = name.substr(kReplicaBuffer.size());
-      if (!variables_.states().front().contains(buffer)) continue;
-      for (size_t device = 0; device < variables_.devices(); ++device)
-        variables_.replace(device, buffer, send(*runner_, rows[static_cast<int64_t>(device)], device));
+      if (!states_.front().contains(buffer)) continue;
+      for (size_t device = 0; device < states_.size(); ++device)
+        states_[device][buffer] = send(*runner_, rows[static_cast<int64_t>(device)], device);
     }
     return step;
   }
@@ -224,7 +179,7 @@ class DeviceProgramStrategy : public Strategy {
 
   DeviceStep step_of(const Share& share, const StepContext& context) const {
     return {static_cast<double>(updates_), context.learning_rate, static_cast<double>(share.global_examples),
-            derive_seed(programs_.seed, SeedPurpose::kStep, static_cast<uint64_t>(context.step)),
+            derive_seed(parts_.seed, SeedPurpose::kStep, static_cast<uint64_t>(context.step)),
             share.micro_batches.at(0)};
   }
 
@@ -235,11 +190,11 @@ class DeviceProgramStrategy : public Strategy {
       return step_argument(type, queue_.steps(), programs_.form, static_cast<int64_t>(device));
     };
     Program& program = whole_.loaded && queue_.size() == programs_.form.steps ? whole_ : step_;
-    ProgramRun made = run(program, variables_.states(), argument);
+    ProgramRun made = run(program, states_, argument);
     const std::vector<TensorType>& results = program.text.results;
-    for (size_t device = 0; device < variables_.devices(); ++device) {
+    for (size_t device = 0; device < states_.size(); ++device) {
       for (size_t i = 0; i + 1 < results.size(); ++i)
-        variables_.replace(device, results[i].name, made.results[device][i]);
+        states_[device][results[i].name] = made.results[device][i];
     }
     under_way_.push_back({std::move(made.work), queue_.size(), steady_seconds()});
     queue_.made(made.results.front().back(), results.back().shape.back());
@@ -300,11 +255,11 @@ class DeviceProgramStrategy : public Strategy {
     if (!evaluated_.empty()) return;
     if (!forward_.loaded) {
       ProgramForm form = programs_.form;
-      form.rows = programs_.evaluated_rows;
+      form.rows = parts_.evaluate.batch_per_replica;
       forward_ = compile(lower_forward(programs_.model, form));
     }
     make_steps();
-    evaluated_ = variables_.states();
+    evaluated_ = states_;
     for (DeviceState& state : evaluated_) {
       if (average_ == nullptr) break;
       for (const auto& [name, parameter] : trained_parameters(*parts_.model))
@@ -312,7 +267,7 @@ class DeviceProgramStrategy : public Strategy {
     }
     if (buffers_agree()) return;
     for (const auto& [name, buffer] : parts_.model->moving_buffers()) {
-      const at::Tensor mean = variables_.mean(name, buffer);
+      const at::Tensor mean = mean_of(name, buffer);
       for (size_t device = 0; device < evaluated_.size(); ++device)
         evaluated_[device][name] = send(*runner_, mean, device);
     }
@@ -321,7 +276,8 @@ class DeviceProgramStrategy : public Strategy {
   // [n, ...] for the inputs of n examples, which each device computes a share of.
   at::Tensor forward(const at::Tensor& inputs) {
     const auto argument = [&](const TensorType& type, size_t device) {
-      return filled_up(inputs, share_of_device(device, inputs.size(0)), programs_.evaluated_rows, type.type);
+      return filled_up(inputs, share_of_device(device, inputs.size(0)), parts_.evaluate.batch_per_replica,
+                       type.type);
     };
     const std::vector<DeviceTensorList> results = run(forward_, evaluated_, argument).results;
     std::vector<at::Tensor> parts;
@@ -376,7 +332,7 @@ class DeviceProgramStrategy : public Strategy {
   void keep_examples(const Batch& stored) {
     if (kept_examples_.inputs.defined() && kept_examples_.inputs.is_same(stored.inputs)) return;
     finish_steps();
-    kept_ = std::vector<DeviceState>(variables_.devices());  // the old ones go first
+    kept_ = std::vector<DeviceState>(states_.size());  // the old ones go first
     kept_examples_ = stored;
     const bool classes = programs_.form.targets == 0;
     for (size_t device = 0; device < kept_.size(); ++device) {
@@ -400,7 +356,33 @@ class DeviceProgramStrategy : public Strategy {
 
   void send_variables() {
     evaluated_.clear();
-    variables_.send_to_all(state_on_host());
+    for (size_t device = 0; device < states_.size(); ++device) {
+      states_[device].clear();
+      for (const auto& [name, tensor] : state_on_host())
+        states_[device][name] = send(*runner_, tensor, device);
+    }
+  }
+
+  // Copies a variable of device `device` into `to`, once the device has computed it.
+  void read(const std::string& name, size_t device, const at::Tensor& to) const {
+    const at::Tensor rows = to.is_contiguous() ? to : at::empty(to.sizes(), to.options());
+    states_[device].at(name)->read(rows.data_ptr(), static_cast<int64_t>(rows.nbytes()));
+    if (!to.is_contiguous()) to.copy_(rows);
+  }
+
+  std::vector<at::Tensor> of_each_device(const std::string& name, const at::Tensor& like) const {
+    std::vector<at::Tensor> all;
+    for (size_t device = 0; device < states_.size(); ++device) {
+      all.push_back(at::empty_like(like));
+      read(name, device, all.back());
+    }
+    return all;
+  }
+
+  at::Tensor mean_of(const std::string& name, const at::Tensor& like) const {
+    at::Tensor mean = at::zeros_like(like);
+    for (const at::Tensor& each : of_each_device(name, like)) mean.add_(each);
+    return mean.div_(std::ssize(states_));
   }
 
   // Copies the state of device 0 to the host, and the mean of the moving statistics.
@@ -408,13 +390,13 @@ class DeviceProgramStrategy : public Strategy {
     make_steps();
     const at::NoGradGuard no_grad;
     optimizer_->set_steps(updates_);
-    for (const auto& [name, tensor] : state_on_host()) variables_.read(name, 0, tensor);
+    for (const auto& [name, tensor] : state_on_host()) read(name, 0, tensor);
     if (buffers_agree()) return;
-    for (auto& [name, buffer] : parts_.model->moving_buffers()) buffer.copy_(variables_.mean(name, buffer));
+    for (auto& [name, buffer] : parts_.model->moving_buffers()) buffer.copy_(mean_of(name, buffer));
   }
 
   // With sync_batch_norm all devices have the same moving statistics.
-  bool buffers_agree() const { return parts_.train.sync_batch_norm || variables_.devices() == 1; }
+  bool buffers_agree() const { return parts_.train.sync_batch_norm || states_.size() == 1; }
 
   bool moves(const std::string& name) const {
     if (buffers_agree()) return false;
@@ -436,9 +418,9 @@ class DeviceProgramStrategy : public Strategy {
   Program step_;                      // for a step, or as many as a call has
   Program whole_;                     // for calls that are full; none: step_ makes these too
   Program forward_;                   // none: not compiled yet
-  DeviceVariables variables_;
-  Batch kept_examples_;            // those that the devices keep; undefined: none
-  std::vector<DeviceState> kept_;  // by device
+  std::vector<DeviceState> states_;   // of each device: its variables, and what its optimizer remembers
+  Batch kept_examples_;               // those that the devices keep; undefined: none
+  std::vector<DeviceState> kept_;     // by device
   // By device and argument: what was sent last. Programs change none of it.
   std::vector<std::map<std::string, std::pair<at::Tensor, DeviceTensorPtr>>> last_sent_;
   struct Call {

@@ -67,8 +67,7 @@ class Mirrored : public Strategy {
     for (const auto& [name, tensor] : named_variables(*parts_.model)) all.push_back(tensor.detach());
     everyone().broadcast(all, /*root=*/0);
     statistics_.begin();
-    begin_optimizer();
-    if (outer_) outer_->begin();
+    begin_training();
     return 0;
   }
 
@@ -83,8 +82,7 @@ class Mirrored : public Strategy {
     parts_.model->train_layers(layers);
     statistics_.begin();
     prepare_steps();
-    begin_optimizer();
-    if (outer_) outer_->begin();
+    begin_training();
     return true;
   }
 
@@ -233,9 +231,10 @@ class Mirrored : public Strategy {
     parts_.clock->enter(StepTime::kUpdate);
   }
 
-  void begin_optimizer() {
+  void begin_training() {
     if (average_ != nullptr) average_->begin();
     optimizer_->begin();
+    if (outer_) outer_->begin();
   }
 
   StepParts step_parts() {

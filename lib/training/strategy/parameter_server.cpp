@@ -68,11 +68,6 @@ class ServerLink {
     return state;
   }
 
-  Growth receive_growth() {
-    const std::vector<double> numbers = receive_numbers(2);
-    return {numbers[0], numbers[1]};
-  }
-
   // Sends the server's values and the rest of its state.
   void restore(const at::Tensor& values, const ServerState& state, int32_t phase, int64_t optimizer_steps) {
     message_.send(*channel_, RequestHeader{.request = Request::kRestore,
@@ -191,8 +186,9 @@ class ParameterServer : public Strategy {
     for (size_t i = 0; i < servers_.size(); ++i) {
       ServerState state = servers_[i].receive_state(answers[i].elements, workers_);
       copy_memories(*optimizer, servers_[i].trained(), state, /*to_servers=*/false);
-      const Growth growth = servers_[i].receive_growth();
-      const std::string suspicion = suspicion_of(growth, "the largest weight of " + servers_[i].name());
+      const std::vector<double> growth = servers_[i].receive_numbers(2);
+      const std::string suspicion =
+          suspicion_of({growth[0], growth[1]}, "the largest weight of " + servers_[i].name());
       if (!suspicion.empty()) suspicions.push_back(suspicion);
       steps[static_cast<int64_t>(i)].copy_(state.steps);
       optimizer->set_steps(std::max(optimizer->steps(), answers[i].steps));

@@ -125,11 +125,9 @@ struct ProgramParts {
   std::string plugin;             // the library that drives the devices; empty: there is none
   std::optional<GpuChoice> gpus;  // if these are GPUs
   LayerPlan model;
-  ProgramForm form;            // of a training step
-  int64_t evaluated_rows = 1;  // of each device, in evaluations
+  ProgramForm form;  // of a training step
   bool quick_compile = false;
   std::string kernels_in;  // as CompileOptions
-  uint64_t seed = 0;       // the job's
 };
 
 // The parts of a strategy. The strategy takes ownership of the model and the group. It shares the clock,
@@ -155,7 +153,7 @@ struct StrategyParts {
   std::optional<int64_t> check_every = {};  // steps between calls of check_variables()
   bool collects_often = false;              // whether collect_variables() is called while training goes on
   EvaluateSpec evaluate = {};
-  uint64_t seed = 0;                        // the job's, for what virtual replicas draw
+  uint64_t seed = 0;                        // the job's, for what virtual replicas and devices draw
   std::shared_ptr<Receipts> receipts = {};  // may be null
   bool measures_noise = false;              // metrics.noise_scale
 };

@@ -93,10 +93,8 @@ ProgramParts program_parts(const JobPlan& job, const RunPlan& run, const PhasePl
           .gpus = on_gpus ? std::optional(GpuChoice{chosen_gpus(job.spec.strategy)}) : std::nullopt,
           .model = job.model,
           .form = executed_form(job, run, phase),
-          .evaluated_rows = job.spec.evaluate.batch_per_replica,
           .quick_compile = job.spec.strategy.quick_compile,
-          .kernels_in = on_gpus ? kernel_choices() : "",
-          .seed = static_cast<uint64_t>(job.spec.seed)};
+          .kernels_in = on_gpus ? kernel_choices() : ""};
 }
 
 TrainSpec training_of(const JobPlan& job, const RunPlan& run, const ExampleSource& examples) {

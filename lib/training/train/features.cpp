@@ -235,12 +235,6 @@ class FeatureStore {
   FeatureBlock block_;
 };
 
-// Without several hosts, of which one may find a file and the others none.
-bool uses_file(const ReplicaContext& context, const PhasePlan& phase) {
-  return phase.features.file != FeatureFile::kNone &&
-         context.identity.local_world_size == context.run.processes();
-}
-
 ExampleSourcePtr source_of(const ExampleSourcePtr& examples, const StoredExamples& features) {
   if (examples == nullptr) return nullptr;
   return make_memory_source(
@@ -258,7 +252,10 @@ Dataset with_features(const ReplicaContext& context, const PhasePlan& phase, Mod
   const StoredExamples train = maker.place(dataset.train), test = maker.place(dataset.test),
                        validation = maker.place(dataset.validation);
   std::optional<FeatureStore> store;
-  if (uses_file(context, phase)) store.emplace(context, phase, model, dataset, *memory);
+  // Of several hosts one may find a file and the others none.
+  if (phase.features.file != FeatureFile::kNone &&
+      context.identity.local_world_size == context.run.processes())
+    store.emplace(context, phase, model, dataset, *memory);
   if (!store || !store->read()) {
     const double begin = steady_seconds();
     maker.compute(dataset.train, train);

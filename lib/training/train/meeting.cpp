@@ -68,11 +68,6 @@ StorePtr serve_store(const Identity& identity, std::chrono::milliseconds timeout
   return hosted.store;
 }
 
-StorePtr reach_store(const nlohmann::json& welcome, std::chrono::milliseconds timeout) {
-  if (welcome.contains("store")) return connect_local_store(welcome["store"].get<std::string>(), timeout);
-  return connect_store(welcome.at("address").get<std::string>(), welcome.at("port").get<uint16_t>(), timeout);
-}
-
 // Rank 0's part.
 StorePtr lead_replicas(const JobPlan& job, Identity& identity, const MeetingOptions& options) {
   const JobSpec& spec = job.spec;
@@ -155,7 +150,9 @@ StorePtr join_replicas(const JobPlan& job, Identity& identity, const MeetingOpti
   if (identity.spans_hosts()) identity.own_address = own.empty() ? joined.own_address : own;
   identity.members = welcome.at("members").get<std::vector<std::string>>();
   set_host(identity, welcome.at("hosts").get<std::vector<int>>());
-  return reach_store(welcome, rendezvous_timeout(job.spec));
+  const auto timeout = rendezvous_timeout(job.spec);
+  if (welcome.contains("store")) return connect_local_store(welcome["store"].get<std::string>(), timeout);
+  return connect_store(welcome.at("address").get<std::string>(), welcome.at("port").get<uint16_t>(), timeout);
 }
 
 }  // namespace

@@ -1,12 +1,8 @@
-#include "train/overhead.h"
-
 #include <algorithm>
-#include <optional>
-#include <vector>
 
-#include "metrics/events.h"
 #include "metrics/statistics.h"
 #include "train/assembly.h"
+#include "train/replica.h"
 
 namespace dtrain {
 namespace {

@@ -13,7 +13,6 @@
 #include "callbacks/inspection.h"
 #include "callbacks/profile.h"
 #include "callbacks/weight_histograms.h"
-#include "core/clock.h"
 #include "core/random.h"
 #include "core/signals.h"
 #include "host/cores.h"
@@ -28,7 +27,6 @@
 #include "train/assembly.h"
 #include "train/describe_exception.h"
 #include "train/meeting.h"
-#include "train/overhead.h"
 #include "train/run_checkpoints.h"
 #include "train/trainer.h"
 
@@ -115,14 +113,6 @@ Connections connect(const ReplicaContext& context, ReplicaGroups& groups, Activi
   return connections;
 }
 
-// To be asked about as long as the strategy lives that gets them.
-std::vector<int> sockets_of(const Connections& connections) {
-  std::vector<int> sockets = connections.group->sockets();
-  for (const auto& channel : connections.servers.channels)
-    sockets.insert(sockets.end(), channel->sockets().begin(), channel->sockets().end());
-  return sockets;
-}
-
 // This replica's examples in a phase, or what the frozen layers make of them. `call`: as for with_features().
 ReplicaShares shares_of(const ReplicaContext& context, const Dataset& examples, const PhasePlan& phase,
                         Model& model, const Accelerator* accelerator, int64_t call) {
@@ -152,7 +142,10 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   const auto clock = std::make_shared<StepClock>();
   std::optional<Resumption> from;
   if (files.resumes && run.traits().resumes) from = resume_from(files.checkpoint, store, leads, "resume");
-  const std::vector<int> sockets = sockets_of(connections);
+  // To be asked about as long as the strategy lives that gets them.
+  std::vector<int> sockets = connections.group->sockets();
+  for (const auto& channel : connections.servers.channels)
+    sockets.insert(sockets.end(), channel->sockets().begin(), channel->sockets().end());
   StrategyParts parts = strategy_parts(job, training_of(job, run, *dataset.train),
                                        std::move(connections.group), clock, accelerator);
   parts.servers = std::move(connections.servers);

@@ -1,13 +1,16 @@
-// The work of one process in a run: it trains as a replica or serves variables.
+// The work of one process in a run: it trains as a replica, serves variables, or measures the overhead of a
+// strategy.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "comm/process_group.h"
+#include "core/clock.h"
 #include "data/dataset.h"
 #include "device/accelerator.h"
 #include "initial_state/resume.h"
@@ -38,6 +41,18 @@ struct ReplicaContext {
 // Takes part in the run as process `context.identity.rank`, whose role (launch/identity.h) follows from the
 // rank; collective over the processes of the run. One that serves variables needs no data.
 void run_replica(const ReplicaContext& context, const Dataset& dataset);
+
+// How many steps each of the two strategies of an overhead run makes, including those that are not counted.
+int64_t overhead_steps(const JobPlan& job, const RunPlan& run);
+
+// Trains one replica with the run's strategy and one with the baseline's on the same batches, step by step in
+// turn, on the device of `accelerator` (null: the CPU), so that both see the same machine. Sends {"event":
+// "overhead", "step": ...} several times a second, and at the end {"overhead": median step / median step - 1,
+// "uncertainty": half a 95 % confidence interval, as in RelativeCost}. `clock` is read before and after each
+// step, of which the first is the baseline's.
+void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dataset, EventSink& sink,
+                      const std::shared_ptr<Accelerator>& accelerator = {},
+                      const std::function<double()>& clock = steady_seconds);
 
 // Connects this worker of the run to every server.
 ServerConnections connect_to_servers(const ReplicaContext& context);

@@ -23,17 +23,6 @@ void tell(const StorePtr& store, const std::string& key, const std::string& text
   if (store) store->set(key, text);
 }
 
-// What rank 0 tells once it has read the checkpoint.
-std::string told(const StorePtr& store, const std::string& key) {
-  try {
-    return store->get_to_str(key);
-  } catch (const c10::DistStoreError&) {
-    throw Error(ExitCode::kPeerLost,
-                "rank 0 did not read the checkpoint in time; if its disk is slow, raise "
-                "network.rendezvous_timeout_seconds");
-  }
-}
-
 }  // namespace
 
 bool saves_checkpoints(const JobPlan& job, const RunPlan& run) {
@@ -42,7 +31,15 @@ bool saves_checkpoints(const JobPlan& job, const RunPlan& run) {
 
 Resumption resume_from(const std::filesystem::path& path, const StorePtr& store, bool leads,
                        const std::string& key) {
-  if (!leads) return {training_state_from(nlohmann::json::parse(told(store, key))), {}};
+  if (!leads) {
+    try {
+      return {training_state_from(nlohmann::json::parse(store->get_to_str(key))), {}};
+    } catch (const c10::DistStoreError&) {
+      throw Error(ExitCode::kPeerLost,
+                  "rank 0 did not read the checkpoint in time; if its disk is slow, raise "
+                  "network.rendezvous_timeout_seconds");
+    }
+  }
   Checkpoint checkpoint = load_checkpoint(path);
   tell(store, key, event_text(to_json(checkpoint.state)));
   return {std::move(checkpoint.state), {std::move(checkpoint.model), std::move(checkpoint.optimizer)}};

@@ -11,7 +11,6 @@
 
 #include "callbacks/callbacks.h"
 #include "callbacks/run_reporter.h"
-#include "callbacks/step_watch.h"
 #include "core/error.h"
 #include "core/step_clock.h"
 #include "loader/batches.h"
@@ -119,7 +118,8 @@ class Trainer {
   void finish_steps();
   TrainingState state(int64_t epoch, const MetricSums& window) const;
   bool pass_is_complete() const;
-  void evaluate(int64_t epochs);  // after so many epochs
+  // After so many epochs. Throws Error(kData) if the job selects by a metric that these examples do not have.
+  void evaluate(int64_t epochs);
   // Evaluates the test examples after `epochs` epochs, if earlier evaluations were of a validation part.
   void test(int64_t epochs);
   // Adds up the replicas' results for each example in the evaluation that the run ends with. Collective.
@@ -133,8 +133,6 @@ class Trainer {
   void end_window(int64_t epoch, double learning_rate);
   // All replicas have the same loss, so all make the same decision.
   void require_finite(double loss, const char* of);
-  // Throws Error(kData) if the job selects by a metric that its evaluated examples do not have.
-  void require_watched(const MetricValues& metrics) const;
   bool evaluation_is_due(int64_t epoch) const;
 
   const JobPlan& job_;

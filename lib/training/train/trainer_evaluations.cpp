@@ -18,10 +18,6 @@ void Trainer::evaluate(int64_t epochs) {
   reporter_.on_evaluation(epochs, step_, steady_seconds() - start, sums);
   // The last update alone can spoil the weights.
   require_finite(sums.loss(), job_.data.has_validation() ? "validation loss" : "test loss");
-  require_watched(metrics);
-}
-
-void Trainer::require_watched(const MetricValues& metrics) const {
   const JobSpec& spec = job_.spec;
   const auto* watched = schedule_value<std::string>(phase_->learning_rate.curve.spec(), "metric");
   for (const std::optional<std::string>& metric :
@@ -38,7 +34,7 @@ void Trainer::require_watched(const MetricValues& metrics) const {
 void Trainer::test(int64_t epochs) {
   const double start = steady_seconds();
   const MetricSums sums = pass_over(*shares().final_test, job_.data.test_examples);
-  reporter_.on_final_test(epochs, step_, steady_seconds() - start, sums);
+  reporter_.on_evaluation(epochs, step_, steady_seconds() - start, sums, /*final_test=*/true);
   require_finite(sums.loss(), "test loss");
 }
 

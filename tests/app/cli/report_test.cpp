@@ -10,7 +10,7 @@
 #include "files.h"
 #include "initial_state/resume.h"
 #include "job_file/load.h"
-#include "plan/plan_file.h"
+#include "plan/job_plan.h"
 #include "saved_run.h"
 
 namespace dtrain {

@@ -4,7 +4,7 @@
 
 #include "catch.h"
 #include "job_file/load.h"
-#include "spec/kind_table.h"
+#include "spec/field_table.h"
 #include "spec/optimizer_kinds.h"
 
 namespace dtrain {

@@ -141,7 +141,7 @@ TEST_CASE("a model of numbers that ends worse than the mean of the targets is to
     RunReporter reporter(planned, planned.distributed_run(), sink);
     reporter.on_run_start();
     reporter.on_evaluation(1, 1, 1, sums_of_numbers(evaluated));
-    if (planned.data.has_validation()) reporter.on_final_test(1, 1, 1, sums_of_numbers(tested));
+    if (planned.data.has_validation()) reporter.on_evaluation(1, 1, 1, sums_of_numbers(tested), true);
     reporter.on_run_end(1, 1);
     std::vector<std::string> texts;
     for (const Event& event : sink.of("warning")) texts.push_back(event["text"]);
@@ -365,7 +365,7 @@ TEST_CASE("with a validation part events say which part was evaluated, without o
   CHECK(sink.events.at(0)["test_examples"] == 7);
   reporter.on_evaluation(1, 4, 0.1, sums_of(4, 1, 3));
   reporter.on_evaluation(2, 8, 0.1, sums_of(4, 2, 2));
-  reporter.on_final_test(2, 8, 0.1, sums_of(7, 7, 1));
+  reporter.on_evaluation(2, 8, 0.1, sums_of(7, 7, 1), /*final_test=*/true);
   reporter.on_run_end(2, 8);
   CHECK(sink.of("eval").at(1)["part"] == "validation");
   CHECK(sink.of("eval").at(2)["part"] == "test");

@@ -1,4 +1,4 @@
-#include "job/supervise_run.h"
+#include "job/replica_process.h"
 
 #include "catch.h"
 #include "files.h"

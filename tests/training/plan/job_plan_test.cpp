@@ -6,7 +6,7 @@
 #include "host/cores.h"
 #include "planned_jobs.h"
 #include "shipped_tables.h"
-#include "train/overhead.h"
+#include "train/replica.h"
 
 namespace dtrain {
 namespace {

@@ -11,7 +11,6 @@
 #include "files.h"
 #include "job_file/print.h"
 #include "models/variables.h"
-#include "plan/plan_file.h"
 #include "plan/planned_step.h"
 #include "script_modules.h"
 #include "torch/csrc/jit/serialization/import.h"

@@ -1,4 +1,4 @@
-#include "plan/plan_file.h"
+#include "plan/job_plan.h"
 
 #include <fmt/format.h>
 

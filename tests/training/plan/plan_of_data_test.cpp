@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "files.h"
-#include "plan/warnings.h"
+#include "plan/job_plan.h"
 #include "planned_jobs.h"
 #include "yaml/problem.h"
 

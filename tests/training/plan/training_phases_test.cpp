@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "catch.h"
-#include "plan/plan_file.h"
+#include "plan/job_plan.h"
 #include "planned_jobs.h"
 #include "train/fake_training.h"
 

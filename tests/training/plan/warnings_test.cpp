@@ -1,5 +1,5 @@
 // Plans that work, but hardly as they are meant.
-#include "plan/warnings.h"
+#include "plan/job_plan.h"
 
 #include "catch.h"
 #include "host/cores.h"

@@ -1,5 +1,5 @@
 // The strategies make real steps; how long these take is made up.
-#include "train/overhead.h"
+#include "train/replica.h"
 
 #include <cmath>
 #include <functional>

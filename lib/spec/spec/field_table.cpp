@@ -1,7 +1,9 @@
-#include "spec/kind_table.h"
+#include "spec/field_table.h"
 
+#include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/text.h"
 #include "yaml/yaml_text.h"
 
 namespace dtrain {
