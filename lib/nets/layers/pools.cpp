@@ -12,7 +12,6 @@
 #include "layers/faces.h"
 #include "layers/windows.h"
 #include "models/pooling.h"
-#include "models/products.h"
 #include "spec/layer_kinds.h"
 #include "stablehlo/window_gradients.h"
 
@@ -86,7 +85,6 @@ class AvgPool2d final : public Layer {
 };
 
 // In compiled steps all but the 2x2 maximum are LibTorch's own operations.
-Window2d window_of(const LayerWork& work) { return pool2d_window(*work.layer); }
 
 // Where the gradient of the padded input is to be made: at once in its place, if that is no larger.
 at::Tensor gradient_of(const LayerWork& work, const Window2d& window, const at::Tensor& cells) {
@@ -101,7 +99,7 @@ at::Tensor indices_of(const LayerWork& work) {
 
 void max_pool(const LayerWork& work) {
   if (work.examples == 0) return;
-  const Window2d window = window_of(work);
+  const Window2d window = pool2d_window(*work.layer);
   at::Tensor output = work.output_tensor(), indices = indices_of(work);
   at::max_pool2d_with_indices_out(output, indices, padded_input(work, window, kLowest), window.sizes(),
                                   window.strides(), window.padding());
@@ -109,7 +107,7 @@ void max_pool(const LayerWork& work) {
 
 void max_pool_backward_input(const LayerWork& work) {
   if (work.examples == 0) return;
-  const Window2d window = window_of(work);
+  const Window2d window = pool2d_window(*work.layer);
   const at::Tensor cells = padded_input(work, window, kLowest);
   at::Tensor gradient = gradient_of(work, window, cells);
   at::max_pool2d_with_indices_backward_out(gradient, work.output_gradient_tensor(), cells, window.sizes(),
@@ -169,7 +167,7 @@ std::optional<int64_t> divisor_of(const Window2d& window) {
 
 void avg_pool(const LayerWork& work) {
   if (work.examples == 0) return;
-  const Window2d window = window_of(work);
+  const Window2d window = pool2d_window(*work.layer);
   at::Tensor output = work.output_tensor();
   at::avg_pool2d_out(output, padded_input(work, window, 0), window.sizes(), window.strides(),
                      window.padding(),
@@ -179,7 +177,7 @@ void avg_pool(const LayerWork& work) {
 
 void avg_pool_backward_input(const LayerWork& work) {
   if (work.examples == 0) return;
-  const Window2d window = window_of(work);
+  const Window2d window = pool2d_window(*work.layer);
   const at::Tensor cells = padded_input(work, window, 0);
   at::Tensor slopes = work.output_gradient_tensor(), gradient = gradient_of(work, window, cells);
   if (divisor_of(window)) slopes = slopes / pixels_in(work, window);
