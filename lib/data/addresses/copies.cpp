@@ -39,21 +39,6 @@ void make_folders() {
   if (code) fail_on_cache(sets_folder(), "cannot be made", code.value());
 }
 
-bool try_lock(const OpenFile& file, int kind) {
-  int result = 0;
-  do {
-    result = ::flock(file.descriptor(), kind);
-  } while (result != 0 && errno == EINTR);
-  file.check(result == 0 || errno == EWOULDBLOCK, "cannot be locked");
-  return result == 0;
-}
-
-OpenFile open_made(const fs::path& path) {
-  OpenFile file(path, O_RDWR | O_CREAT);
-  file.check(file.is_open(), "cannot be made");
-  return file;
-}
-
 // Held for as long as the object lives.
 OpenFile lock_folder() {
   make_folders();

@@ -41,20 +41,6 @@ bool is_there(const fs::path& path) {
 
 bool is_none(const fs::path& file) { return file.empty(); }
 
-Files find_prefixed_files(const fs::path& folder);
-
-Files find_files(const fs::path& folder) {
-  Files files;
-  for (size_t part = 0; part < kNames.size(); ++part) {
-    for (const char* format : {"{}-{}.gz", "{}-{}", "{}.{}.gz", "{}.{}"}) {
-      const fs::path file =
-          folder / fmt::format(fmt::runtime(format), kNames[part].first, kNames[part].second);
-      if (is_none(files[part]) && is_there(file)) files[part] = file;
-    }
-  }
-  return std::ranges::all_of(files, is_none) ? find_prefixed_files(folder) : files;
-}
-
 // The name without .gz.
 std::string unpacked_name(const fs::path& file) {
   return file.extension() == ".gz" ? file.stem().string() : file.filename().string();
@@ -88,6 +74,18 @@ Files find_prefixed_files(const fs::path& folder) {
     if (file.empty() || path.extension() == ".gz") file = path;
   }
   return files;
+}
+
+Files find_files(const fs::path& folder) {
+  Files files;
+  for (size_t part = 0; part < kNames.size(); ++part) {
+    for (const char* format : {"{}-{}.gz", "{}-{}", "{}.{}.gz", "{}.{}"}) {
+      const fs::path file =
+          folder / fmt::format(fmt::runtime(format), kNames[part].first, kNames[part].second);
+      if (is_none(files[part]) && is_there(file)) files[part] = file;
+    }
+  }
+  return std::ranges::all_of(files, is_none) ? find_prefixed_files(folder) : files;
 }
 
 void expect_all_four(const fs::path& folder, const Files& files) {

@@ -83,15 +83,6 @@ std::vector<int64_t> mixed_groups(std::vector<int64_t> from, const std::vector<i
   return from;
 }
 
-std::vector<int64_t> whole_groups(const std::vector<int64_t>& from, const std::vector<int64_t>& groups,
-                                  int64_t count, uint64_t seed) {
-  std::vector<int64_t> taken = first_whole_groups(mixed_groups(from, groups, seed), groups, count);
-  if (taken.empty())
-    throw FieldError("data.split.group", "finds a single group in {}, and each part needs one of its own",
-                     counted(std::ssize(from), "example"));
-  return taken;
-}
-
 std::vector<int64_t> latest(std::vector<int64_t> from, const std::vector<double>& times, int64_t count) {
   std::ranges::stable_sort(from, {}, [&](int64_t index) { return times[static_cast<size_t>(index)]; });
   from.erase(from.begin(), from.end() - count);
@@ -103,22 +94,6 @@ std::vector<int64_t> mixed(const std::vector<int64_t>& from, uint64_t seed) {
   for (const int64_t place : random_permutation(std::ssize(from), seed))
     order.push_back(from[static_cast<size_t>(place)]);
   return order;
-}
-
-std::vector<int64_t> drawn(const std::vector<int64_t>& from, const std::vector<int64_t>& classes,
-                           int64_t count, uint64_t seed) {
-  std::vector<int64_t> order = mixed(from, seed);
-  if (classes.empty()) {
-    order.resize(static_cast<size_t>(count));
-    return order;
-  }
-  std::vector<int64_t> taken = first_of_each_class(order, classes, count);
-  if (std::ssize(taken) < count)
-    throw FieldError("data.split.stratify",
-                     "can keep only {} of {} examples: the last one of a class stays in training, and too "
-                     "many classes have a single one; leave it out, or use a smaller part",
-                     taken.size(), count);
-  return taken;
 }
 
 // Moves `taken` out of `from`, and returns it, ascending.
@@ -142,9 +117,13 @@ SplitBy by_classes(const at::Tensor& classes) {
 std::vector<int64_t> take_part(std::vector<int64_t>& from, const std::string& field, double part,
                                uint64_t seed, const SplitBy& by) {
   const int64_t count = count_of_part(field, part, std::ssize(from));
-  return moved(from, !by.times.empty()    ? latest(from, by.times, count)
-                     : !by.groups.empty() ? whole_groups(from, by.groups, count, seed)
-                                          : drawn(from, by.classes, count, seed));
+  if (!by.times.empty()) return moved(from, latest(from, by.times, count));
+  if (!by.groups.empty())
+    return moved(from, first_of_part(mixed_groups(from, by.groups, seed), by.groups, true, count, "example"));
+  std::vector<int64_t> order = mixed(from, seed);
+  if (!by.classes.empty()) order = first_of_part(order, by.classes, false, count, "example");
+  order.resize(static_cast<size_t>(count));
+  return moved(from, std::move(order));
 }
 
 std::vector<int64_t> take_validation(std::vector<int64_t>& from, const SplitSpec& split, uint64_t seed,

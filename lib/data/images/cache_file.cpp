@@ -29,25 +29,10 @@ constexpr auto kLookAgain = std::chrono::milliseconds(50);
 
 fs::path lock_of(const fs::path& path) { return path.string() + kLock; }
 
-// A lock ends with the process that holds it.
-OpenFile open_lock(const fs::path& path) {
-  OpenFile lock(lock_of(path), O_RDWR | O_CREAT);
-  lock.check(lock.is_open(), "cannot be made");
-  return lock;
-}
-
-// Whether no other process has it.
-bool take(const OpenFile& lock) {
-  if (::flock(lock.descriptor(), LOCK_EX | LOCK_NB) == 0) return true;
-  lock.check(errno == EWOULDBLOCK || errno == EINTR, "cannot be locked");
-  return false;
-}
-
 // By the process that has the lock.
 void make_locked(const fs::path& path, const std::function<void(const OpenFile& file)>& make) {
   const fs::path partial = path.string() + kPartialCacheFile;
-  const OpenFile file(partial, O_RDWR | O_CREAT | O_TRUNC);
-  file.check(file.is_open(), "cannot be made");
+  const OpenFile file = open_made(partial, O_TRUNC);
   try {
     make(file);
     file.check(::fsync(file.descriptor()) == 0, "cannot be written");
@@ -139,6 +124,21 @@ std::shared_ptr<uint8_t> OpenFile::map(int64_t bytes, int protection, int64_t be
           [bytes](uint8_t* first) { ::munmap(first, static_cast<size_t>(bytes)); }};
 }
 
+OpenFile open_made(const fs::path& path, int more_flags) {
+  OpenFile file(path, O_RDWR | O_CREAT | more_flags);
+  file.check(file.is_open(), "cannot be made");
+  return file;
+}
+
+bool try_lock(const OpenFile& file, int kind) {
+  int result = 0;
+  do {
+    result = ::flock(file.descriptor(), kind);
+  } while (result != 0 && errno == EINTR);
+  file.check(result == 0 || errno == EWOULDBLOCK, "cannot be locked");
+  return result == 0;
+}
+
 void make_cache_folder() {
   std::error_code code;
   fs::create_directories(cache_folder(), code);
@@ -168,14 +168,14 @@ void require_cache_room(int64_t bytes, double most_gigabytes, const std::string&
 
 void make_cache_file(const fs::path& path, const std::function<bool()>& is_there,
                      const std::function<void(const OpenFile& file)>& make) {
-  const OpenFile lock = open_lock(path);
-  while (!take(lock)) std::this_thread::sleep_for(kLookAgain);
+  const OpenFile lock = open_made(lock_of(path));
+  while (!try_lock(lock, LOCK_EX | LOCK_NB)) std::this_thread::sleep_for(kLookAgain);
   if (!is_there()) make_locked(path, make);
 }
 
 bool try_make_cache_file(const fs::path& path, const std::function<void(const OpenFile& file)>& make) {
-  const OpenFile lock = open_lock(path);
-  if (!take(lock)) return false;
+  const OpenFile lock = open_made(lock_of(path));
+  if (!try_lock(lock, LOCK_EX | LOCK_NB)) return false;
   make_locked(path, make);
   return true;
 }

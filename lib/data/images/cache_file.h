@@ -59,6 +59,12 @@ class OpenFile {
   Descriptor file_;
 };
 
+// A file that is made if there is none, with these flags of open(2) besides. Throws as fail_on_cache().
+OpenFile open_made(const std::filesystem::path& path, int more_flags = 0);
+
+// Locks it by flock(2), which ends with the process that holds it. False: another has it (LOCK_NB).
+bool try_lock(const OpenFile& file, int kind);
+
 // Makes the folder if there is none.
 void make_cache_folder();
 

@@ -18,31 +18,7 @@ struct EpochOrder {
   std::vector<int64_t> repeats;
 };
 
-// Of each class its examples, in rounds: a round has each of them once, in an order of its own. An epoch goes
-// on where the one before it has stopped. So no example comes a third time before all of its class have come
-// twice, and a class with more examples than it has places shows all of them in the course of some epochs.
-class BalancedClasses {
- public:
-  // `classes`: int64 [n], the class of each example.
-  BalancedClasses(const at::Tensor& classes, uint64_t seed);
-
-  // The n examples of an epoch, class by class. Each class that has examples gets n / (their number) places;
-  // the remaining places go to the classes in turn, from epoch to epoch.
-  std::vector<int64_t> examples_of(int64_t epoch) const;
-
- private:
-  struct Class {
-    int64_t label = 0;
-    std::vector<int64_t> members;
-  };
-
-  int64_t places_before(int64_t epoch, int64_t position) const;
-  void add_places(const Class& from, int64_t begin, int64_t end, std::vector<int64_t>& examples) const;
-
-  uint64_t seed_;
-  int64_t examples_ = 0;
-  std::vector<Class> classes_;  // those with examples
-};
+class BalancedClasses;
 
 // Any number of threads may use one at once.
 class ExampleOrder {

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
 
 #include "parallel/parallel_blocks.h"
 
@@ -67,11 +68,14 @@ at::Tensor normalised(const at::Tensor& pixels, const PixelFormat& format) {
   return numbers;
 }
 
+constexpr std::array kBatchTensors = {&Batch::inputs, &Batch::targets, &Batch::other_targets, &Batch::shares};
+
 // The batch of what `change` makes of the tensors that are defined.
 template <class Change>
-Batch each_of(const Batch& batch, const Change& change) {
-  const auto changed = [&](const at::Tensor& tensor) { return tensor.defined() ? change(tensor) : tensor; };
-  return {changed(batch.inputs), changed(batch.targets), changed(batch.other_targets), changed(batch.shares)};
+Batch each_of(Batch batch, const Change& change) {
+  for (const auto one : kBatchTensors)
+    if ((batch.*one).defined()) batch.*one = change(batch.*one);
+  return batch;
 }
 
 }  // namespace
@@ -103,14 +107,12 @@ MicroBatch MicroBatch::copy() const {
 }
 
 void MicroBatch::copy_from(const MicroBatch& other) {
-  const auto copy = [](const at::Tensor& to, const at::Tensor& from) {
-    if (from.defined()) to.copy_(from, /*non_blocking=*/true);
-  };
-  if (rows_.defined()) return copy(rows_, other.rows_);
-  copy(stored_.inputs, other.stored_.inputs);
-  copy(stored_.targets, other.stored_.targets);
-  copy(stored_.other_targets, other.stored_.other_targets);
-  copy(stored_.shares, other.stored_.shares);
+  if (rows_.defined()) {
+    rows_.copy_(other.rows_, /*non_blocking=*/true);
+    return;
+  }
+  for (const auto one : kBatchTensors)
+    if ((other.stored_.*one).defined()) (stored_.*one).copy_(other.stored_.*one, /*non_blocking=*/true);
 }
 
 MicroBatch MicroBatch::to(at::Device device) const {

@@ -143,18 +143,7 @@ class Division {
     const std::vector<int64_t> numbers = numbers_of(from, draw);
     const int64_t count = size_of_part(part, std::ssize(from));
     if (count >= std::ssize(from)) return from;
-    const std::vector<int64_t> order = in_order(from, draw);
-    const std::vector<int64_t> taken =
-        group_ ? first_whole_groups(order, numbers, count) : first_of_each_class(order, numbers, count);
-    if (taken.empty() && group_)
-      throw FieldError("data.split.group", "finds a single group in {}, and each part needs one of its own",
-                       counted(std::ssize(from), "picture"));
-    if (std::ssize(taken) < count && !group_)
-      throw FieldError("data.split.stratify",
-                       "can keep only {} of {} pictures: the last one of a class stays in training, and too "
-                       "many classes have a single one; leave it out, or use a smaller part",
-                       taken.size(), count);
-    return taken;
+    return first_of_part(in_order(from, draw), numbers, group_ != nullptr, count, "picture");
   }
 
   const PictureList& all_;
@@ -218,6 +207,21 @@ void refuse_both(const fs::path& folder, const char* field, bool is_drawn) {
   throw FieldError(field,
                    "{} is there, which is that part; leave the field out, or put all pictures into train/",
                    printable(folder.string(), 1000));
+}
+
+std::vector<int64_t> first_of_part(const std::vector<int64_t>& order, const std::vector<int64_t>& numbers,
+                                   bool are_groups, int64_t count, const char* noun) {
+  std::vector<int64_t> taken =
+      are_groups ? first_whole_groups(order, numbers, count) : first_of_each_class(order, numbers, count);
+  if (taken.empty() && are_groups)
+    throw FieldError("data.split.group", "finds a single group in {}, and each part needs one of its own",
+                     counted(std::ssize(order), noun));
+  if (std::ssize(taken) < count && !are_groups)
+    throw FieldError("data.split.stratify",
+                     "can keep only {} of {} {}s: the last one of a class stays in training, and too many "
+                     "classes have a single one; leave it out, or use a smaller part",
+                     taken.size(), count, noun);
+  return taken;
 }
 
 PictureList without(const PictureList& all, const BadImages& bad) {

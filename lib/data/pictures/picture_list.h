@@ -69,6 +69,12 @@ inline constexpr const char* kTooManyFolds =
     "is more than there are training examples, or groups of data.split.group; use fewer folds";
 void refuse_both(const std::filesystem::path& folder, const char* field, bool is_drawn);
 
+// The first `count` of `order`, fewer than all: whole groups, or as many of each class as fall to it
+// (core/random.h). `numbers`: of every index its group or class. Throws FieldError if that cannot be done
+// with what `noun` names ("picture").
+std::vector<int64_t> first_of_part(const std::vector<int64_t>& order, const std::vector<int64_t>& numbers,
+                                   bool are_groups, int64_t count, const char* noun);
+
 // Leaves out the pictures `bad`, places in all.pictures. Throws Error(kData) if a part lacks a class then.
 PictureList without(const PictureList& all, const BadImages& bad);
 

@@ -78,13 +78,9 @@ class Decision {
 
   // Cells that are numbers with this sign between thousands alone.
   static int64_t needing(const ColumnCounts& counts, char decimal, char thousands) {
-    int64_t needing = 0;
-    for (const CellSort& sort : counts.sorts()) {
-      const bool needs =
-          (sort.styles & bit_of({decimal, thousands})) != 0 && (sort.styles & bit_of({decimal, 0})) == 0;
-      if (needs) needing += sort.count;
-    }
-    return needing;
+    return counts.cells_where([&](const CellSort& sort) {
+      return (sort.styles & bit_of({decimal, thousands})) != 0 && (sort.styles & bit_of({decimal, 0})) == 0;
+    });
   }
 
   char thousands_beside(char decimal) const {
@@ -245,24 +241,6 @@ void ColumnCounts::merge(const ColumnCounts& later) {
     if (sort.count == 0) sort = more;
     sort.count = count;
   }
-}
-
-int64_t ColumnCounts::cells() const {
-  int64_t cells = 0;
-  for (const CellSort& sort : sorts_) cells += sort.count;
-  return cells;
-}
-
-int64_t ColumnCounts::cells_of(CellForm form) const {
-  int64_t cells = 0;
-  for (const CellSort& sort : sorts_) cells += sort.form == form ? sort.count : 0;
-  return cells;
-}
-
-int64_t ColumnCounts::numbers_in(NumberStyles styles) const {
-  int64_t numbers = 0;
-  for (const CellSort& sort : sorts_) numbers += (sort.styles & styles) != 0 ? sort.count : 0;
-  return numbers;
 }
 
 const CellSort* ColumnCounts::first_other(NumberStyle style) const {

@@ -32,9 +32,22 @@ class ColumnCounts {
   void merge(const ColumnCounts& later);
 
   const std::vector<CellSort>& sorts() const { return sorts_; }
-  int64_t cells() const;
-  int64_t cells_of(CellForm form) const;
-  int64_t numbers_in(NumberStyles styles) const;  // cells that are numbers in any of these
+  template <class Condition>
+  int64_t cells_where(const Condition& holds) const {
+    int64_t cells = 0;
+    for (const CellSort& sort : sorts_) cells += holds(sort) ? sort.count : 0;
+    return cells;
+  }
+  int64_t cells() const {
+    return cells_where([](const CellSort&) { return true; });
+  }
+  int64_t cells_of(CellForm form) const {
+    return cells_where([form](const CellSort& sort) { return sort.form == form; });
+  }
+  // Cells that are numbers in any of these.
+  int64_t numbers_in(NumberStyles styles) const {
+    return cells_where([styles](const CellSort& sort) { return (sort.styles & styles) != 0; });
+  }
   // The first cell that is no number in this style; nullptr: all are.
   const CellSort* first_other(NumberStyle style) const;
 

@@ -5,34 +5,21 @@
 #include "architectures/networks.h"
 
 namespace dtrain {
-namespace {
-
-// The convolutions between one pooling and the next.
-std::vector<int64_t> convolutions_of(int64_t depth) {
-  switch (depth) {
-    case 11:
-      return {1, 1, 2, 2, 2};
-    case 13:
-      return {2, 2, 2, 2, 2};
-    case 16:
-      return {2, 2, 3, 3, 3};
-    default:
-      return {2, 2, 4, 4, 4};
-  }
-}
-
-}  // namespace
 
 void vgg_base(LayerList& list) {
-  const ModelSpec& model = list.model();
-  const std::vector<int64_t> convolutions = convolutions_of(list.depth());
+  const int64_t depth = list.depth();
+  // Between one pooling and the next.
+  const std::vector<int64_t> convolutions = depth == 11   ? std::vector<int64_t>{1, 1, 2, 2, 2}
+                                            : depth == 13 ? std::vector<int64_t>{2, 2, 2, 2, 2}
+                                            : depth == 16 ? std::vector<int64_t>{2, 2, 3, 3, 3}
+                                                          : std::vector<int64_t>{2, 2, 4, 4, 4};
   int64_t number = 0;  // torchvision counts all layers
   const auto next = [&number] { return fmt::format("features.{}", number++); };
   for (size_t stage = 0; stage < convolutions.size(); ++stage) {
     const int64_t filters = std::min<int64_t>(int64_t{64} << stage, 512);
     for (int64_t i = 0; i < convolutions[stage]; ++i) {
       list.add_convolution({.filters = filters}, next());
-      if (model.batch_norm) list.add_batch_norm(next());
+      if (list.model().batch_norm) list.add_batch_norm(next());
       list.add("relu");
       ++number;
     }

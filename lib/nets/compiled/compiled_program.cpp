@@ -19,21 +19,27 @@ namespace {
 // Pieces of one memory, whose places are known when all have been asked for. Each begins a cache line.
 class Layout {
  public:
-  // `place` gets the address of `numbers` numbers in allocate(), and must not move until then.
-  void add(float** place, int64_t numbers) {
-    pieces_.emplace_back(place, size_);
-    size_ += whole_lines_of_floats(numbers);
+  // A piece that nothing has yet.
+  size_t piece() const { return sizes_.size(); }
+  // `place` gets the address of the piece in allocate(), and must not move until then. The piece, which
+  // others may have too, has at least `numbers` numbers.
+  void add(size_t piece, float** place, int64_t numbers) {
+    sizes_.resize(std::max(sizes_.size(), piece + 1));
+    sizes_[piece] = std::max(sizes_[piece], whole_lines_of_floats(numbers));
+    places_.emplace_back(place, piece);
   }
   at::Tensor allocate() {
-    at::Tensor memory =
-        at::zeros({size_ + kCacheLineFloats}, at::kFloat);  // even a piece without numbers has an address
-    for (const auto& [place, offset] : pieces_) *place = memory.mutable_data_ptr<float>() + offset;
+    std::vector<int64_t> begins = {0};
+    for (const int64_t size : sizes_) begins.push_back(begins.back() + size);
+    at::Tensor memory = at::zeros({begins.back() + kCacheLineFloats},
+                                  at::kFloat);  // even a piece without numbers has an address
+    for (const auto& [place, piece] : places_) *place = memory.mutable_data_ptr<float>() + begins[piece];
     return memory;
   }
 
  private:
-  std::vector<std::pair<float**, int64_t>> pieces_;
-  int64_t size_ = 0;
+  std::vector<int64_t> sizes_;
+  std::vector<std::pair<float**, size_t>> places_;
 };
 
 // Shows the passes of a layer in profiles, as LibTorch shows its operations.
@@ -136,23 +142,19 @@ void Program::add_layers(const Model& model, const std::vector<at::Tensor>* grad
 
 void Program::lay_out_training() {
   Layout layout;
-  float* scratch = nullptr;
-  int64_t scratch_size = 0, addend_size = 0;
+  const size_t scratch = 0, addend = 1;
   for (auto& [node, work, trained, sums] : steps_) {
     const LayerPasses& passes = *node.passes;
     const int64_t numbers = examples_ * work.outputs;
-    if (!node.overwrites) layout.add(&work.output, numbers);
-    if (!node.shares_gradient) layout.add(&work.output_gradient, numbers);
-    if (node.readers > 1) addend_size = std::max(addend_size, numbers);
-    if (passes.kept != nullptr) layout.add(&work.kept, passes.kept(work));
-    if (passes.scratch != nullptr) scratch_size = std::max(scratch_size, passes.scratch(work));
+    layout.add(scratch, &work.scratch, passes.scratch == nullptr ? 0 : passes.scratch(work));
+    layout.add(addend, &addend_, node.readers > 1 ? numbers : 0);
+    if (!node.overwrites) layout.add(layout.piece(), &work.output, numbers);
+    if (!node.shares_gradient) layout.add(layout.piece(), &work.output_gradient, numbers);
+    if (passes.kept != nullptr) layout.add(layout.piece(), &work.kept, passes.kept(work));
   }
-  layout.add(&scratch, scratch_size);
-  layout.add(&addend_, addend_size);
   memory_ = layout.allocate();
 
   for (auto& [node, work, trained, sums] : steps_) {
-    work.scratch = scratch;
     if (node.overwrites) work.output = steps_[static_cast<size_t>(node.input)].work.output;
   }
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
@@ -204,11 +206,12 @@ float* Program::place_for_gradient(int64_t of, size_t reader) {
 
 // Of each value no more is kept than until it has been read for the last time: of a chain, two in turn.
 void Program::lay_out_evaluation() {
-  std::vector<size_t> places;  // of each step's output
-  std::vector<int64_t> busy;   // each place until after this step
-  int64_t place_size = 0, kept_size = 0, scratch_size = 0;
+  Layout layout;
+  const size_t kept = 0, scratch = 1;
+  std::vector<int64_t> busy(2, std::ssize(steps_));  // each piece until after this step
+  std::vector<size_t> places;                        // of each step's output
   for (size_t i = 0; i < steps_.size(); ++i) {
-    const auto& [node, work, trained, sums] = steps_[i];
+    auto& [node, work, trained, sums] = steps_[i];
     const auto is_free = [i](int64_t last) { return last < static_cast<int64_t>(i); };
     const auto free = std::ranges::find_if(busy, is_free);
     size_t place = static_cast<size_t>(free - busy.begin());
@@ -216,24 +219,11 @@ void Program::lay_out_evaluation() {
     if (place == busy.size()) busy.push_back(0);
     busy[place] = node.last_reader;
     places.push_back(place);
-    place_size = std::max(place_size, examples_ * work.outputs);
-    if (node.passes->kept != nullptr) kept_size = std::max(kept_size, node.passes->kept(work));
-    if (node.passes->scratch != nullptr) scratch_size = std::max(scratch_size, node.passes->scratch(work));
+    layout.add(place, &work.output, examples_ * work.outputs);
+    if (node.passes->kept != nullptr) layout.add(kept, &work.kept, node.passes->kept(work));
+    if (node.passes->scratch != nullptr) layout.add(scratch, &work.scratch, node.passes->scratch(work));
   }
-  Layout layout;
-  std::vector<float*> memory(busy.size());
-  float *kept = nullptr, *scratch = nullptr;
-  for (float*& place : memory) layout.add(&place, place_size);
-  layout.add(&kept, kept_size);
-  layout.add(&scratch, scratch_size);
   memory_ = layout.allocate();
-
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    LayerWork& work = steps_[i].work;
-    work.output = memory[places[i]];
-    work.kept = kept;
-    work.scratch = scratch;
-  }
   find_inputs();
   outputs_ = outputs_at(steps_.back().work.output);
 }

@@ -97,19 +97,6 @@ class Turning {
   std::map<int64_t, int64_t> turned_;  // by the number of the value
 };
 
-// The nodes in their order, and among them those that turn images around. Channels are innermost where a
-// layer wants it, and in the layers next to it that can have it so: images are turned around only where a
-// chain of such layers begins or ends. `output`: the number of the node that makes the model's output, whose
-// images, like those of the model's input, lie by channels.
-std::vector<Node> with_layouts(std::vector<Node> nodes, const std::vector<PlacedLayer>& layers,
-                               int64_t& output) {
-  spread_layouts(nodes, layers);
-  Turning turning(nodes, layers);
-  for (const Node& node : nodes) turning.add(node);
-  output = turning.read(output, /*channels_inside=*/false, {});
-  return turning.take();
-}
-
 void find_readers(std::vector<Node>& nodes, int64_t output) {
   const auto read = [&](int64_t value, int64_t reader) {
     if (value == kModelInput) return;
@@ -152,8 +139,14 @@ std::vector<Node> nodes_of(const std::vector<PlacedLayer>& layers, size_t first,
           {.passes = passes, .layer = i, .end = next, .input = input, .with = maker_of(layers[i].with)});
     makers[next] = computes ? std::ssize(nodes) - 1 : input;
   }
-  int64_t output = makers.back();
-  nodes = with_layouts(std::move(nodes), layers, output);
+  // Channels are innermost where a layer wants it, and in the layers next to it that can have it so: images
+  // are turned around only where a chain of such layers begins or ends. Those of the model's output, like
+  // those of its input, lie by channels.
+  spread_layouts(nodes, layers);
+  Turning turning(nodes, layers);
+  for (const Node& node : nodes) turning.add(node);
+  const int64_t output = turning.read(makers.back(), /*channels_inside=*/false, {});
+  nodes = turning.take();
   find_readers(nodes, output);
   find_shared_places(nodes);
   return nodes;

@@ -35,15 +35,12 @@ struct Workplace {
            whole_lines_of_floats(block.maxima() * block.filters) +
            whole_lines_of_floats((block.window() + 1) * block.filters);
   }
-  static Workplace of(const ConvSize& block, float* memory) {
-    Workplace place{};
-    place.columns = memory;
-    place.planes = place.columns + columns_size(block);
-    place.pixels = place.planes + whole_lines_of_floats(block.pixels() * block.filters);
-    place.maxima = place.pixels + whole_lines_of_floats(block.pixels() * block.filters);
-    place.gradient = place.maxima + whole_lines_of_floats(block.maxima() * block.filters);
-    return place;
-  }
+  Workplace(const ConvSize& block, float* memory)
+      : columns(memory),
+        planes(columns + columns_size(block)),
+        pixels(planes + whole_lines_of_floats(block.pixels() * block.filters)),
+        maxima(pixels + whole_lines_of_floats(block.pixels() * block.filters)),
+        gradient(maxima + whole_lines_of_floats(block.maxima() * block.filters)) {}
 };
 
 // The weight, [filters, window], with filters innermost: all together, or in groups.
@@ -171,7 +168,7 @@ void for_each_image(
     const ConvSize& block, float* scratch, const std::function<void(const Workplace&, int64_t image)>& work,
     const std::function<void(const Workplace&)>& begin = [](const Workplace&) {}) {
   run_blocks(kGroups, [&](int64_t group) {
-    const Workplace place = Workplace::of(block, scratch + group * Workplace::size(block));
+    const Workplace place(block, scratch + group * Workplace::size(block));
     begin(place);
     const int64_t last = (group + 1) * block.examples / kGroups;
     for (int64_t image = group * block.examples / kGroups; image < last; ++image) work(place, image);
@@ -257,7 +254,7 @@ void conv_block_backward_weights(const ConvSize& block, const float* input, cons
   std::fill_n(turned, numbers, 0.0F);
   if (bias_gradient != nullptr && !adds) std::fill_n(bias_gradient, block.filters, 0.0F);
   for (int64_t group = 0; group < kGroups; ++group) {
-    const Workplace place = Workplace::of(block, scratch + group * Workplace::size(block));
+    const Workplace place(block, scratch + group * Workplace::size(block));
     for (int64_t i = 0; i < numbers; ++i) turned[i] += place.gradient[i];
     for (int64_t i = 0; bias_gradient != nullptr && i < block.filters; ++i)
       bias_gradient[i] += place.gradient[numbers + i];

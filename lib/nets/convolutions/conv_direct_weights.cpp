@@ -191,21 +191,16 @@ bool permuted_backward_weights(const ConvSize& block, const float* image, const 
                                const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
                                float* scratch) {
   if (instructions() == Instructions::kAvx2) {
-    block.kernel == 3 ? NarrowPermutedWeights<3>::run(block, image, gradient, argmaxes, weight_gradient,
-                                                      bias_gradient, scratch)
-                      : NarrowPermutedWeights<5>::run(block, image, gradient, argmaxes, weight_gradient,
-                                                      bias_gradient, scratch);
+    const auto run = block.kernel == 3 ? NarrowPermutedWeights<3>::run : NarrowPermutedWeights<5>::run;
+    run(block, image, gradient, argmaxes, weight_gradient, bias_gradient, scratch);
     return true;
   }
   if (instructions() != Instructions::kAvx512) return false;
   // As many sums as there are registers for.
-  if (block.kernel == 5) {
-    PermutedWeights<5, 1>::run(block, image, gradient, argmaxes, weight_gradient, bias_gradient);
-  } else if (block.filters % (2 * kVector) == 0) {
-    PermutedWeights<3, 2>::run(block, image, gradient, argmaxes, weight_gradient, bias_gradient);
-  } else {
-    PermutedWeights<3, 1>::run(block, image, gradient, argmaxes, weight_gradient, bias_gradient);
-  }
+  const auto run = block.kernel == 5                    ? PermutedWeights<5, 1>::run
+                   : block.filters % (2 * kVector) == 0 ? PermutedWeights<3, 2>::run
+                                                        : PermutedWeights<3, 1>::run;
+  run(block, image, gradient, argmaxes, weight_gradient, bias_gradient);
   return true;
 }
 

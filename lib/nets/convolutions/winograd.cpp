@@ -23,22 +23,24 @@ int64_t tile_rows(const ConvSize& conv) { return (conv.rows + 1) / 2; }
 int64_t tile_columns(const ConvSize& conv) { return (conv.columns + 1) / 2; }
 int64_t tiles_of(const ConvSize& conv) { return conv.examples * tile_rows(conv) * tile_columns(conv); }
 
-// The maps in one dimension. Both dimensions are mapped one after the other.
+// The maps in one dimension. Both dimensions are mapped one after the other. Results are `step` numbers
+// apart.
 
 // B': 4 pixels of the input.
-[[gnu::always_inline]] inline void map_input(float a, float b, float c, float d, float* to) {
+[[gnu::always_inline]] inline void map_input(float a, float b, float c, float d, float* to,
+                                             int64_t step = 1) {
   to[0] = a - c;
-  to[1] = b + c;
-  to[2] = c - b;
-  to[3] = b - d;
+  to[step] = b + c;
+  to[2 * step] = c - b;
+  to[3 * step] = b - d;
 }
 
 // G: 3 numbers of the kernel.
-[[gnu::always_inline]] inline void map_kernel(float a, float b, float c, float* to) {
+[[gnu::always_inline]] inline void map_kernel(float a, float b, float c, float* to, int64_t step = 1) {
   to[0] = a;
-  to[1] = 0.5F * (a + b + c);
-  to[2] = 0.5F * (a - b + c);
-  to[3] = c;
+  to[step] = 0.5F * (a + b + c);
+  to[2 * step] = 0.5F * (a - b + c);
+  to[3 * step] = c;
 }
 
 // A': back to 2 pixels of the output.
@@ -48,18 +50,19 @@ int64_t tiles_of(const ConvSize& conv) { return conv.examples * tile_rows(conv) 
 }
 
 // A: 2 pixels of the output's gradient.
-[[gnu::always_inline]] inline void map_gradient(float a, float b, float* to) {
+[[gnu::always_inline]] inline void map_gradient(float a, float b, float* to, int64_t step = 1) {
   to[0] = a;
-  to[1] = a + b;
-  to[2] = a - b;
-  to[3] = -b;
+  to[step] = a + b;
+  to[2 * step] = a - b;
+  to[3 * step] = -b;
 }
 
 // G': back to 3 numbers of the kernel's gradient.
-[[gnu::always_inline]] inline void map_kernel_back(float a, float b, float c, float d, float* to) {
+[[gnu::always_inline]] inline void map_kernel_back(float a, float b, float c, float d, float* to,
+                                                   int64_t step = 1) {
   to[0] = a + 0.5F * (b + c);
-  to[1] = 0.5F * (b - c);
-  to[2] = 0.5F * (b + c) + d;
+  to[step] = 0.5F * (b - c);
+  to[2 * step] = 0.5F * (b + c) + d;
 }
 
 // What an image with channels last is made of, and where its tiles begin.
@@ -102,19 +105,15 @@ struct MapInput {
       for (int64_t i = 0; i < 16; ++i) p[i] = plane.pixel(images, corner, i / 4, i % 4, zeros);
 #pragma GCC ivdep
       for (int64_t c = 0; c < channels; ++c) {
-        float columns[4][4], result[4];
+        float columns[4][4];
         map_input(p[0][c], p[4][c], p[8][c], p[12][c], columns[0]);
         map_input(p[1][c], p[5][c], p[9][c], p[13][c], columns[1]);
         map_input(p[2][c], p[6][c], p[10][c], p[14][c], columns[2]);
         map_input(p[3][c], p[7][c], p[11][c], p[15][c], columns[3]);
 #pragma GCC unroll 4
-        for (int64_t y = 0; y < 4; ++y) {
-          map_input(columns[0][y], columns[1][y], columns[2][y], columns[3][y], result);
-          to[(4 * y + 0) * stride + c] = result[0];
-          to[(4 * y + 1) * stride + c] = result[1];
-          to[(4 * y + 2) * stride + c] = result[2];
-          to[(4 * y + 3) * stride + c] = result[3];
-        }
+        for (int64_t y = 0; y < 4; ++y)
+          map_input(columns[0][y], columns[1][y], columns[2][y], columns[3][y], to + 4 * y * stride + c,
+                    stride);
       }
     }
   }
@@ -131,17 +130,12 @@ struct MapGradient {
       for (int64_t i = 0; i < 4; ++i) p[i] = plane.pixel(images, corner, i / 2, i % 2, zeros);
 #pragma GCC ivdep
       for (int64_t c = 0; c < channels; ++c) {
-        float columns[2][4], result[4];
+        float columns[2][4];
         map_gradient(p[0][c], p[2][c], columns[0]);
         map_gradient(p[1][c], p[3][c], columns[1]);
 #pragma GCC unroll 4
-        for (int64_t y = 0; y < 4; ++y) {
-          map_gradient(columns[0][y], columns[1][y], result);
-          to[(4 * y + 0) * stride + c] = result[0];
-          to[(4 * y + 1) * stride + c] = result[1];
-          to[(4 * y + 2) * stride + c] = result[2];
-          to[(4 * y + 3) * stride + c] = result[3];
-        }
+        for (int64_t y = 0; y < 4; ++y)
+          map_gradient(columns[0][y], columns[1][y], to + 4 * y * stride + c, stride);
       }
     }
   }
@@ -188,18 +182,13 @@ struct MapKernels {
       for (int64_t i = 0; i < 9; ++i) p[i] = weight + (turned ? 8 - i : i) * channels;
 #pragma GCC ivdep
       for (int64_t c = 0; c < channels; ++c) {
-        float columns[3][4], result[4];
+        float columns[3][4];
         map_kernel(p[0][c], p[3][c], p[6][c], columns[0]);
         map_kernel(p[1][c], p[4][c], p[7][c], columns[1]);
         map_kernel(p[2][c], p[5][c], p[8][c], columns[2]);
 #pragma GCC unroll 4
-        for (int64_t y = 0; y < 4; ++y) {
-          map_kernel(columns[0][y], columns[1][y], columns[2][y], result);
-          to[(4 * y + 0) * stride + c] = result[0];
-          to[(4 * y + 1) * stride + c] = result[1];
-          to[(4 * y + 2) * stride + c] = result[2];
-          to[(4 * y + 3) * stride + c] = result[3];
-        }
+        for (int64_t y = 0; y < 4; ++y)
+          map_kernel(columns[0][y], columns[1][y], columns[2][y], to + 4 * y * stride + c, stride);
       }
     }
   }
@@ -213,19 +202,16 @@ struct MapKernelsBack {
     for (int64_t filter = 0; filter < filters; ++filter, weight += 9 * channels, from += channels) {
 #pragma GCC ivdep
       for (int64_t c = 0; c < channels; ++c) {
-        float rows[4][3], result[3];
+        float rows[4][3];
 #pragma GCC unroll 4
         for (int64_t y = 0; y < 4; ++y) {
           map_kernel_back(from[4 * y * stride + c], from[(4 * y + 1) * stride + c],
                           from[(4 * y + 2) * stride + c], from[(4 * y + 3) * stride + c], rows[y]);
         }
 #pragma GCC unroll 3
-        for (int64_t x = 0; x < 3; ++x) {
-          map_kernel_back(rows[0][x], rows[1][x], rows[2][x], rows[3][x], result);
-          weight[x * channels + c] = result[0];
-          weight[(3 + x) * channels + c] = result[1];
-          weight[(6 + x) * channels + c] = result[2];
-        }
+        for (int64_t x = 0; x < 3; ++x)
+          map_kernel_back(rows[0][x], rows[1][x], rows[2][x], rows[3][x], weight + x * channels + c,
+                          3 * channels);
       }
     }
   }

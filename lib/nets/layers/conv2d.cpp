@@ -16,7 +16,6 @@
 #include "layers/faces.h"
 #include "layers/pools.h"
 #include "layers/windows.h"
-#include "models/products.h"
 #include "spec/layer_kinds.h"
 #include "stablehlo/window_gradients.h"
 

@@ -12,7 +12,6 @@
 #include "layers/faces.h"
 #include "layers/windows.h"
 #include "models/pooling.h"
-#include "models/products.h"
 #include "spec/layer_kinds.h"
 #include "stablehlo/window_gradients.h"
 
@@ -21,18 +20,16 @@ namespace {
 
 constexpr double kLowest = -std::numeric_limits<double>::infinity();
 
-Window2d pool2d_window(const LayerSpec& spec, const Shape& input) {
-  const auto& own = spec.own.get<PoolFields>();
-  return window_over(own.pool_size, own.step(), own.padding, input);
+Window2d pool2d_window(const PlacedLayer& layer) {
+  const auto& own = layer.spec.own.get<PoolFields>();
+  return window_over(own.pool_size, own.step(), own.padding, layer.input_shape);
 }
-
-Window2d pool2d_window(const PlacedLayer& layer) { return pool2d_window(layer.spec, layer.input_shape); }
 
 LayerSizes place_pool2d(const LayerSpec& spec, const Shape& input) {
   const auto& own = spec.own.get<PoolFields>();
   const auto problem = window_problem("pool_size", own.pool_size, own.step(), own.padding, input);
   if (!problem.empty()) return fault(problem);
-  const Window2d window = pool2d_window(spec, input);
+  const Window2d window = window_over(own.pool_size, own.step(), own.padding, input);
   return {{input[0], window.rows.output, window.columns.output}};
 }
 
@@ -86,7 +83,6 @@ class AvgPool2d final : public Layer {
 };
 
 // In compiled steps all but the 2x2 maximum are LibTorch's own operations.
-Window2d window_of(const LayerWork& work) { return pool2d_window(*work.layer); }
 
 // Where the gradient of the padded input is to be made: at once in its place, if that is no larger.
 at::Tensor gradient_of(const LayerWork& work, const Window2d& window, const at::Tensor& cells) {
@@ -101,7 +97,7 @@ at::Tensor indices_of(const LayerWork& work) {
 
 void max_pool(const LayerWork& work) {
   if (work.examples == 0) return;
-  const Window2d window = window_of(work);
+  const Window2d window = pool2d_window(*work.layer);
   at::Tensor output = work.output_tensor(), indices = indices_of(work);
   at::max_pool2d_with_indices_out(output, indices, padded_input(work, window, kLowest), window.sizes(),
                                   window.strides(), window.padding());
@@ -109,7 +105,7 @@ void max_pool(const LayerWork& work) {
 
 void max_pool_backward_input(const LayerWork& work) {
   if (work.examples == 0) return;
-  const Window2d window = window_of(work);
+  const Window2d window = pool2d_window(*work.layer);
   const at::Tensor cells = padded_input(work, window, kLowest);
   at::Tensor gradient = gradient_of(work, window, cells);
   at::max_pool2d_with_indices_backward_out(gradient, work.output_gradient_tensor(), cells, window.sizes(),
@@ -169,7 +165,7 @@ std::optional<int64_t> divisor_of(const Window2d& window) {
 
 void avg_pool(const LayerWork& work) {
   if (work.examples == 0) return;
-  const Window2d window = window_of(work);
+  const Window2d window = pool2d_window(*work.layer);
   at::Tensor output = work.output_tensor();
   at::avg_pool2d_out(output, padded_input(work, window, 0), window.sizes(), window.strides(),
                      window.padding(),
@@ -179,7 +175,7 @@ void avg_pool(const LayerWork& work) {
 
 void avg_pool_backward_input(const LayerWork& work) {
   if (work.examples == 0) return;
-  const Window2d window = window_of(work);
+  const Window2d window = pool2d_window(*work.layer);
   const at::Tensor cells = padded_input(work, window, 0);
   at::Tensor slopes = work.output_gradient_tensor(), gradient = gradient_of(work, window, cells);
   if (divisor_of(window)) slopes = slopes / pixels_in(work, window);
@@ -224,10 +220,6 @@ std::string avg_pool2d_torchscript(const PlacedLayer& layer, const ScriptNames&)
   return sums("x") + " / " + sums("torch.ones_like(x)");
 }
 
-Sliding sliding_of(const Window2d& window) {
-  return {.size = window.sizes(), .stride = window.strides(), .padding = window.sides()};
-}
-
 // How many cells of the input are under each position of the window, [rows, columns].
 std::vector<double> cells_under(const Window2d& window, const Shape& input) {
   const auto along = [&window](const Window& axis, int64_t cells) {
@@ -251,26 +243,25 @@ std::vector<double> cells_under(const Window2d& window, const Shape& input) {
 LoweredLayer lower_max_pool2d(const LayerUse& use) {
   TextBuilder& builder = use.builder();
   const Window2d window = pool2d_window(use.layer);
-  Sliding sliding = sliding_of(window);
-  const Sliding padded = sliding;
-  const Value cells = window.is_unpadded() ? use.input : builder.pad(use.input, kLowest, padded.padding);
-  sliding.padding = {};
+  const auto sides = window.sides();
+  const Sliding sliding = {.size = window.sizes(), .stride = window.strides()};
+  const Value cells = window.is_unpadded() ? use.input : builder.pad(use.input, kLowest, sides);
   const Value output = builder.window_maximum(cells, sliding, use.output_shape());
   return {output,
-          [use, cells, output, sliding, padded, window, &builder](const Value& gradient,
-                                                                  bool wants_input) -> Value {
+          [use, cells, output, sliding, sides, window, &builder](const Value& gradient,
+                                                                 bool wants_input) -> Value {
             if (!wants_input) return {};
             const Value spread = use.scope.on_gpus ? to_maximum_by_positions(cells, output, gradient, sliding)
                                                    : builder.to_window_maximum(cells, gradient, sliding);
             if (window.is_unpadded()) return spread;
-            return builder.slice(spread, {padded.padding[0][0], padded.padding[1][0]}, use.input.shape);
+            return builder.slice(spread, {sides[0][0], sides[1][0]}, use.input.shape);
           }};
 }
 
 LoweredLayer lower_avg_pool2d(const LayerUse& use) {
   TextBuilder& builder = use.builder();
   const Window2d window = pool2d_window(use.layer);
-  const Sliding sliding = sliding_of(window);
+  const Sliding sliding = {window.sizes(), window.strides(), window.sides()};
   const Shape shape = use.output_shape();
   const Value counts =
       window.is_unpadded()

@@ -16,12 +16,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::string list(const std::vector<int64_t>& numbers) {
-  return fmt::format("[{}]", fmt::join(numbers, ", "));
-}
-
-template <size_t count>
-std::string list(const std::array<int64_t, count>& numbers) {
+template <class Numbers>
+std::string list(const Numbers& numbers) {
   return fmt::format("[{}]", fmt::join(numbers, ", "));
 }
 

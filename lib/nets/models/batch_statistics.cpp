@@ -46,20 +46,27 @@ at::Tensor own_row(const at::Tensor& input) {
   return row;
 }
 
+// Of all replicas together, from their own_row()s; float64.
+struct JoinedStatistics {
+  at::Tensor count;           // of values in each channel, a number
+  at::Tensor mean, variance;  // [channels]
+};
+
+JoinedStatistics statistics_of(const at::Tensor& rows) {
+  const int64_t channels = rows.size(1) / 2;
+  const at::Tensor counts = rows.slice(1, 0, 1), means = rows.slice(1, 1, 1 + channels);
+  const at::Tensor count = counts.sum(), mean = (means * counts).sum(0) / count;
+  const at::Tensor deviations =
+      rows.slice(1, 1 + channels).sum(0) + (counts * (means - mean).square()).sum(0);
+  return {count, mean, deviations / count};
+}
+
 class SynchronisedNorm : public torch::autograd::Function<SynchronisedNorm> {
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
                                const at::Tensor& bias, double epsilon, const GatherRows& gather) {
-    const int64_t channels = input.size(1);
     const at::ScalarType type = weight.scalar_type();
-    const at::Tensor rows = gather(own_row(input.to(type)));
-    const at::Tensor counts = rows.slice(1, 0, 1);
-    const at::Tensor means = rows.slice(1, 1, 1 + channels);
-    const at::Tensor count = counts.sum();
-    const at::Tensor mean = (means * counts).sum(0) / count;
-    const at::Tensor deviations =
-        rows.slice(1, 1 + channels).sum(0) + (counts * (means - mean).square()).sum(0);
-    const at::Tensor variance = deviations / count;
+    const auto [count, mean, variance] = statistics_of(gather(own_row(input.to(type))));
     const at::Tensor inverse = (variance + epsilon).rsqrt().to(type);
     context->save_for_backward({input, weight, mean.to(type), inverse, count});
     context->saved_data["gather"] = c10::IValue::make_capsule(c10::make_intrusive<Gathering>(gather));
@@ -111,40 +118,15 @@ double join_statistics(const GatherRows& gather, int64_t channels, int64_t count
     std::copy_n(means, channels, row + 1);
     std::copy_n(squares, channels, row + 1 + channels);
   }
-  const at::Tensor rows = gather(own);
-  const int64_t replicas = rows.size(0);
-  const double* const all = rows.const_data_ptr<double>();
-  const auto of_replica = [&](int64_t replica, int64_t number) {
-    return all[replica * (1 + 2 * channels) + number];
-  };
-  double total = 0;
-  for (int64_t replica = 0; replica < replicas; ++replica) total += of_replica(replica, 0);
-  for (int64_t channel = 0; channel < channels; ++channel) {
-    double mean = 0, deviations = 0;
-    for (int64_t replica = 0; replica < replicas; ++replica)
-      mean += of_replica(replica, 0) * of_replica(replica, 1 + channel);
-    mean /= total;
-    for (int64_t replica = 0; replica < replicas; ++replica) {
-      const double distance = of_replica(replica, 1 + channel) - mean;
-      deviations += of_replica(replica, 1 + channels + channel);
-      deviations += of_replica(replica, 0) * distance * distance;
-    }
-    means[channel] = static_cast<float>(mean);
-    squares[channel] = static_cast<float>(deviations / total);
-  }
-  return total;
+  const JoinedStatistics joined = statistics_of(gather(own));
+  at::from_blob(means, {channels}, at::kFloat).copy_(joined.mean);
+  at::from_blob(squares, {channels}, at::kFloat).copy_(joined.variance);
+  return joined.count.item<double>();
 }
 
 void join_sums(const GatherRows& gather, int64_t numbers, float* sums) {
-  const at::Tensor own = at::empty({numbers}, at::kDouble);
-  std::copy_n(sums, numbers, own.mutable_data_ptr<double>());
-  const at::Tensor rows = gather(own);
-  const double* const all = rows.const_data_ptr<double>();
-  for (int64_t i = 0; i < numbers; ++i) {
-    double sum = 0;
-    for (int64_t replica = 0; replica < rows.size(0); ++replica) sum += all[replica * numbers + i];
-    sums[i] = static_cast<float>(sum);
-  }
+  const at::Tensor own = at::from_blob(sums, {numbers}, at::kFloat);
+  own.copy_(gather(own.to(at::kDouble)).sum(0));
 }
 
 void MovingStatistics::add(const at::Tensor& mean, const at::Tensor& variance, const at::Tensor& batch_mean,

@@ -18,7 +18,7 @@ size_t value_of(int64_t layer) { return static_cast<size_t>(layer - kModelInput)
 class LayerGraph final : public Model {
  public:
   LayerGraph(const LayerPlan& plan, WeightMaker weights)
-      : placed_(plan.layers), values_(plan.layers.size() + 1) {
+      : Model(plan.layers), values_(plan.layers.size() + 1) {
     for (size_t i = 0; i < placed_.size(); ++i) {
       const LayerKind& kind = kind_of(placed_[i]);
       Step step{.input = value_of(placed_[i].input)};
@@ -64,18 +64,12 @@ class LayerGraph final : public Model {
     return compute(std::move(input), 0, layers);
   }
 
-  int64_t first_layer() const override { return first_; }
-
   void synchronise(const GatherRows& gather) override {
     gather_ = gather;
     for (const Step& step : steps_) {
       if (step.layer) step.layer->synchronise(gather);
     }
   }
-
-  const GatherRows& gathering() const override { return gather_; }
-
-  const std::vector<PlacedLayer>& layers() const override { return placed_; }
 
  private:
   struct Step {
@@ -117,11 +111,8 @@ class LayerGraph final : public Model {
     }
   }
 
-  std::vector<PlacedLayer> placed_;
   std::vector<Step> steps_;
   size_t values_;
-  int64_t first_ = 0;
-  GatherRows gather_;
   MovingStatistics statistics_;  // of all layers
 };
 

@@ -30,7 +30,7 @@ class Model : public torch::nn::Module {
   // must then make the same forward and backward passes, with empty batches if necessary.
   virtual void synchronise(const GatherRows& gather) = 0;
   // What synchronise() was given; empty: batch_norm uses the statistics of this replica's batch.
-  virtual const GatherRows& gathering() const = 0;
+  const GatherRows& gathering() const { return gather_; }
   // From now on, trains these layers. The parameters of the others need no gradient, and a batch_norm among
   // them uses its moving statistics in training too, and keeps them. All layers before `layers.first` must be
   // frozen, and later layers may use only the output of these as a whole.
@@ -38,12 +38,19 @@ class Model : public torch::nn::Module {
   // The output of the first `layers` layers for `input`, in evaluation mode and without gradients.
   virtual at::Tensor features(at::Tensor input, int64_t layers) = 0;
   // The layer that forward() begins with.
-  virtual int64_t first_layer() const = 0;
+  int64_t first_layer() const { return first_; }
   // The layers that it was built from.
-  virtual const std::vector<PlacedLayer>& layers() const = 0;
+  const std::vector<PlacedLayer>& layers() const { return placed_; }
   // The buffers that training changes, by name: the moving statistics of layers whose parameters are trained.
   virtual std::vector<std::pair<std::string, at::Tensor>> moving_buffers() const;
   int64_t outputs() const { return layers().back().output_shape.at(0); }
+
+ protected:
+  explicit Model(std::vector<PlacedLayer> placed) : placed_(std::move(placed)) {}
+
+  std::vector<PlacedLayer> placed_;
+  int64_t first_ = 0;
+  GatherRows gather_;
 };
 
 // A model that is no list of layers.

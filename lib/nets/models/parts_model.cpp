@@ -123,8 +123,8 @@ LayerPlan plan_with_problem(const std::string& text) {
 
 PartsModel::PartsModel(std::vector<PlacedLayer> placed, const std::vector<ModelPart>& all,
                        std::set<std::string> moving)
-    : parts_(placed_parts(all)),
-      placed_(std::move(placed)),
+    : Model(std::move(placed)),
+      parts_(placed_parts(all)),
       moving_(std::move(moving)),
       is_trained_(parts_.size(), true) {
   for (const ModelPart& part : all) all_.push_back(part.name);

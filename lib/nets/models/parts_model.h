@@ -48,12 +48,9 @@ class PartsModel : public Model {
   // A batch without examples is not computed: many modules would fail. In training, the output depends on
   // every trained parameter, perhaps with gradients of zero: replicas wait for the gradient of each.
   at::Tensor forward(at::Tensor input) override;
-  const std::vector<PlacedLayer>& layers() const override { return placed_; }
-  int64_t first_layer() const override { return 0; }
   // The parts that this model has.
   const std::vector<ModelPart>& parts() const { return parts_; }
   void synchronise(const GatherRows&) override;
-  const GatherRows& gathering() const override { return no_gathering_; }
   at::Tensor features(at::Tensor, int64_t) override;
 
  protected:
@@ -71,11 +68,9 @@ class PartsModel : public Model {
   std::set<std::string> frozen_parts() const;
 
   std::vector<ModelPart> parts_;  // as placed
-  std::vector<PlacedLayer> placed_;
   std::vector<std::string> all_;  // the names of all modules, each after the one that contains it
   std::set<std::string> moving_;
   std::vector<bool> is_trained_;  // of each part
-  GatherRows no_gathering_;
 };
 
 // Whether this is the text of LibTorch's error that it lacks memory: not all have a type of their own.

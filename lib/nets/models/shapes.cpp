@@ -68,15 +68,13 @@ std::string initializer_problem(const std::string& name) {
                      did_you_mean(name, known));
 }
 
-int64_t bounded_product(const Shape& shape) {
+int64_t bounded_product(const Shape& factors) {
   int64_t product = 1;
-  for (const int64_t factor : shape) {
+  for (const int64_t factor : factors) {
     if (__builtin_mul_overflow(product, factor, &product) || product > kMostNumbers)
       product = kMostNumbers + 1;
   }
   return product;
 }
-
-int64_t bounded_product(std::initializer_list<int64_t> factors) { return bounded_product(Shape(factors)); }
 
 }  // namespace dtrain

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -16,8 +15,7 @@ namespace dtrain {
 constexpr int64_t kMostNumbers = 100'000'000'000;
 
 // The product of factors in [0, kMostNumbers + 1], or kMostNumbers + 1 if it is larger than kMostNumbers.
-int64_t bounded_product(std::initializer_list<int64_t> factors);
-int64_t bounded_product(const Shape& shape);
+int64_t bounded_product(const Shape& factors);
 
 // A shape of so many rows.
 inline Shape with_rows(int64_t rows, const Shape& shape) {

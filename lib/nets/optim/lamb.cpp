@@ -27,9 +27,6 @@ class Lamb : public ScaledOptimizer {
 
   static std::vector<std::string> memory_of(const OptimizerSpec&) { return {kAverage, kSquareAverage}; }
 
-  // A ratio has no limit.
-  static LargestStep largest_step(const OptimizerSpec&, double) { return {}; }
-
   static WriteUpdate lower(const OptimizerSpec& spec, const Value& step, const Value& learning_rate) {
     const auto own = spec.own.get<LambFields>();
     const Value first = start_correction(step, own.beta1);

@@ -16,9 +16,6 @@ class Lars : public ScaledOptimizer {
 
   static std::vector<std::string> memory_of(const OptimizerSpec&) { return {kMomentum}; }
 
-  // A ratio has no limit.
-  static LargestStep largest_step(const OptimizerSpec&, double) { return {}; }
-
   static WriteUpdate lower(const OptimizerSpec& spec, const Value&, const Value& learning_rate) {
     return [ratio = ratio_of(spec), kept = spec.own.get<LarsFields>().momentum,
             learning_rate](UpdatedParameter& one) {

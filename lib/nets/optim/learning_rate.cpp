@@ -133,7 +133,7 @@ const std::vector<ScheduleMethod>& schedule_methods() {
       {"cosine", cosine_rate, describe_cosine},
       {"polynomial", polynomial_rate, describe_polynomial},
       {"one_cycle", one_cycle_rate, describe_one_cycle},
-      {"reduce_on_plateau", unchanged_rate, describe_plateau},  // PlateauWatch changes the rate itself
+      {"reduce_on_plateau", unchanged_rate, describe_plateau},  // evaluations change the rate itself
   };
   return methods;
 }
@@ -157,45 +157,6 @@ bool improves(const std::string& metric, double value, std::optional<double> bes
   if (!std::isfinite(value)) return false;
   if (!best) return true;
   return metric_info(metric).higher_is_better ? value > *best + min_delta : value < *best - min_delta;
-}
-
-void PlateauWatch::observe(double metric) {
-  if (improves(spec_.metric, metric, best_, spec_.min_delta)) {
-    best_ = metric;
-    waited_ = 0;
-  } else {
-    ++waited_;
-  }
-  if (cooling_ > 0) {
-    --cooling_;
-    waited_ = 0;
-  }
-  if (waited_ < spec_.patience) return;
-  waited_ = 0;
-  cooling_ = spec_.cooldown;
-  factor_ = std::max(factor_ * spec_.factor, spec_.final_factor);
-}
-
-nlohmann::ordered_json PlateauWatch::state() const {
-  return {{"best", best_ ? nlohmann::ordered_json(*best_) : nlohmann::ordered_json()},
-          {"waited", waited_},
-          {"cooling", cooling_},
-          {"factor", factor_}};
-}
-
-void PlateauWatch::restore(const nlohmann::ordered_json& state) {
-  PlateauWatch restored(spec_);
-  try {
-    if (!state.at("best").is_null()) restored.best_ = state.at("best").get<double>();
-    restored.waited_ = state.at("waited").get<int64_t>();
-    restored.cooling_ = state.at("cooling").get<int64_t>();
-    restored.factor_ = state.at("factor").get<double>();
-  } catch (const nlohmann::json::exception&) {
-    refuse();
-  }
-  if (restored.waited_ < 0 || restored.cooling_ < 0 || !(restored.factor_ >= 0 && restored.factor_ <= 1))
-    refuse();
-  *this = restored;
 }
 
 ScheduleCurve::ScheduleCurve() : ScheduleCurve(ScheduleSpec(), RunSteps()) {}
@@ -264,17 +225,35 @@ LearningRate resolve_learning_rate(const TrainSpec& spec, int64_t global_batch, 
   return rate;
 }
 
-LearningRateSchedule::LearningRateSchedule(const LearningRate& plan) : plan_(plan) {
-  if (schedule_uses(plan.curve.spec().kind, "metric")) plateau_.emplace(plan.curve.own<PlateauFields>());
-}
+bool LearningRateSchedule::watches() const { return schedule_uses(plan_.curve.spec().kind, "metric"); }
 
 void LearningRateSchedule::on_evaluation(const MetricValues& metrics) {
-  if (plateau_) plateau_->observe(find_metric(metrics, plateau_->metric()).value_or(std::nan("")));
+  if (!watches()) return;
+  const auto& own = plan_.curve.own<PlateauFields>();
+  const double metric = find_metric(metrics, own.metric).value_or(std::nan(""));
+  if (improves(own.metric, metric, best_, own.min_delta)) {
+    best_ = metric;
+    waited_ = 0;
+  } else {
+    ++waited_;
+  }
+  if (cooling_ > 0) {
+    --cooling_;
+    waited_ = 0;
+  }
+  if (waited_ < own.patience) return;
+  waited_ = 0;
+  cooling_ = own.cooldown;
+  factor_ = std::max(factor_ * own.factor, own.final_factor);
 }
 
 nlohmann::ordered_json LearningRateSchedule::state() const {
   nlohmann::ordered_json state = {{"kind", plan_.curve.spec().kind}};
-  if (plateau_) state["plateau"] = plateau_->state();
+  if (watches())
+    state["plateau"] = {{"best", best_ ? nlohmann::ordered_json(*best_) : nlohmann::ordered_json()},
+                        {"waited", waited_},
+                        {"cooling", cooling_},
+                        {"factor", factor_}};
   return state;
 }
 
@@ -287,7 +266,20 @@ void LearningRateSchedule::restore(const nlohmann::ordered_json& state) {
                 "that it was saved with",
                 schedule.kind, kind == state.end() ? "none" : printable(kind->dump()));
   }
-  if (plateau_) plateau_->restore(state.value("plateau", nlohmann::ordered_json::object()));
+  if (!watches()) return;
+  LearningRateSchedule restored(plan_);
+  try {
+    const nlohmann::ordered_json& plateau = state.at("plateau");
+    if (!plateau.at("best").is_null()) restored.best_ = plateau.at("best").get<double>();
+    restored.waited_ = plateau.at("waited").get<int64_t>();
+    restored.cooling_ = plateau.at("cooling").get<int64_t>();
+    restored.factor_ = plateau.at("factor").get<double>();
+  } catch (const nlohmann::json::exception&) {
+    refuse();
+  }
+  if (restored.waited_ < 0 || restored.cooling_ < 0 || !(restored.factor_ >= 0 && restored.factor_ <= 1))
+    refuse();
+  *this = restored;
 }
 
 }  // namespace dtrain

@@ -12,41 +12,9 @@
 
 namespace dtrain {
 
-// reduce_on_plateau reduces the learning rate when evaluations stop improving.
-
 // Whether a value of a metric is better than the best one before it, if there is one, by more than
 // `min_delta`. A value that is not finite is not better.
 bool improves(const std::string& metric, double value, std::optional<double> best, double min_delta);
-
-// Watches one metric of the evaluations. It counts evaluations that do not improve on the best by more than
-// min_delta. After `patience` of them in a row, the rate is multiplied by `factor`, but never falls below
-// final_factor times the original rate; the next `cooldown` evaluations do not count (as Keras's and
-// PyTorch's ReduceLROnPlateau do; PyTorch's patience is one less).
-//
-// Replicas that observe the same numbers make the same decision, and sums over replicas are bit-identical on
-// all of them, so nothing has to be sent.
-class PlateauWatch {
- public:
-  explicit PlateauWatch(const PlateauFields& spec) : spec_(spec) {}
-
-  const std::string& metric() const { return spec_.metric; }
-  // A metric that is not finite is not an improvement.
-  void observe(double metric);
-  // The current factor of the rate.
-  double factor() const { return factor_; }
-
-  // The state to save. restore() continues exactly from it and throws Error(kCheckpoint) if `state` is not
-  // from state().
-  nlohmann::ordered_json state() const;
-  void restore(const nlohmann::ordered_json& state);
-
- private:
-  PlateauFields spec_;
-  std::optional<double> best_;
-  int64_t waited_ = 0;
-  int64_t cooling_ = 0;
-  double factor_ = 1;
-};
 
 // The number of optimizer steps in a run.
 struct RunSteps {
@@ -113,22 +81,36 @@ struct LearningRate {
 LearningRate resolve_learning_rate(const TrainSpec& spec, int64_t global_batch, const RunSteps& steps);
 
 // The learning rate during a run: the planned rate, and how evaluations have changed it.
+//
+// reduce_on_plateau watches one metric of the evaluations. It counts evaluations that do not improve on the
+// best by more than min_delta. After `patience` of them in a row, the rate is multiplied by `factor`, but
+// never falls below final_factor times the original rate; the next `cooldown` evaluations do not count (as
+// Keras's and PyTorch's ReduceLROnPlateau do; PyTorch's patience is one less).
+//
+// Replicas that observe the same numbers make the same decision, and sums over replicas are bit-identical on
+// all of them, so nothing has to be sent.
 class LearningRateSchedule {
  public:
-  explicit LearningRateSchedule(const LearningRate& plan);
+  explicit LearningRateSchedule(const LearningRate& plan) : plan_(plan) {}
 
-  double at(int64_t step) const { return plan_.at(step) * (plateau_ ? plateau_->factor() : 1.0); }
-  // Call after each evaluation, with the same numbers on every replica.
+  double at(int64_t step) const { return plan_.at(step) * factor_; }
+  // Call after each evaluation, with the same numbers on every replica. A metric that is not finite is not an
+  // improvement.
   void on_evaluation(const MetricValues& metrics);
 
   // The state to save, which cannot be computed from the plan and the step. restore() continues exactly from
-  // it and throws Error(kCheckpoint) if `state` is from another kind of schedule.
+  // it and throws Error(kCheckpoint) if `state` is not from state(), or from another kind of schedule.
   nlohmann::ordered_json state() const;
   void restore(const nlohmann::ordered_json& state);
 
  private:
+  bool watches() const;  // whether the schedule goes by evaluations
+
   LearningRate plan_;
-  std::optional<PlateauWatch> plateau_;  // of a schedule that goes by evaluations
+  std::optional<double> best_;
+  int64_t waited_ = 0;   // evaluations, as the next
+  int64_t cooling_ = 0;  // that still do not count
+  double factor_ = 1;    // of the rate now
 };
 
 }  // namespace dtrain

@@ -29,6 +29,9 @@ class ScaledOptimizer : public ListOptimizer {
   std::vector<at::Tensor> measure() override;
   void update(const std::vector<size_t>& numbers) override;
 
+  // A ratio has no limit.
+  static LargestStep largest_step(const OptimizerSpec&, double) { return {}; }
+
  protected:
   // The directions of the parameters with these numbers, from their gradients. Updates what is remembered. If
   // not `makes_directions`, they are the gradients themselves; else update() overwrites them.

@@ -7,14 +7,6 @@
 
 namespace dtrain {
 
-struct LoweredModel::Step {
-  LoweredLayer lowered = {};
-  bool has_gradient = false;  // something that is trained needs the gradient of its output
-  bool widens = false;        // it is computed in the inputs' element, and its output rounded
-};
-
-LoweredModel::~LoweredModel() = default;
-
 // Values are numbered like the layers that produce them, with the model's input first.
 LoweredModel::LoweredModel(ModelScope& scope, const LayerPlan& plan, const Value& inputs)
     : scope_(scope), plan_(plan), values_({inputs}) {
@@ -42,8 +34,6 @@ LoweredModel::LoweredModel(ModelScope& scope, const LayerPlan& plan, const Value
   }
   gradients_.resize(values_.size());
 }
-
-const Value& LoweredModel::outputs() const { return values_.back(); }
 
 bool LoweredModel::learns(int64_t layer) const {
   return layer != kModelInput && steps_[static_cast<size_t>(layer)].has_gradient;

@@ -78,9 +78,8 @@ class LoweredModel {
  public:
   // Writes the forward pass. Where the products' element is too coarse, computes in that of the inputs.
   LoweredModel(ModelScope& scope, const LayerPlan& plan, const Value& inputs);
-  ~LoweredModel();
   LoweredModel(LoweredModel&&) = delete;  // nor copied
-  const Value& outputs() const;
+  const Value& outputs() const { return values_.back(); }
   // Writes the backward pass, from the gradient of the outputs, and fills scope.gradients.
   void backward(const Value& gradient);
 
@@ -90,7 +89,11 @@ class LoweredModel {
 
   ModelScope& scope_;
   const LayerPlan& plan_;
-  struct Step;
+  struct Step {
+    LoweredLayer lowered = {};
+    bool has_gradient = false;  // something that is trained needs the gradient of its output
+    bool widens = false;        // it is computed in the inputs' element, and its output rounded
+  };
   std::vector<Step> steps_;
   std::vector<Value> values_;     // by layer
   std::vector<Value> gradients_;  // of these

@@ -27,20 +27,14 @@ namespace {
 using NamedValues = std::map<std::string, Value>;
 
 std::string element_of(at::ScalarType type) {
-  switch (type) {
-    case at::kFloat:
-      return "f32";
-    case at::kDouble:
-      return "f64";
-    case at::kByte:
-      return "ui8";
-    case at::kInt:
-      return "i32";
-    case at::kUInt32:
-      return "ui32";
-    default:
-      throw Error(ExitCode::kBug, "tensors of {} are not lowered", c10::toString(type));
-  }
+  static const std::map<at::ScalarType, std::string> kElements = {{at::kFloat, "f32"},
+                                                                  {at::kDouble, "f64"},
+                                                                  {at::kByte, "ui8"},
+                                                                  {at::kInt, "i32"},
+                                                                  {at::kUInt32, "ui32"}};
+  const auto found = kElements.find(type);
+  if (found != kElements.end()) return found->second;
+  throw Error(ExitCode::kBug, "tensors of {} are not lowered", c10::toString(type));
 }
 
 // A program as it grows: its arguments and results by name.

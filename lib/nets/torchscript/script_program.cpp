@@ -51,6 +51,7 @@ at::Tensor chosen_output(const c10::IValue& value, const std::optional<std::stri
 // Its variables have PyTorch's names, and are those of the script's modules.
 class ScriptModel final : public PartsModel {
  public:
+  // `placed`: as placed_parts(). `moving`: as ScriptProgram::moving.
   ScriptModel(std::vector<PlacedLayer> placed, Script script, const ScriptSource& source,
               std::set<std::string> moving)
       : PartsModel(std::move(placed), {script.parts.begin(), script.parts.end()}, std::move(moving)),
@@ -108,12 +109,6 @@ class ScriptModel final : public PartsModel {
   ScriptSource source_;
 };
 
-// `placed`: as placed_parts(). `moving`: as ScriptProgram::moving.
-std::shared_ptr<Model> make_script_model(std::vector<PlacedLayer> placed, Script script,
-                                         const ScriptSource& source, std::set<std::string> moving) {
-  return std::make_shared<ScriptModel>(std::move(placed), std::move(script), source, std::move(moving));
-}
-
 }  // namespace
 
 Script ScriptSource::load(at::ScalarType dtype) const {
@@ -127,14 +122,14 @@ Script ScriptSource::load(at::ScalarType dtype) const {
 
 std::shared_ptr<Model> ScriptProgram::build(const LayerPlan& plan, at::ScalarType dtype,
                                             uint64_t /*seed*/) const {
-  return make_script_model(plan.layers, source_.load(dtype), source_, moving);
+  return std::make_shared<ScriptModel>(plan.layers, source_.load(dtype), source_, moving);
 }
 
 torch::jit::Module ScriptProgram::with_variables(const LayerPlan& plan, at::ScalarType dtype,
                                                  const Variables& variables) const {
   Script script = source_.load(dtype);
   torch::jit::Module module = script.module;
-  const auto model = make_script_model(plan.layers, std::move(script), source_, moving);
+  const auto model = std::make_shared<ScriptModel>(plan.layers, std::move(script), source_, moving);
   write_variables(*model, variables);
   model->eval();
   return module;
@@ -175,7 +170,8 @@ LayerPlan place_script(const ScriptSource& source, at::ScalarType dtype, const S
     const auto program = std::make_shared<ScriptProgram>(source);
     plan.program = program;
     const torch::jit::Module module = script.module;
-    const auto model = make_script_model(plan.layers, std::move(script), source, {});
+    const auto model =
+        std::make_shared<ScriptModel>(plan.layers, std::move(script), source, std::set<std::string>());
     const Trial trial = try_model(*model, {parts.begin(), parts.end()}, input_shape, dtype);
     if (!trial.is_same_in_evaluation)
       throw Error(

@@ -52,10 +52,10 @@ Counts class_counts(const std::vector<int64_t>& examples) {
 }
 
 TEST_CASE("each class gets as many places as another, and what is left over goes round") {
-  const BalancedClasses classes(uneven_classes(), 5);
+  const ExampleOrder balanced(*uneven_pictures(), balanced_options());
   Counts all;
   for (int64_t epoch = 0; epoch < 9; ++epoch) {
-    const std::vector<int64_t> examples = classes.examples_of(epoch);
+    const std::vector<int64_t> examples = balanced.of(epoch).examples;
     REQUIRE(examples.size() == 100);
     const Counts counts = class_counts(examples);
     REQUIRE(counts.size() == 3);  // class 1 has no examples
@@ -68,11 +68,12 @@ TEST_CASE("each class gets as many places as another, and what is left over goes
 }
 
 TEST_CASE("no example comes a third time before all of its class have come twice") {
-  const BalancedClasses classes(uneven_classes(), 5);
+  const ExampleOrder balanced(*uneven_pictures(), balanced_options());
   const at::Tensor labels = uneven_classes();
   std::vector<int64_t> shown(100, 0);
   for (int64_t epoch = 0; epoch < 12; ++epoch) {
-    for (const int64_t example : classes.examples_of(epoch)) ++shown[static_cast<size_t>(example)];
+    const std::vector<int64_t> examples = balanced.of(epoch).examples;
+    for (const int64_t example : examples) ++shown[static_cast<size_t>(example)];
     std::map<int64_t, std::set<int64_t>> by_class;
     for (int64_t example = 0; example < 100; ++example)
       by_class[labels[example].item<int64_t>()].insert(shown[static_cast<size_t>(example)]);

@@ -362,26 +362,11 @@ class ArrowFile : public ParquetFile {
   void read(size_t column, bool as_words, const OnParquetCells& on_cells) const override {
     const Leaf& leaf = leaves_.at(column);
     const bool is_text = columns_[column].kind == ParquetKind::kWord || columns_[column].has_bytes;
-    switch (metadata_->schema()->Column(leaf.index)->physical_type()) {
-      case parquet::Type::BOOLEAN:
-        return read_as<parquet::BooleanType>(leaf, is_text, as_words, on_cells);
-      case parquet::Type::INT32:
-        return read_as<parquet::Int32Type>(leaf, is_text, as_words, on_cells);
-      case parquet::Type::INT64:
-        return read_as<parquet::Int64Type>(leaf, is_text, as_words, on_cells);
-      case parquet::Type::INT96:
-        return read_as<parquet::Int96Type>(leaf, is_text, as_words, on_cells);
-      case parquet::Type::FLOAT:
-        return read_as<parquet::FloatType>(leaf, is_text, as_words, on_cells);
-      case parquet::Type::DOUBLE:
-        return read_as<parquet::DoubleType>(leaf, is_text, as_words, on_cells);
-      case parquet::Type::BYTE_ARRAY:
-        return read_as<parquet::ByteArrayType>(leaf, is_text, as_words, on_cells);
-      case parquet::Type::FIXED_LEN_BYTE_ARRAY:
-        return read_as<parquet::FLBAType>(leaf, is_text, as_words, on_cells);
-      default:
-        throw std::runtime_error("a column of an unknown type");
-    }
+    const bool is_known =
+        read_as_one_of<parquet::BooleanType, parquet::Int32Type, parquet::Int64Type, parquet::Int96Type,
+                       parquet::FloatType, parquet::DoubleType, parquet::ByteArrayType, parquet::FLBAType>(
+            leaf, is_text, as_words, on_cells);
+    if (!is_known) throw std::runtime_error("a column of an unknown type");
   }
 
  private:
@@ -436,6 +421,13 @@ class ArrowFile : public ParquetFile {
       const auto group = file_->RowGroup(i);
       reading.read(*group->Column(leaf.index), group->metadata()->num_rows(), as_words || is_text, on_cells);
     }
+  }
+
+  // Returns false if the column has none of these types.
+  template <class... Types>
+  bool read_as_one_of(const Leaf& leaf, bool is_text, bool as_words, const OnParquetCells& on_cells) const {
+    const parquet::Type::type type = metadata_->schema()->Column(leaf.index)->physical_type();
+    return ((type == Types::type_num && (read_as<Types>(leaf, is_text, as_words, on_cells), true)) || ...);
   }
 
   mutable arrow::CappedMemoryPool pool_;
