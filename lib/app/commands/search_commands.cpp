@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 
 #include "commands/commands.h"
@@ -16,11 +15,9 @@
 #include "display/sweep.h"
 #include "display/tune.h"
 #include "experiments/first_steps.h"
-#include "experiments/sweep.h"
 #include "experiments/tune.h"
 #include "job/run_output.h"
 #include "launch/place.h"
-#include "plan/job_plan.h"
 #include "report/report.h"
 
 namespace dtrain {

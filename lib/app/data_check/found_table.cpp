@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <map>
 #include <system_error>
 
 #include "core/data_errors.h"

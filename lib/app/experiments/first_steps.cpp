@@ -8,12 +8,8 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <memory>
-#include <utility>
-#include <vector>
 
 #include "core/clock.h"
-#include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "experiments/child_run.h"

@@ -16,7 +16,6 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "host/machine.h"
-#include "runs/finished_run.h"
 #include "runs/run_directory.h"
 
 namespace dtrain {

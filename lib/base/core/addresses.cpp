@@ -1,7 +1,6 @@
 #include "core/addresses.h"
 
 #include <algorithm>
-#include <map>
 #include <mutex>
 
 #include "core/error.h"

@@ -15,11 +15,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "core/clock.h"
 #include "core/files.h"

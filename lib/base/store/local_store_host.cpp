@@ -1,5 +1,4 @@
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,10 +10,8 @@
 #include <functional>
 #include <limits>
 #include <list>
-#include <optional>
 #include <stdexcept>
 #include <unordered_map>
-#include <vector>
 
 #include "core/error.h"
 #include "core/text.h"

@@ -1,7 +1,6 @@
 #include "transport/store.h"
 
 #include <filesystem>
-#include <map>
 #include <optional>
 
 #include "core/addresses.h"

@@ -12,7 +12,6 @@
 #include "core/range.h"
 #include "shared_memory/shared_segment.h"
 #include "shared_memory/slice_sum.h"
-#include "store/store.h"
 
 namespace dtrain {
 namespace {

@@ -9,7 +9,6 @@
 #include "comm/process_group.h"
 #include "comm/sharded_reducer.h"
 #include "core/error.h"
-#include "shared_memory/shared_barrier.h"
 #include "shared_memory/shared_segment.h"
 #include "shared_memory/slice_sum.h"
 

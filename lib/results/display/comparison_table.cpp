@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include "display/table_layout.h"

@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 
-#include "core/text.h"
 #include "display/sweep.h"
 #include "display/table_layout.h"
 #include "metrics/show.h"

@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "display/table_layout.h"
 #include "metrics/show.h"
-#include "runs/finished_run.h"
 
 namespace dtrain {
 namespace {

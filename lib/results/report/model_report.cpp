@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/text.h"
-#include "display/chart.h"
 #include "report/page.h"
 
 namespace dtrain {

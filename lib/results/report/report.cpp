@@ -6,8 +6,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/text.h"
-#include "display/chart.h"
 #include "job_file/print.h"
 #include "metrics/show.h"
 #include "report/page.h"

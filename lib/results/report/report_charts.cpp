@@ -9,7 +9,6 @@
 #include <numeric>
 
 #include "core/step_clock.h"
-#include "core/text.h"
 #include "metrics/show.h"
 #include "report/page.h"
 
