@@ -168,28 +168,23 @@ bool has_pictures_in_parquet(const fs::path& place) {
   return first != paths.end() && has_picture_column(*first);
 }
 
-// Each kind of pictures, as data.dataset names it.
-std::string kind_of_pictures(const fs::path& place) {
+// Each kind of pictures, as data.dataset names it, and in words.
+std::pair<std::string, const char*> kind_of_pictures(const fs::path& place) {
   const auto has = [&](bool (*is_there)(const fs::path&)) {
     return is_there(place) || is_there(place / "train");
   };
-  if (has(has_classes)) return "image_folder";
-  if (has(has_archive)) return "tar";
-  return has(has_pictures_in_parquet) ? kImageParquet : "";
-}
-
-const std::map<std::string, const char*>& notes_of_pictures() {
-  static const std::map<std::string, const char*> notes = {
-      {"image_folder", "a folder of pictures for each class, which has the folder's name"},
-      {"tar", "pictures in archives: KEY.jpg, and KEY.cls with the class"},
-      {kImageParquet, "pictures in Parquet files, each with its class in another column"}};
-  return notes;
+  if (has(has_classes))
+    return {"image_folder", "a folder of pictures for each class, which has the folder's name"};
+  if (has(has_archive)) return {"tar", "pictures in archives: KEY.jpg, and KEY.cls with the class"};
+  if (has(has_pictures_in_parquet))
+    return {kImageParquet, "pictures in Parquet files, each with its class in another column"};
+  return {};
 }
 
 }  // namespace
 
 std::optional<FoundData> find_pictures(const fs::path& place) {
-  const std::string dataset = kind_of_pictures(place);
+  const auto [dataset, note] = kind_of_pictures(place);
   if (dataset.empty()) return std::nullopt;
   FoundData found;
   found.place = place;
@@ -199,7 +194,7 @@ std::optional<FoundData> find_pictures(const fs::path& place) {
   found.title =
       fmt::format("{} of {}: {}", counted(std::ssize(all.pictures), "picture"),
                   counted(std::ssize(all.classes), "class"), class_counts_text(all.classes, counts));
-  found.say("data.dataset", dataset, notes_of_pictures().at(dataset));
+  found.say("data.dataset", dataset, note);
   const Sizes sizes = look_at_sizes(all);
   if (sizes.unreadable > 0)
     found.title += fmt::format("; {} looked at cannot be read: dtrain data check names all of them",

@@ -39,11 +39,6 @@ std::string plain_name(const std::string& name) {
   return plain;
 }
 
-template <size_t count>
-bool is_one_of(const std::array<const char*, count>& names, const std::string& name) {
-  return std::ranges::find(names, plain_name(name)) != names.end();
-}
-
 bool is_too_varied(const ColumnSummary& column) {
   return !column.is_number() && (column.many || column.different > static_cast<int64_t>(kMaxCategories));
 }
@@ -92,8 +87,10 @@ bool names_classes(const ColumnSummary& target, int64_t rows) {
 bool identifies(const ColumnSummary& column, int64_t rows) {
   const bool all_differ = column.many || column.different == rows;
   if (column.reading.kind == CellKind::kDate) return false;
-  if (column.is_number())
-    return column.numbers_rows || (column.is_whole && all_differ && is_one_of(kNumberNames, column.name));
+  if (column.is_number()) {
+    const bool has_name = std::ranges::count(kNumberNames, plain_name(column.name)) > 0;
+    return column.numbers_rows || (column.is_whole && all_differ && has_name);
+  }
   return is_too_varied(column) || (all_differ && rows > kRowsOfAClass);
 }
 
