@@ -117,7 +117,9 @@ class SweepRunner {
         if (stop_signals_received() != signals_before) return ExitCode::kStopped;
       }
     }
-    return first_failure();
+    const auto failed =
+        std::ranges::find_if(sweep_.points, [](const SweepPoint& point) { return !point.error.empty(); });
+    return failed == sweep_.points.end() ? ExitCode::kDone : failed->exit_code;
   }
 
  private:
@@ -167,12 +169,6 @@ class SweepRunner {
     write_file_atomically(folder_ / "sweep.csv", sweep_csv(sweep_));
     write_file_atomically(folder_ / "sweep.json", event_text(sweep_document(sweep_), 2) + "\n");
     write_file_atomically(folder_ / "sweep.svg", sweep_chart(sweep_));
-  }
-
-  ExitCode first_failure() const {
-    const auto failed =
-        std::ranges::find_if(sweep_.points, [](const SweepPoint& point) { return !point.error.empty(); });
-    return failed == sweep_.points.end() ? ExitCode::kDone : failed->exit_code;
   }
 
   Sweep& sweep_;
