@@ -151,16 +151,13 @@ class Drawing {
     const double bottom = kTop + height_;
     for (const double mark : times_.marks) {
       svg_ += fmt::format("<path class=\"axis\" d=\"M{:.1f} {}v5\"/>\n", x(mark), bottom);
-      svg_ += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(mark),
-                          bottom + 20, time_label_of(mark));
+      svg_ +=
+          fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(mark), bottom + 20,
+                      chart_.x_unit > 0 ? fmt::format("{:.2g}", chart_.x_unit * std::pow(10, mark))
+                                        : label(mark, times_));
     }
     svg_ += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", kLeft + width_ / 2,
                         bottom + 40, markup_text(chart_.x_title));
-  }
-
-  std::string time_label_of(double mark) const {
-    return chart_.x_unit > 0 ? fmt::format("{:.2g}", chart_.x_unit * std::pow(10, mark))
-                             : label(mark, times_);
   }
 
   // Draws a line, with a gap for each value that is not finite.

@@ -82,15 +82,11 @@ const std::vector<std::string> kFirstFields = split(
     "train.optimizer.learning_rate train.optimizer.momentum train.schedule.kind checkpoint.every_epochs",
     ' ');
 
-std::string without_markdown(const std::string& text) {
-  static const Pattern kLink(R"(\[([^\]]*)\]\([^)]*\))");
-  return kLink.replace(text, "$1");
-}
-
 std::vector<std::string> lines_of(const std::string& text) { return split_lines(wrapped(text, kWidth)); }
 
 std::vector<std::string> comment_on(const FieldInfo& field) {
-  std::vector<std::string> lines = lines_of(without_markdown(field.doc));
+  static const Pattern kLink(R"(\[([^\]]*)\]\([^)]*\))");
+  std::vector<std::string> lines = lines_of(kLink.replace(field.doc, "$1"));
   std::vector<std::string> limits;
   if (field.choices) limits.push_back("one of " + join(field.choices->built));
   const std::string bounds = bounds_text(field.bounds);

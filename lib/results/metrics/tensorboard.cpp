@@ -17,17 +17,6 @@
 namespace dtrain {
 namespace {
 
-// The table for the reflected polynomial 0x1EDC6F41, one entry per byte value.
-std::array<uint32_t, 256> make_table() {
-  std::array<uint32_t, 256> table{};
-  for (uint32_t byte = 0; byte < table.size(); ++byte) {
-    uint32_t rest = byte;
-    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ ((rest & 1) != 0 ? 0x82F63B78U : 0);
-    table[byte] = rest;
-  }
-  return table;
-}
-
 // TFRecord stores masked checksums, because a checksum of data that contains checksums would be weak.
 uint32_t masked_crc(const std::string& bytes) {
   const uint32_t crc = crc32c(bytes);
@@ -95,7 +84,16 @@ std::string file_name() {
 }  // namespace
 
 uint32_t crc32c(const std::string& bytes) {
-  static const std::array<uint32_t, 256> table = make_table();
+  // Of the reflected polynomial 0x1EDC6F41, one entry per byte value.
+  static const std::array<uint32_t, 256> table = [] {
+    std::array<uint32_t, 256> rests{};
+    for (uint32_t byte = 0; byte < rests.size(); ++byte) {
+      rests[byte] = byte;
+      for (int bit = 0; bit < 8; ++bit)
+        rests[byte] = (rests[byte] >> 1) ^ ((rests[byte] & 1) != 0 ? 0x82F63B78U : 0);
+    }
+    return rests;
+  }();
   uint32_t crc = 0xFFFFFFFFU;
   for (const char c : bytes) crc = (crc >> 8) ^ table[(crc ^ static_cast<uint8_t>(c)) & 0xFF];
   return crc ^ 0xFFFFFFFFU;
