@@ -114,12 +114,6 @@ class BatchPages {
   int64_t shown_ = 0;
 };
 
-void require_pictures(const DatasetInfo& data) {
-  if (data.has_pixels && data.example_shape.size() == 3) return;
-  throw Error(ExitCode::kUsage, "the examples of {} are numbers, not pictures that a page could show",
-              data.name);
-}
-
 // The spec's job with its data found and prepared; prints the problems and returns nullopt if it has any.
 std::optional<JobPlan> job_of(const SpecOptions& options) {
   const LoadedSpec loaded = load_spec(options.spec, options.overrides);
@@ -127,7 +121,9 @@ std::optional<JobPlan> job_of(const SpecOptions& options) {
   PlannedJob planned = plan_job(loaded, find_dataset);
   const JobPlan& job = planned.job;
   if (planned.ok()) {
-    require_pictures(job.data);
+    if (!job.data.has_pixels || job.data.example_shape.size() != 3)
+      throw Error(ExitCode::kUsage, "the examples of {} are numbers, not pictures that a page could show",
+                  job.data.name);
     if (prepare_data(job.data, job.spec.data, /*quiet=*/false)) planned = plan_job(loaded, find_dataset);
   }
   if (planned.ok()) return std::move(planned.job);

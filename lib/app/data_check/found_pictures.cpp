@@ -35,13 +35,10 @@ std::vector<fs::path> subfolders_of(const fs::path& folder) {
   return found;
 }
 
-bool has_picture(const fs::path& folder) {
-  return std::ranges::any_of(paths_in(folder), is_picture_name, file_name);
-}
-
 bool has_classes(const fs::path& folder) {
-  const std::vector<fs::path> classes = subfolders_of(folder);
-  return std::ranges::any_of(classes, has_picture);
+  return std::ranges::any_of(subfolders_of(folder), [](const fs::path& of_class) {
+    return std::ranges::any_of(paths_in(of_class), is_picture_name, file_name);
+  });
 }
 
 // What is known of some pictures from their headers.

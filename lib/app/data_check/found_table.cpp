@@ -204,17 +204,13 @@ void say_columns(FoundData& found, DataSpec& spec, const CsvSummary& summary) {
   spec.missing = "mean";  // whether there are any or not
 }
 
-bool are_questions(const Columns& targets) {
-  return std::ranges::all_of(targets, [](const ColumnSummary* target) {
-    return target->is_whole && target->least >= 0 && target->most <= 1;
-  });
-}
-
 // Chooses the loss by the targets. Returns the subject of the data, for their title.
 std::string say_loss(FoundData& found, const Columns& targets, const Dataset& data) {
   const ColumnSummary& target = *targets.front();
   if (targets.size() > 1) {
-    are_questions(targets)
+    const bool are_questions = std::ranges::all_of(
+        targets, [](const ColumnSummary* one) { return one->is_whole && one->least >= 0 && one->most <= 1; });
+    are_questions
         ? found.say("train.loss.kind", "binary_cross_entropy",
                     "for zeros and ones, each with its own probability")
         : found.say(

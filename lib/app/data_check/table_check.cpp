@@ -23,10 +23,6 @@ const RawColumn& first_target(const CsvParts& parts, const RawTable& table) {
                                [&](const RawColumn& column) { return is_target(parts, column); });
 }
 
-int64_t missing_in(const RawColumn& column) {
-  return std::ranges::count_if(column.values, [](double value) { return std::isnan(value); });
-}
-
 bool is_constant(const RawColumn& column) {
   double first = std::numeric_limits<double>::quiet_NaN();
   for (const double value : column.values) {
@@ -58,7 +54,7 @@ void check_columns(DataCheck& check, const CsvParts& parts, bool fills_missing) 
   const RawTable& table = parts.table;
   const RawColumn& target = first_target(parts, table);
   for (const RawColumn& column : table.columns) {
-    const int64_t missing = missing_in(column);
+    const auto missing = std::ranges::count_if(column.values, [](double value) { return std::isnan(value); });
     if (missing > 0) {
       check.columns.emplace_back(
           column.name,
