@@ -144,8 +144,6 @@ std::optional<std::string> decoded(const std::string& xml) {
   return text + xml.substr(at);
 }
 
-bool has_dot(const std::string& bucket) { return bucket.find('.') != std::string::npos; }
-
 }  // namespace
 
 StoreSettings store_settings() {
@@ -192,7 +190,7 @@ HttpRequest store_request(const StoreSettings& settings, const StorePlace& place
   SignedRequest request;
   std::string base = settings.endpoint;
   // Certificates of AWS do not cover a dot in the bucket's name, and other stores know buckets in paths.
-  const bool in_host = base.empty() && !has_dot(place.bucket);
+  const bool in_host = base.empty() && place.bucket.find('.') == std::string::npos;
   const std::string aws = "s3." + settings.region + ".amazonaws.com";
   if (base.empty()) base = "https://" + (in_host ? place.bucket + "." : "") + aws;
   const size_t host = base.find("://") + 3, path = std::min(base.find('/', host), base.size());
