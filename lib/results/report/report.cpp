@@ -220,14 +220,6 @@ bool are_multiplied_down(const std::vector<RunHistory>& runs) {
   });
 }
 
-std::vector<NamedStepTimes> step_times_of(const std::vector<NamedCourse>& courses) {
-  std::vector<NamedStepTimes> all;
-  for (const NamedCourse& of : courses) {
-    if (of.course->end.phases_ms) all.push_back({of.name, *of.course->end.phases_ms});
-  }
-  return all;
-}
-
 std::string bytes_text(const std::optional<int64_t>& bytes) { return bytes ? human_bytes(*bytes) : "-"; }
 
 // What each phase of the training trained; empty if no run had any.
@@ -338,7 +330,11 @@ std::string report_page(const std::vector<RunHistory>& runs, const std::vector<M
   html += phases_table(courses);
   add_charts("Curves", legend(courses), course_charts(courses, are_multiplied_down(runs)));
   if (alone && !models.empty()) html += mistakes_section(models.front()) + examples_section(models.front());
-  html += step_times_section(step_times_of(courses));
+  std::vector<NamedStepTimes> times;
+  for (const NamedCourse& of : courses) {
+    if (of.course->end.phases_ms) times.push_back({of.name, *of.course->end.phases_ms});
+  }
+  html += step_times_section(times);
   if (const std::string figures = phase_figures(courses); !figures.empty())
     html += "<div class=\"charts above\">\n" + figures + "</div>\n";
   if (alone) add_charts("The machine", "", machine_charts(runs.front().machine));

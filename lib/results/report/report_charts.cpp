@@ -150,15 +150,6 @@ LineChart step_chart(const std::vector<NamedCourse>& courses, const std::string&
   return chart;
 }
 
-LineChart metric_over_time(const std::vector<NamedCourse>& courses, const std::string& metric) {
-  LineChart chart = report_chart(capitalised(parts_of(courses) + " " + metric + " over time"),
-                                 "seconds of training and evaluation");
-  chart.scale = ChartScale::kFitted;
-  for (const NamedCourse& of : courses)
-    add_line(chart, of, "", evaluation_points(*of.course, metric, true), true, false);
-  return chart;
-}
-
 const std::vector<std::pair<StepTime, std::string>>& step_times() {
   static const std::vector<std::pair<StepTime, std::string>> list = {
       {StepTime::kDataWait, "waiting for data"},
@@ -220,7 +211,12 @@ std::string course_charts(const std::vector<NamedCourse>& courses, bool logarith
     LineChart chart = learning_chart(courses, metric);
     chart.scale = ChartScale::kFitted;
     by_epoch += page_figure(chart);
-    over_time += page_figure(metric_over_time(courses, metric));
+    LineChart timed = report_chart(capitalised(parts_of(courses) + " " + metric + " over time"),
+                                   "seconds of training and evaluation");
+    timed.scale = ChartScale::kFitted;
+    for (const NamedCourse& of : courses)
+      add_line(timed, of, "", evaluation_points(*of.course, metric, true), true, false);
+    over_time += page_figure(timed);
   }
   LineChart rate = step_chart(courses, "Learning rate", &StepEvent::learning_rate);
   if (logarithmic_rate) rate.scale = ChartScale::kLogarithmic;
