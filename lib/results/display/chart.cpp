@@ -36,6 +36,11 @@ double grid_step(double highest) {
   return 10 * power;
 }
 
+double ValueAxis::place(double value) const {
+  const double inside = std::clamp(value, low, high);
+  return logarithmic ? std::log(inside / low) / std::log(high / low) : (inside - low) / (high - low);
+}
+
 const char* series_colour(size_t number) {
   static constexpr std::array<const char*, 6> kColours = {"#3b82d6", "#e0762f", "#2f9e77",
                                                           "#b75cb7", "#b8922a", "#d1495b"};

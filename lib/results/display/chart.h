@@ -15,6 +15,14 @@ std::string chart_style();
 // `highest`. `highest` must be above 0.
 double grid_step(double highest);
 
+// An axis from low to high.
+struct ValueAxis {
+  double low = 0, high = 1;
+  bool logarithmic = false;
+
+  double place(double value) const;  // 0 to 1
+};
+
 // The colour of a series. There are six colours, which then repeat. They are visible on white and on
 // near-black, and colour-blind readers can tell them apart (together with markers).
 const char* series_colour(size_t number);

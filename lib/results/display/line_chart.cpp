@@ -20,18 +20,9 @@ constexpr double kMostShown = 1e300;
 constexpr double kClosestMarks = 22;     // between two that the caller chose
 constexpr double kLeastLabelWidth = 60;  // between the centres of two labels of the x axis
 
-// An axis from low to high. The position of a value on it is from 0 to 1.
-struct Axis {
-  double low = 0;
-  double high = 1;
-  bool logarithmic = false;
+struct Axis : ValueAxis {
   std::vector<double> marks;
   double step = 0;  // between marks; 0 if the axis is logarithmic
-
-  double place(double value) const {
-    const double inside = std::clamp(value, low, high);
-    return logarithmic ? std::log(inside / low) / std::log(high / low) : (inside - low) / (high - low);
-  }
 };
 
 Axis linear_axis(double low, double high, bool from_zero) {
