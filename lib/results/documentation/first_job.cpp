@@ -60,10 +60,6 @@ std::string answered_field(const FirstJob& job, const std::string& path) {
   return served && path == "strategy.replicas" ? "strategy.workers" : path;
 }
 
-std::string default_of(const FirstJob& job, const std::string& path) {
-  return yaml_text(to_json(*find_field(job_fields(), answered_field(job, path)), read_first_job(job).spec));
-}
-
 // "train.epochs" -> "epochs"; "strategy.kind" -> "strategy"
 std::string label_of(const FirstQuestion& question) {
   std::string label = question.option.substr(2);
@@ -156,7 +152,9 @@ std::map<std::string, std::string> ask_for_job(std::istream& in, std::ostream& o
     const FieldInfo& field = *find_field(job_fields(), question.path);
     const std::string choices = field.choices ? join(field.choices->built) : bounds_text(field.bounds);
     for (bool valid = false; !valid;) {
-      out << fmt::format("{} ({}) [{}]: ", label_of(question), choices, default_of(job, question.path))
+      const auto& asked = *find_field(job_fields(), answered_field(job, question.path));
+      out << fmt::format("{} ({}) [{}]: ", label_of(question), choices,
+                         yaml_text(to_json(asked, read_first_job(job).spec)))
           << std::flush;
       std::string line;
       if (!std::getline(in, line)) return job.answers;
