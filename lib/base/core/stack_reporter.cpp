@@ -103,12 +103,6 @@ std::string describe_stack(const std::vector<void*>& stack) {
   return text.empty() ? "    does not answer: it has ended, or the kernel holds it\n" : text;
 }
 
-std::string name_of_thread(pid_t thread) {
-  std::string name;
-  std::getline(std::ifstream(fmt::format("/proc/self/task/{}/comm", thread)), name);
-  return printable(name);
-}
-
 std::vector<pid_t> threads() {
   std::vector<pid_t> found;
   std::error_code error;
@@ -154,9 +148,11 @@ void StackReporter::run() {
     }
     if (ending_) return;
     std::string text = fmt::format("{} SIGQUIT: {}\n", utc_time(), describe_());
-    for (const pid_t thread : threads())
-      text += fmt::format("  thread {} ({}):\n{}", thread, name_of_thread(thread),
-                          describe_stack(stack_of(thread)));
+    for (const pid_t thread : threads()) {
+      std::string name;
+      std::getline(std::ifstream(fmt::format("/proc/self/task/{}/comm", thread)), name);
+      text += fmt::format("  thread {} ({}):\n{}", thread, printable(name), describe_stack(stack_of(thread)));
+    }
     // Not through a logger: the thread that hangs may hold the logger's lock.
     write_all(STDERR_FILENO, text.data(), text.size());
   }

@@ -13,8 +13,6 @@
 namespace dtrain {
 namespace {
 
-using Future = c10::intrusive_ptr<c10::ivalue::Future>;
-
 class DoneWork : public c10d::Work {
  public:
   DoneWork() { finish(); }
@@ -35,12 +33,6 @@ class AgreementGroup : public c10d::ProcessGroup {
  private:
   dtrain::ProcessGroup& group_;
 };
-
-Future done(const at::Tensor& tensor) {
-  auto future = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::ofTensors());
-  future->markCompleted(c10::IValue(std::vector<at::Tensor>{tensor}));
-  return future;
-}
 
 // A bucket that is being summed over the ranks.
 struct BucketUnderWay {
@@ -65,7 +57,7 @@ class SumHook : public c10d::CppCommHookInterface<C10dGroup> {
         numbers_(std::move(numbers)),
         buckets_(buckets) {}
 
-  Future runHook(c10d::GradBucket& bucket) override {
+  c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
     BucketUnderWay& sum = buckets_.emplace_back();
     sum.gradients = bucket.getBuffer();
     for (const at::Tensor& parameter : bucket.getParameters())
@@ -76,7 +68,9 @@ class SumHook : public c10d::CppCommHookInterface<C10dGroup> {
       std::vector<at::Tensor> tensors = {wire_type_ ? sum.packed : sum.gradients};
       sum.between = state_->allreduce(tensors);
     }
-    return done(sum.gradients);
+    auto done = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::ofTensors());
+    done->markCompleted(c10::IValue(std::vector<at::Tensor>{sum.gradients}));
+    return done;
   }
 
  private:
