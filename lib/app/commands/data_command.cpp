@@ -90,21 +90,16 @@ class BatchPages {
       for (int64_t row = 0; row < batch.size(); ++row, ++index) {
         if (is_full()) return html;
         ++shown_;
-        const std::string title = fmt::format("example {}", *index);
-        html += page_picture(png_file(pixels_of(batch.inputs[row], normalisation_)), title,
-                             target_text(job_.data, batch, row), lines_about(*index));
+        std::vector<std::string> lines = {fmt::format("example {}", *index)};
+        if (files_) {
+          const int64_t picture = files_->train[static_cast<size_t>(*index)];
+          lines.push_back(title_of({}, files_->pictures[static_cast<size_t>(picture)].file));
+        }
+        html += page_picture(png_file(pixels_of(batch.inputs[row], normalisation_)), lines.front(),
+                             target_text(job_.data, batch, row), lines);
       }
     }
     return html;
-  }
-
-  std::vector<std::string> lines_about(int64_t index) const {
-    std::vector<std::string> lines = {fmt::format("example {}", index)};
-    if (files_) {
-      const int64_t picture = files_->train[static_cast<size_t>(index)];
-      lines.push_back(title_of({}, files_->pictures[static_cast<size_t>(picture)].file));
-    }
-    return lines;
   }
 
   const JobPlan& job_;

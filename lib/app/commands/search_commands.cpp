@@ -56,16 +56,6 @@ std::optional<fs::path> begin_tune(const TuneCommandOptions& options) {
   return folder;
 }
 
-SweepOptions sweep_options(const SweepCommandOptions& options) {
-  SweepOptions plan = options.plan;
-  plan.strong = options.mode == "strong";
-  for (std::vector<int64_t>* values : {&plan.replicas, &plan.batches}) {
-    std::ranges::sort(*values);
-    values->erase(std::unique(values->begin(), values->end()), values->end());
-  }
-  return plan;
-}
-
 }  // namespace
 
 ExitCode tune_command(const TuneCommandOptions& options) {
@@ -113,7 +103,13 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
   spec.data.resolved_cache = resolve_cache(data, spec.data);
   if (prepare_data(data, spec.data, options.quiet)) data = find_dataset(spec.data);
   measure_data(data, spec, options.quiet);
-  PlannedSweep planned = plan_sweep(spec, data, sweep_options(options));
+  SweepOptions plan = options.plan;
+  plan.strong = options.mode == "strong";
+  for (std::vector<int64_t>* values : {&plan.replicas, &plan.batches}) {
+    std::ranges::sort(*values);
+    values->erase(std::unique(values->begin(), values->end()), values->end());
+  }
+  PlannedSweep planned = plan_sweep(spec, data, plan);
   planned.sweep.directory = make_empty_folder(options.out, loaded.spec.name + "-sweep").string();
   const std::string program = own_program().string();
   std::ostream nowhere(nullptr);
