@@ -140,7 +140,7 @@ std::unique_ptr<GradientReducer> GlooGroup::make_gradient_reducer(const std::vec
     alone_.set_on_wait([this] { notify_wait(); });
     return alone_.make_gradient_reducer(parameters, of_each, clock);
   }
-  return make_overlapped_reducer({*this, alone_, group_}, parameters, options, [this] { notify_wait(); });
+  return make_overlapped_reducer({*this, alone_, group_}, parameters, options);
 }
 
 void GlooGroup::run(const char* what, const std::function<void()>& body) {

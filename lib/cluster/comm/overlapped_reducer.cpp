@@ -93,8 +93,8 @@ size_t first_bucket_bytes(const std::vector<at::Tensor>& parameters, size_t buck
 class OverlappedReducer : public GradientReducer {
  public:
   OverlappedReducer(const ReducerLevels& levels, const std::vector<at::Tensor>& parameters,
-                    const ReducerOptions& options, std::function<void()> on_wait)
-      : GradientReducer(parameters), inside_(levels.inside), on_wait_(std::move(on_wait)) {
+                    const ReducerOptions& options)
+      : GradientReducer(parameters), all_(levels.all), inside_(levels.inside) {
     const std::vector<bool> dense(parameters.size(), false);
     const size_t first_bucket = first_bucket_bytes(parameters, static_cast<size_t>(options.bucket_bytes));
     auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(
@@ -132,7 +132,7 @@ class OverlappedReducer : public GradientReducer {
   }
 
   void finish(const PartsSummed& summed) override {
-    on_wait_();
+    all_.notify_wait();
     const at::NoGradGuard no_grad;
     for (BucketUnderWay& bucket : buckets_) {
       with_peer_errors("summing gradients", [&bucket] {
@@ -145,8 +145,8 @@ class OverlappedReducer : public GradientReducer {
   }
 
  private:
+  ProcessGroup& all_;
   ProcessGroup& inside_;
-  std::function<void()> on_wait_;
   std::vector<BucketUnderWay> buckets_;  // of the current step, in the order in which they were sent
   std::unique_ptr<c10d::Reducer> reducer_;
 };
@@ -155,9 +155,8 @@ class OverlappedReducer : public GradientReducer {
 
 std::unique_ptr<GradientReducer> make_overlapped_reducer(const ReducerLevels& levels,
                                                          const std::vector<at::Tensor>& parameters,
-                                                         const ReducerOptions& options,
-                                                         std::function<void()> on_wait) {
-  return std::make_unique<OverlappedReducer>(levels, parameters, options, std::move(on_wait));
+                                                         const ReducerOptions& options) {
+  return std::make_unique<OverlappedReducer>(levels, parameters, options);
 }
 
 }  // namespace dtrain

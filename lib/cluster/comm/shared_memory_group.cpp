@@ -71,12 +71,10 @@ class SharedMemoryGroup : public ProcessGroup {
                                                          const ReducerOptions& options,
                                                          StepClock& clock) override {
     return make_sharded_reducer(parameters, options,
-                                {.clock = clock,
-                                 .on_wait = [this] { notify_wait(); },
+                                {.group = *this,
+                                 .clock = clock,
                                  .store = store_,
                                  .name = fmt::format("gradients-{}", reducers_++),
-                                 .rank = rank_,
-                                 .size = size_,
                                  .timeout = timeout_,
                                  .barrier = &barrier_});
   }
