@@ -84,9 +84,9 @@ std::string chart_marker(const ChartLine& line, double x, double y);
 struct StackedChart {
   std::string title;  // of the values, including their unit
   std::string x_title;
-  std::vector<std::string> layers;  // their names, from the bottom; colours as in series_colour()
-  // For each column its label and the value of each layer; what is no positive number is drawn as 0.
-  std::vector<std::pair<std::string, std::vector<double>>> columns;
+  std::vector<std::string> layers = {};  // their names, from the bottom; colours as in series_colour()
+  // For each column its label and the value of each layer: finite, and not below 0.
+  std::vector<std::pair<std::string, std::vector<double>>> columns = {};
   double width = 460;
   double height = 270;
 };

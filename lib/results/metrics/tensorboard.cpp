@@ -35,14 +35,6 @@ std::string event(int64_t step, const std::string& what) {
   return number(1, std::chrono::duration<double>(now).count()) + integer(2, step) + what;
 }
 
-// tensorflow.Summary: value = 1, each with tag = 1 and simple_value = 2.
-std::string summary(const std::vector<Scalar>& scalars) {
-  std::string values;
-  for (const Scalar& scalar : scalars)
-    values += bytes(1, bytes(1, scalar.tag) + single(2, static_cast<float>(scalar.value)));
-  return bytes(5, values);
-}
-
 // tensorflow.HistogramProto: min = 1, max = 2, num = 3, sum = 4, sum_squares = 5, and bucket_limit = 6 and
 // bucket = 7, packed, for the buckets that are not empty and the limits of the empty ones before them.
 std::string histogram_fields(const Histogram& histogram) {
@@ -64,11 +56,13 @@ std::string histogram_fields(const Histogram& histogram) {
          number(4, histogram.sum) + number(5, histogram.sum_squares) + bytes(6, limits) + bytes(7, counts);
 }
 
-// tensorflow.Summary.Value: histo = 5.
-std::string summary(const std::vector<NamedHistogram>& histograms) {
+// tensorflow.Summary: value = 1, each with tag = 1, and simple_value = 2 or histo = 5.
+std::string value_of(const Scalar& scalar) { return single(2, static_cast<float>(scalar.value)); }
+std::string value_of(const NamedHistogram& named) { return bytes(5, histogram_fields(named.histogram)); }
+template <class Named>
+std::string summary(const std::vector<Named>& all) {
   std::string values;
-  for (const NamedHistogram& named : histograms)
-    values += bytes(1, bytes(1, named.tag) + bytes(5, histogram_fields(named.histogram)));
+  for (const Named& one : all) values += bytes(1, bytes(1, one.tag) + value_of(one));
   return bytes(5, values);
 }
 

@@ -172,10 +172,7 @@ std::vector<double> values_of(const StepTimes& milliseconds) {
 
 // The epochs of a course as columns: of many, groups of neighbours by their means.
 StackedChart step_times_over_epochs(const NamedCourse& of) {
-  StackedChart chart{.title = "ms of a step, " + of.name.substr(0, of.name.find(':')),
-                     .x_title = "epoch",
-                     .layers = {},
-                     .columns = {}};
+  StackedChart chart{.title = "ms of a step, " + of.name.substr(0, of.name.find(':')), .x_title = "epoch"};
   for (const auto& [kind, title] : step_times()) chart.layers.push_back(title);
   const std::vector<EpochEvent>& epochs = of.course->epochs;
   const size_t columns = std::min(kMostColumns, epochs.size());
