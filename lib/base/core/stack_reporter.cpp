@@ -56,18 +56,14 @@ extern "C" void on_quit(int /*signal*/, siginfo_t* info, void* /*context*/) {
 
 void wait_for(sem_t& semaphore) { TEMP_FAILURE_RETRY(::sem_wait(&semaphore)); }
 
-bool answers_in_time() {
-  timespec deadline{};
-  ::clock_gettime(CLOCK_MONOTONIC, &deadline);  // which nobody sets while we wait
-  deadline.tv_sec += kAnswerSeconds;
-  return TEMP_FAILURE_RETRY(::sem_clockwait(&answered, CLOCK_MONOTONIC, &deadline)) == 0;
-}
-
 // The return addresses of a thread, innermost first; empty if it does not answer.
 std::vector<void*> stack_of(pid_t thread) {
   wanted = thread;
   if (::syscall(SYS_tgkill, ::getpid(), thread, SIGQUIT) != 0) return {};  // the thread has ended
-  if (!answers_in_time()) {
+  timespec deadline{};
+  ::clock_gettime(CLOCK_MONOTONIC, &deadline);  // which nobody sets while we wait
+  deadline.tv_sec += kAnswerSeconds;
+  if (TEMP_FAILURE_RETRY(::sem_clockwait(&answered, CLOCK_MONOTONIC, &deadline)) != 0) {
     pid_t still = thread;
     if (wanted.compare_exchange_strong(still, 0)) return {};
     wait_for(answered);  // it has just begun to answer
