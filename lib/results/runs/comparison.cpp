@@ -28,12 +28,6 @@ void take_evaluation(RunSummary& summary, const T& event) {
   summary.part = event.part;
 }
 
-std::optional<double> positive_ratio(std::optional<double> above, std::optional<double> below) {
-  if (!above || !below || !(*above > 0) || !(*below > 0)) return std::nullopt;
-  const double ratio = *above / *below;
-  return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
-}
-
 RunSummary summary_at_start(const RunStartEvent& start) {
   RunSummary summary;
   summary.name = start.name.value_or("");
@@ -187,7 +181,9 @@ ComparisonEvent compare_runs(const RunSummary& baseline, const RunSummary& distr
   event.dataset_requested = distributed.dataset_requested;
   event.baseline = baseline;
   event.distributed = distributed;
-  event.speedup = positive_ratio(distributed.speed.examples_per_second, baseline.speed.examples_per_second);
+  const auto fast = distributed.speed.examples_per_second, reference = baseline.speed.examples_per_second;
+  const bool are_timed = fast && reference && *fast > 0 && *reference > 0;
+  if (are_timed && std::isfinite(*fast / *reference)) event.speedup = *fast / *reference;
   if (event.speedup && baseline.replicas > 0 && distributed.replicas > 0) {
     event.scaling_efficiency =
         *event.speedup * static_cast<double>(*baseline.replicas) / static_cast<double>(*distributed.replicas);
