@@ -212,14 +212,6 @@ std::string notes_of(const RunHistory& run, const std::string& whose) {
   return html;
 }
 
-// Whether the learning rate of at least one run decays by factors.
-bool are_multiplied_down(const std::vector<RunHistory>& runs) {
-  return std::ranges::any_of(runs, [](const RunHistory& run) {
-    const std::string& kind = run.finished.spec.train.schedule.kind;
-    return schedule_uses(kind, "values") || schedule_uses(kind, "factor");
-  });
-}
-
 std::string bytes_text(const std::optional<int64_t>& bytes) { return bytes ? human_bytes(*bytes) : "-"; }
 
 // What each phase of the training trained; empty if no run had any.
@@ -328,7 +320,11 @@ std::string report_page(const std::vector<RunHistory>& runs, const std::vector<M
         "best {}.</p>\n",
         chosen.size(), runs.size(), markup_text(main_metric(runs)));
   html += phases_table(courses);
-  add_charts("Curves", legend(courses), course_charts(courses, are_multiplied_down(runs)));
+  const bool decays_by_factors = std::ranges::any_of(runs, [](const RunHistory& run) {
+    const std::string& kind = run.finished.spec.train.schedule.kind;
+    return schedule_uses(kind, "values") || schedule_uses(kind, "factor");
+  });
+  add_charts("Curves", legend(courses), course_charts(courses, decays_by_factors));
   if (alone && !models.empty()) html += mistakes_section(models.front()) + examples_section(models.front());
   std::vector<NamedStepTimes> times;
   for (const NamedCourse& of : courses) {

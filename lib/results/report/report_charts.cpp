@@ -90,16 +90,6 @@ void add_line(LineChart& chart, const NamedCourse& of, const std::string& what, 
                          .points = std::move(points)});
 }
 
-// Around the best evaluation.
-void add_ring(LineChart& chart, const NamedCourse& of, const std::string& metric) {
-  const EvaluationPoint* best = of.course->evaluations.best(of.deciding);
-  if (best == nullptr || of.course->evaluations.points.size() < 2 || !find_metric(best->metrics, metric))
-    return;
-  chart.rings.push_back({fmt::format("{}: best epoch by {}, {}", of.name, *of.deciding.metric, best->epoch),
-                         of.colour,
-                         {static_cast<double>(best->epoch), best->value(metric)}});
-}
-
 // If values span orders of magnitude, a linear axis from zero would show little.
 void widen(LineChart& chart) {
   double low = INFINITY, high = 0;
@@ -135,7 +125,14 @@ LineChart learning_chart(const std::vector<NamedCourse>& courses, const std::str
   for (const NamedCourse& of : courses)
     add_line(chart, of, ", " + of.course->evaluations.evaluated_part(),
              evaluation_points(*of.course, metric, false), true, false);
-  for (const NamedCourse& of : courses) add_ring(chart, of, metric);
+  for (const NamedCourse& of : courses) {  // a ring around the best evaluation
+    const EvaluationPoint* best = of.course->evaluations.best(of.deciding);
+    if (best == nullptr || of.course->evaluations.points.size() < 2 || !find_metric(best->metrics, metric))
+      continue;
+    chart.rings.push_back({fmt::format("{}: best epoch by {}, {}", of.name, *of.deciding.metric, best->epoch),
+                           of.colour,
+                           {static_cast<double>(best->epoch), best->value(metric)}});
+  }
   return chart;
 }
 
