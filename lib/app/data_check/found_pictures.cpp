@@ -26,18 +26,11 @@ constexpr int kMostSeeds = 1000;
 
 std::string file_name(const fs::path& path) { return path.filename().string(); }
 
-std::vector<fs::path> subfolders_of(const fs::path& folder) {
-  std::vector<fs::path> found = paths_in(folder);
-  std::erase_if(found, [](const fs::path& path) {
-    std::error_code gone;
-    return is_left_out(file_name(path)) || !fs::is_directory(path, gone);
-  });
-  return found;
-}
-
 bool has_classes(const fs::path& folder) {
-  return std::ranges::any_of(subfolders_of(folder), [](const fs::path& of_class) {
-    return std::ranges::any_of(paths_in(of_class), is_picture_name, file_name);
+  return std::ranges::any_of(paths_in(folder), [](const fs::path& path) {
+    std::error_code gone;
+    return !is_left_out(file_name(path)) && fs::is_directory(path, gone) &&
+           std::ranges::any_of(paths_in(path), is_picture_name, file_name);
   });
 }
 

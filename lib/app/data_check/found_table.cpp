@@ -108,17 +108,6 @@ bool is_table_name(const fs::path& path) {
   return name.ends_with(".csv") || name.ends_with(".tsv") || name.ends_with(".parquet");
 }
 
-// The tables in a folder, by name.
-std::vector<fs::path> tables_in(const fs::path& folder) {
-  std::vector<fs::path> found = paths_in(folder);
-  std::erase_if(found, [](const fs::path& path) {
-    std::error_code gone;
-    return path.filename().string().starts_with('.') || !is_table_name(path) ||
-           !fs::is_regular_file(path, gone);
-  });
-  return found;
-}
-
 fs::path table_of_part(const std::vector<fs::path>& tables, const std::string& part) {
   for (const char* ending : {".csv", ".csv.gz"}) {
     const auto at =
@@ -276,7 +265,11 @@ std::optional<TableFiles> files_at(const fs::path& place) {
     if (!is_table_name(place) && !is_workbook) return std::nullopt;
     return TableFiles{place};
   }
-  const std::vector<fs::path> tables = tables_in(place);
+  std::vector<fs::path> tables = paths_in(place);  // by name
+  std::erase_if(tables, [&none](const fs::path& path) {
+    return path.filename().string().starts_with('.') || !is_table_name(path) ||
+           !fs::is_regular_file(path, none);
+  });
   if (tables.empty()) return std::nullopt;
   if (std::ranges::all_of(tables, [](const fs::path& table) { return table.extension() == ".parquet"; })) {
     DataSpec spec;
