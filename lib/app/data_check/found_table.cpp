@@ -271,7 +271,8 @@ std::optional<TableFiles> files_at(const fs::path& place) {
            !fs::is_regular_file(path, none);
   });
   if (tables.empty()) return std::nullopt;
-  if (std::ranges::all_of(tables, [](const fs::path& table) { return table.extension() == ".parquet"; })) {
+  const auto is_parquet_name = [](const fs::path& table) { return table.extension() == ".parquet"; };
+  if (std::ranges::all_of(tables, is_parquet_name)) {
     DataSpec spec;
     spec.dataset = "parquet";
     spec.path = place.string();
@@ -282,7 +283,6 @@ std::optional<TableFiles> files_at(const fs::path& place) {
     refuse_file(place, "{} tables, and none is named train.csv; name one of them, such as {}", tables.size(),
                 printable(tables.front().string(), 1000));
   if (train.empty()) return TableFiles{tables.front()};
-  const auto is_parquet_name = [](const fs::path& table) { return table.extension() == ".parquet"; };
   TableFiles files{train};
   if (!test.empty() && is_parquet_name(test) == is_parquet_name(train)) files.test = test;
   return files;
