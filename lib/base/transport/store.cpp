@@ -201,14 +201,12 @@ HttpRequest store_request(const StoreSettings& settings, const StorePlace& place
       base.substr(path) + (in_host ? "/" : "/" + place.bucket + "/") + uri_encoded(place.key, true);
   request.query = query;
   request.headers = headers;
-  HttpRequest http;
   const std::string text = query_text(request);
-  http.url = base.substr(0, path) + request.path + (text.empty() ? "" : "?" + text);
-  http.follows_redirects = false;  // a signature is for one host
-  http.headers = settings.keys.are_given()
-                     ? signed_headers(request, settings.keys, settings.region, std::time(nullptr))
-                     : headers;
-  return http;
+  return {.url = base.substr(0, path) + request.path + (text.empty() ? "" : "?" + text),
+          .headers = settings.keys.are_given()
+                         ? signed_headers(request, settings.keys, settings.region, std::time(nullptr))
+                         : headers,
+          .follows_redirects = false};  // a signature is for one host
 }
 
 StorePage parse_store_page(const std::string& xml, const std::string& address) {

@@ -90,13 +90,11 @@ Place find_place(const std::vector<std::string>& hosts, std::optional<int64_t> p
   const auto config = tf_config_from_environment();
   if (replica && config)
     contradiction("TF_CONFIG is set", described(*replica), "unset TF_CONFIG, or start without that launcher");
-  Place place;
   if (replica) {
     if (evenly) check_hosts(hosts, *replica);
-    place.replica = replica;
-    place.source = replica->source;
-    return place;
+    return {replica, std::nullopt, replica->source};
   }
+  Place place;
   place.host = find_host(hosts, config, port);
   if (place.host) place.source = config ? "TF_CONFIG" : "hosts";
   if (place.host && place.host->hosts.size() < 2) place.host = std::nullopt;  // a cluster with one host
