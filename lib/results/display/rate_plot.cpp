@@ -161,8 +161,8 @@ LineChart rate_chart(const RateTest& test) {
     losses.points.emplace_back(decades, point.loss);
     smoothed.points.emplace_back(decades, point.smoothed);
   }
-  LineChart chart{.title = "Loss", .x_title = "learning rate", .lines = {losses, smoothed}};
-  chart.x_unit = test.from;
+  LineChart chart{
+      .title = "Loss", .x_title = "learning rate", .lines = {losses, smoothed}, .x_unit = test.from};
   if (const auto lowest = advice_of(test).lowest) {
     for (const RatePoint& point : test.points) {
       if (point.rate == *lowest)

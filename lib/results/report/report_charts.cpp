@@ -190,11 +190,8 @@ std::string swatch(size_t colour) {
 }  // namespace
 
 LineChart report_chart(const std::string& title, const std::string& x_title) {
-  LineChart chart{.title = title, .x_title = x_title};
-  chart.width = 460;  // narrow, so that labels are readable on a phone
-  chart.height = 270;
-  chart.tells_values = true;
-  return chart;
+  // Narrow, so that labels are readable on a phone.
+  return {.title = title, .x_title = x_title, .width = 460, .height = 270, .tells_values = true};
 }
 
 std::string course_charts(const std::vector<NamedCourse>& courses, bool logarithmic_rate) {

@@ -57,17 +57,14 @@ std::string unfinished(const char* which, const std::string& status) {
   return fmt::format("No verdict: the {} run {}.", which, what);
 }
 
-std::string baseline_name(const RunSummary& baseline) {
-  return baseline.strategy == "one_device" ? "one device"
-                                           : "the baseline (" + show_text(baseline.strategy) + ")";
-}
-
 std::string speed_clause(const RunSummary& baseline, const RunSummary& distributed,
                          const ComparisonEvent& comparison) {
   if (!comparison.speedup) return "It cannot be told whether distributing pays, for no steps were timed";
   const double speedup = *comparison.speedup;
   const std::string rate =
-      fmt::format("{:.2f} x as many examples per second as {}", speedup, baseline_name(baseline));
+      fmt::format("{:.2f} x as many examples per second as {}", speedup,
+                  baseline.strategy == "one_device" ? "one device"
+                                                    : "the baseline (" + show_text(baseline.strategy) + ")");
   if (distributed.replicas == baseline.replicas)
     return fmt::format("At equal replicas, {} trains {}", show_text(distributed.strategy), rate);
   const char* opening = speedup > 1 + kSameSpeed   ? ""

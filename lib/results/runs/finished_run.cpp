@@ -40,7 +40,12 @@ RunCourse& course_of(RunHistory& history, const std::string& run) {
   return added;
 }
 
-void take_into_courses(RunHistory& history, const Event& event) {
+void take(RunHistory& history, const Event& event) {
+  if (auto comparison = decode<ComparisonEvent>(event)) history.comparison = std::move(comparison);
+  if (history.notes.size() < kMostNotes) {
+    if (auto note = note_of(event)) history.notes.push_back(std::move(*note));
+  }
+  if (const auto machine = decode<MachineEvent>(event)) history.machine.push_back(*machine);
   const std::string run = place_of(event).run.value_or("");
   if (run != "baseline" && run != "distributed") return;
   if (auto start = decode<RunStartEvent>(event)) course_of(history, run).start = std::move(*start);
@@ -58,15 +63,6 @@ void take_into_courses(RunHistory& history, const Event& event) {
     if (std::ranges::count(phases, phase->phase, &PhaseEvent::phase) == 0) phases.push_back(*phase);
   }
   if (decode<EpochEvent>(event) || decode<EvalEvent>(event)) course_of(history, run).evaluations.take(event);
-}
-
-void take(RunHistory& history, const Event& event) {
-  if (auto comparison = decode<ComparisonEvent>(event)) history.comparison = std::move(comparison);
-  if (history.notes.size() < kMostNotes) {
-    if (auto note = note_of(event)) history.notes.push_back(std::move(*note));
-  }
-  if (const auto machine = decode<MachineEvent>(event)) history.machine.push_back(*machine);
-  take_into_courses(history, event);
 }
 
 }  // namespace
