@@ -33,8 +33,8 @@ bool is_constant(const RawColumn& column) {
   return true;
 }
 
-// Whether two columns agree in every row where both are there: their numbers are equal, or each class of one
-// belongs to exactly one of the other.
+// Whether two columns agree in every row where both are there: their numbers are equal, or each value of one
+// belongs to exactly one of the other, a class.
 bool agree(const RawColumn& column, const RawColumn& target, bool are_classes) {
   std::unordered_map<double, double> forward, back;
   bool any = false;

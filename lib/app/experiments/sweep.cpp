@@ -144,17 +144,17 @@ class SweepRunner {
   // Adds a run to its point. Returns the text to print about it.
   std::string take(SweepPoint& point, const JobResult& result, const std::string& name) {
     if (result.code == ExitCode::kStopped) return result.message;
-    const bool silent = result.code == ExitCode::kDone;  // unless it reported step times
+    const bool completed = result.code == ExitCode::kDone;
     const auto end =
-        silent ? decode<RunEndEvent>(result.summary.at(name_of(RunKind::kDistributed)).at("run_end"))
-               : std::nullopt;
+        completed ? decode<RunEndEvent>(result.summary.at(name_of(RunKind::kDistributed)).at("run_end"))
+                  : std::nullopt;
     if (end && end->speed.examples_per_second && end->speed.step_ms && end->phases_ms) {
       point.runs.push_back({name, *end->speed.examples_per_second, *end->speed.step_ms, *end->phases_ms});
       return fmt::format("{} examples/s, {} ms a step", show_rate(end->speed.examples_per_second),
                          show_milliseconds(end->speed.step_ms));
     }
-    point.exit_code = silent ? ExitCode::kBug : result.code;
-    point.error = silent ? "the run reported no step times" : result.reason;
+    point.exit_code = completed ? ExitCode::kBug : result.code;
+    point.error = completed ? "the run reported no step times" : result.reason;
     runs_ -= sweep_.repeats - static_cast<int64_t>(point.runs.size()) - 1;  // the point is not repeated
     return fmt::format("failed, exit code {}: {}", static_cast<int>(point.exit_code), printable(point.error));
   }
