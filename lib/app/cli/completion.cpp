@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -88,12 +87,6 @@ std::vector<std::string> values_of(const Field<JobSpec>& field) {
   return values;
 }
 
-std::vector<std::string> settable_paths() {
-  std::vector<std::string> paths;
-  for (const auto& field : job_fields()) paths.push_back(field.path + "=");
-  return paths;
-}
-
 // The fields and the sections around them.
 std::vector<std::string> removable_paths() {
   std::set<std::string> paths;
@@ -110,7 +103,11 @@ std::string bash_functions(const std::vector<Command>& commands) {
   const auto add_values = [&](const std::string& name, const std::vector<std::string>& words) {
     if (!words.empty()) values += fmt::format("    '{}') echo \"{}\" ;;\n", name, join(words, " "));
   };
-  for (const auto& field : job_fields()) add_values(field.path, values_of(field));
+  std::vector<std::string> settable;
+  for (const auto& field : job_fields()) {
+    add_values(field.path, values_of(field));
+    settable.push_back(field.path + "=");
+  }
   options = "    '') words=\"" + words_of(commands) + " --help --version\" ;;\n";
   for (const Command& command : commands) {
     for (const Option& option : command.options)
@@ -122,7 +119,7 @@ std::string bash_functions(const std::vector<Command>& commands) {
   return filled(texts::completion_functions_bash, {{"VALUES", values},
                                                    {"OPTIONS", options},
                                                    {"ARGUMENTS", arguments},
-                                                   {"SETTABLE", join(settable_paths(), " ")},
+                                                   {"SETTABLE", join(settable, " ")},
                                                    {"REMOVABLE", join(removable_paths(), " ")}});
 }
 

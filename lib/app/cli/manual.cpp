@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <iostream>
-#include <vector>
 
 #include "cli/options.h"
 #include "core/error.h"

@@ -1,10 +1,8 @@
 // The options of the subcommands that read a spec.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
-#include <vector>
 
 #include "cli/options.h"
 #include "core/exit_codes.h"

@@ -1,9 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <map>
-#include <vector>
 
 #include "cli/options.h"
 #include "core/text.h"

@@ -119,31 +119,27 @@ struct ReportOptions {
   bool overwrite = false;
 };
 
-struct SweepCommandOptions {
+// Of the commands that try values of a spec's fields.
+struct SearchOptions {
   SpecOptions spec;
+  std::optional<std::string> out;  // the folder; of find-lr the page
+  bool json = false;
+  bool quiet = false;
+};
+
+struct SweepCommandOptions : SearchOptions {
   SweepOptions plan;  // in any order; without `strong`, which is in `mode`
   std::string mode = "weak";
-  std::optional<std::string> out;
-  bool json = false;
-  bool quiet = false;
 };
 
-struct TuneCommandOptions {
-  SpecOptions spec;
-  TuneOptions plan;  // without its fields, which are in its `tries`
-  std::optional<std::string> out;
+struct TuneCommandOptions : SearchOptions {
+  TuneOptions plan;                   // without its fields, which are in its `tries`
   std::optional<std::string> resume;  // the folder
-  bool json = false;
-  bool quiet = false;
 };
 
-struct RateCommandOptions {
-  SpecOptions spec;
+struct RateCommandOptions : SearchOptions {
   RateTest test{.name = "", .from = 1e-7, .to = 10, .steps = 100};
-  std::optional<std::string> out;  // the page
   bool overwrite = false;
-  bool json = false;
-  bool quiet = false;
 };
 
 struct InitOptions {

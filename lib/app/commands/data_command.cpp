@@ -90,21 +90,16 @@ class BatchPages {
       for (int64_t row = 0; row < batch.size(); ++row, ++index) {
         if (is_full()) return html;
         ++shown_;
-        const std::string title = fmt::format("example {}", *index);
-        html += page_picture(png_file(pixels_of(batch.inputs[row], normalisation_)), title,
-                             target_text(job_.data, batch, row), lines_about(*index));
+        std::vector<std::string> lines = {fmt::format("example {}", *index)};
+        if (files_) {
+          const int64_t picture = files_->train[static_cast<size_t>(*index)];
+          lines.push_back(title_of({}, files_->pictures[static_cast<size_t>(picture)].file));
+        }
+        html += page_picture(png_file(pixels_of(batch.inputs[row], normalisation_)), lines.front(),
+                             target_text(job_.data, batch, row), lines);
       }
     }
     return html;
-  }
-
-  std::vector<std::string> lines_about(int64_t index) const {
-    std::vector<std::string> lines = {fmt::format("example {}", index)};
-    if (files_) {
-      const int64_t picture = files_->train[static_cast<size_t>(index)];
-      lines.push_back(title_of({}, files_->pictures[static_cast<size_t>(picture)].file));
-    }
-    return lines;
   }
 
   const JobPlan& job_;
@@ -114,12 +109,6 @@ class BatchPages {
   int64_t shown_ = 0;
 };
 
-void require_pictures(const DatasetInfo& data) {
-  if (data.has_pixels && data.example_shape.size() == 3) return;
-  throw Error(ExitCode::kUsage, "the examples of {} are numbers, not pictures that a page could show",
-              data.name);
-}
-
 // The spec's job with its data found and prepared; prints the problems and returns nullopt if it has any.
 std::optional<JobPlan> job_of(const SpecOptions& options) {
   const LoadedSpec loaded = load_spec(options.spec, options.overrides);
@@ -127,7 +116,9 @@ std::optional<JobPlan> job_of(const SpecOptions& options) {
   PlannedJob planned = plan_job(loaded, find_dataset);
   const JobPlan& job = planned.job;
   if (planned.ok()) {
-    require_pictures(job.data);
+    if (!job.data.has_pixels || job.data.example_shape.size() != 3)
+      throw Error(ExitCode::kUsage, "the examples of {} are numbers, not pictures that a page could show",
+                  job.data.name);
     if (prepare_data(job.data, job.spec.data, /*quiet=*/false)) planned = plan_job(loaded, find_dataset);
   }
   if (planned.ok()) return std::move(planned.job);

@@ -14,7 +14,6 @@
 #include "core/text.h"
 #include "core/version.h"
 #include "device/plugins.h"
-#include "diagnostics/doctor.h"
 #include "host/cores.h"
 #include "host/hosts.h"
 #include "host/machine.h"

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -14,14 +13,12 @@
 #include "commands/commands.h"
 #include "commands/shared.h"
 #include "core/addresses.h"
-#include "core/error.h"
 #include "core/files.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "csv/csv_file.h"
 #include "data/table_dataset.h"
 #include "export/exports.h"
-#include "inference/evaluation.h"
 #include "inference/model_description.h"
 #include "inference/output.h"
 #include "inference/prediction.h"

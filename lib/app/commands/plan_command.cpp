@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <iostream>
 
 #include "commands/commands.h"
@@ -19,7 +18,6 @@
 #include "experiments/forecast.h"
 #include "job_file/print.h"
 #include "metrics/event.h"
-#include "plan/job_plan.h"
 #include "plan/memory_estimate.h"
 #include "plan/planned_step.h"
 #include "spec/schedule_kinds.h"

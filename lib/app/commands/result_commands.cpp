@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <iostream>
 
 #include "checkpoint/checkpoint.h"
@@ -13,7 +12,6 @@
 #include "core/terminal.h"
 #include "core/text.h"
 #include "experiments/verify.h"
-#include "inference/find_checkpoint.h"
 #include "inference/model_description.h"
 #include "inference/output.h"
 #include "judge/chance.h"

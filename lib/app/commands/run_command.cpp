@@ -2,12 +2,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <iostream>
 
 #include "commands/commands.h"
 #include "commands/shared.h"
-#include "core/error.h"
 #include "core/own_process.h"
 #include "core/signals.h"
 #include "core/terminal.h"

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 
 #include "commands/commands.h"
@@ -16,11 +15,9 @@
 #include "display/sweep.h"
 #include "display/tune.h"
 #include "experiments/first_steps.h"
-#include "experiments/sweep.h"
 #include "experiments/tune.h"
 #include "job/run_output.h"
 #include "launch/place.h"
-#include "plan/job_plan.h"
 #include "report/report.h"
 
 namespace dtrain {
@@ -57,16 +54,6 @@ std::optional<fs::path> begin_tune(const TuneCommandOptions& options) {
   prepare_data(planned.first.data, planned.first.spec.data, options.quiet);  // once, not in several trials
   save_tune(planned);
   return folder;
-}
-
-SweepOptions sweep_options(const SweepCommandOptions& options) {
-  SweepOptions plan = options.plan;
-  plan.strong = options.mode == "strong";
-  for (std::vector<int64_t>* values : {&plan.replicas, &plan.batches}) {
-    std::ranges::sort(*values);
-    values->erase(std::unique(values->begin(), values->end()), values->end());
-  }
-  return plan;
 }
 
 }  // namespace
@@ -116,7 +103,13 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
   spec.data.resolved_cache = resolve_cache(data, spec.data);
   if (prepare_data(data, spec.data, options.quiet)) data = find_dataset(spec.data);
   measure_data(data, spec, options.quiet);
-  PlannedSweep planned = plan_sweep(spec, data, sweep_options(options));
+  SweepOptions plan = options.plan;
+  plan.strong = options.mode == "strong";
+  for (std::vector<int64_t>* values : {&plan.replicas, &plan.batches}) {
+    std::ranges::sort(*values);
+    values->erase(std::unique(values->begin(), values->end()), values->end());
+  }
+  PlannedSweep planned = plan_sweep(spec, data, plan);
   planned.sweep.directory = make_empty_folder(options.out, loaded.spec.name + "-sweep").string();
   std::ostream nowhere(nullptr);
   const ExitCode code = run_sweep(planned, own_program().string(), options.quiet ? nowhere : std::cerr);

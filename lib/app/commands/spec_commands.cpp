@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 #include <iostream>
 
 #include "commands/commands.h"
@@ -17,7 +16,6 @@
 #include "data/dataset.h"
 #include "data_check/found_data.h"
 #include "documentation/document.h"
-#include "documentation/first_job.h"
 #include "job_file/load.h"
 #include "metrics/event.h"
 #include "plan/job_plan.h"

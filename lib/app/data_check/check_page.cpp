@@ -6,7 +6,6 @@
 
 #include "codecs/image_file.h"
 #include "core/error.h"
-#include "core/text.h"
 #include "data_check/findings.h"
 #include "display/chart.h"
 #include "images/fit.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/text.h"
 #include "display/table_layout.h"
 #include "pictures/picture_list.h"
 

@@ -15,10 +15,6 @@ constexpr int64_t kFewExamples = 512;  // below, one process is enough
 constexpr size_t kMostListed = 12;     // classes in a comment
 constexpr int64_t kImbalance = 4;      // times, from which on it is worth a word
 
-bool is_picture_shape(const std::vector<int64_t>& shape) {
-  return shape.size() == 3 && std::min(shape[1], shape[2]) >= 8;
-}
-
 // The filters of convolutions of 3x3, each followed by a pooling of 2x2, until the image is some pixels wide.
 std::vector<int64_t> filters_for(int64_t side) {
   constexpr size_t kMostConvolutions = 5;
@@ -57,13 +53,6 @@ void choose_mlp(FoundData& found) {
   found.say("model.hidden", {64, 32}, "units of each hidden layer");
 }
 
-// A batch with which an epoch has several updates, however few examples there are.
-int64_t first_batch(int64_t examples) {
-  int64_t batch = kFirstBatch;
-  while (batch > 1 && batch * 8 > examples) batch /= 2;
-  return batch;
-}
-
 // Enough for a first result.
 int64_t first_epochs(int64_t examples, bool pictures) {
   constexpr int64_t kUpdates = 3000;
@@ -77,7 +66,8 @@ int64_t first_epochs(int64_t examples, bool pictures) {
 }  // namespace
 
 void choose_model(FoundData& found, const DatasetInfo& data) {
-  const bool pictures = is_picture_shape(data.example_shape);
+  const std::vector<int64_t>& shape = data.example_shape;
+  const bool pictures = shape.size() == 3 && std::min(shape[1], shape[2]) >= 8;
   const int64_t examples = data.train_examples;
   if (examples < kFewExamples) {
     found.say("strategy.kind", "one_device",
@@ -87,8 +77,10 @@ void choose_model(FoundData& found, const DatasetInfo& data) {
         "strategy.kind", "mirrored",
         "one process for each core or GPU, each with a copy of the model and its own part of every batch");
   }
-  found.say("batch.per_replica", first_batch(examples), "examples that each process computes at once");
-  pictures ? choose_cnn(found, data.example_shape) : choose_mlp(found);
+  int64_t batch = kFirstBatch;
+  while (batch > 1 && batch * 8 > examples) batch /= 2;  // so that an epoch has several updates
+  found.say("batch.per_replica", batch, "examples that each process computes at once");
+  pictures ? choose_cnn(found, shape) : choose_mlp(found);
   found.say("train.epochs", first_epochs(examples, pictures),
             fmt::format("passes over the {}; more may be better, as long as the test's loss falls",
                         counted(examples, "training example")));

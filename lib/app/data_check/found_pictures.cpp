@@ -26,22 +26,12 @@ constexpr int kMostSeeds = 1000;
 
 std::string file_name(const fs::path& path) { return path.filename().string(); }
 
-std::vector<fs::path> subfolders_of(const fs::path& folder) {
-  std::vector<fs::path> found = paths_in(folder);
-  std::erase_if(found, [](const fs::path& path) {
-    std::error_code gone;
-    return is_left_out(file_name(path)) || !fs::is_directory(path, gone);
-  });
-  return found;
-}
-
-bool has_picture(const fs::path& folder) {
-  return std::ranges::any_of(paths_in(folder), is_picture_name, file_name);
-}
-
 bool has_classes(const fs::path& folder) {
-  const std::vector<fs::path> classes = subfolders_of(folder);
-  return std::ranges::any_of(classes, has_picture);
+  return std::ranges::any_of(paths_in(folder), [](const fs::path& path) {
+    std::error_code gone;
+    return !is_left_out(file_name(path)) && fs::is_directory(path, gone) &&
+           std::ranges::any_of(paths_in(path), is_picture_name, file_name);
+  });
 }
 
 // What is known of some pictures from their headers.
@@ -168,28 +158,23 @@ bool has_pictures_in_parquet(const fs::path& place) {
   return first != paths.end() && has_picture_column(*first);
 }
 
-// Each kind of pictures, as data.dataset names it.
-std::string kind_of_pictures(const fs::path& place) {
+// Each kind of pictures, as data.dataset names it, and in words.
+std::pair<std::string, const char*> kind_of_pictures(const fs::path& place) {
   const auto has = [&](bool (*is_there)(const fs::path&)) {
     return is_there(place) || is_there(place / "train");
   };
-  if (has(has_classes)) return "image_folder";
-  if (has(has_archive)) return "tar";
-  return has(has_pictures_in_parquet) ? kImageParquet : "";
-}
-
-const std::map<std::string, const char*>& notes_of_pictures() {
-  static const std::map<std::string, const char*> notes = {
-      {"image_folder", "a folder of pictures for each class, which has the folder's name"},
-      {"tar", "pictures in archives: KEY.jpg, and KEY.cls with the class"},
-      {kImageParquet, "pictures in Parquet files, each with its class in another column"}};
-  return notes;
+  if (has(has_classes))
+    return {"image_folder", "a folder of pictures for each class, which has the folder's name"};
+  if (has(has_archive)) return {"tar", "pictures in archives: KEY.jpg, and KEY.cls with the class"};
+  if (has(has_pictures_in_parquet))
+    return {kImageParquet, "pictures in Parquet files, each with its class in another column"};
+  return {};
 }
 
 }  // namespace
 
 std::optional<FoundData> find_pictures(const fs::path& place) {
-  const std::string dataset = kind_of_pictures(place);
+  const auto [dataset, note] = kind_of_pictures(place);
   if (dataset.empty()) return std::nullopt;
   FoundData found;
   found.place = place;
@@ -199,7 +184,7 @@ std::optional<FoundData> find_pictures(const fs::path& place) {
   found.title =
       fmt::format("{} of {}: {}", counted(std::ssize(all.pictures), "picture"),
                   counted(std::ssize(all.classes), "class"), class_counts_text(all.classes, counts));
-  found.say("data.dataset", dataset, notes_of_pictures().at(dataset));
+  found.say("data.dataset", dataset, note);
   const Sizes sizes = look_at_sizes(all);
   if (sizes.unreadable > 0)
     found.title += fmt::format("; {} looked at cannot be read: dtrain data check names all of them",

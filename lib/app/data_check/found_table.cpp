@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <map>
 #include <system_error>
 
 #include "core/data_errors.h"
@@ -38,11 +37,6 @@ std::string plain_name(const std::string& name) {
   std::string plain = in_lower_case(name);
   std::erase_if(plain, [](char c) { return c == ' ' || c == '_' || c == '-'; });
   return plain;
-}
-
-template <size_t count>
-bool is_one_of(const std::array<const char*, count>& names, const std::string& name) {
-  return std::ranges::find(names, plain_name(name)) != names.end();
 }
 
 bool is_too_varied(const ColumnSummary& column) {
@@ -93,8 +87,10 @@ bool names_classes(const ColumnSummary& target, int64_t rows) {
 bool identifies(const ColumnSummary& column, int64_t rows) {
   const bool all_differ = column.many || column.different == rows;
   if (column.reading.kind == CellKind::kDate) return false;
-  if (column.is_number())
-    return column.numbers_rows || (column.is_whole && all_differ && is_one_of(kNumberNames, column.name));
+  if (column.is_number()) {
+    const bool has_name = std::ranges::count(kNumberNames, plain_name(column.name)) > 0;
+    return column.numbers_rows || (column.is_whole && all_differ && has_name);
+  }
   return is_too_varied(column) || (all_differ && rows > kRowsOfAClass);
 }
 
@@ -110,17 +106,6 @@ bool is_table_name(const fs::path& path) {
   std::string name = in_lower_case(path.filename().string());
   if (name.ends_with(".gz")) name.resize(name.size() - 3);
   return name.ends_with(".csv") || name.ends_with(".tsv") || name.ends_with(".parquet");
-}
-
-// The tables in a folder, by name.
-std::vector<fs::path> tables_in(const fs::path& folder) {
-  std::vector<fs::path> found = paths_in(folder);
-  std::erase_if(found, [](const fs::path& path) {
-    std::error_code gone;
-    return path.filename().string().starts_with('.') || !is_table_name(path) ||
-           !fs::is_regular_file(path, gone);
-  });
-  return found;
 }
 
 fs::path table_of_part(const std::vector<fs::path>& tables, const std::string& part) {
@@ -208,17 +193,13 @@ void say_columns(FoundData& found, DataSpec& spec, const CsvSummary& summary) {
   spec.missing = "mean";  // whether there are any or not
 }
 
-bool are_questions(const Columns& targets) {
-  return std::ranges::all_of(targets, [](const ColumnSummary* target) {
-    return target->is_whole && target->least >= 0 && target->most <= 1;
-  });
-}
-
 // Chooses the loss by the targets. Returns the subject of the data, for their title.
 std::string say_loss(FoundData& found, const Columns& targets, const Dataset& data) {
   const ColumnSummary& target = *targets.front();
   if (targets.size() > 1) {
-    are_questions(targets)
+    const bool are_questions = std::ranges::all_of(
+        targets, [](const ColumnSummary* one) { return one->is_whole && one->least >= 0 && one->most <= 1; });
+    are_questions
         ? found.say("train.loss.kind", "binary_cross_entropy",
                     "for zeros and ones, each with its own probability")
         : found.say(
@@ -284,9 +265,14 @@ std::optional<TableFiles> files_at(const fs::path& place) {
     if (!is_table_name(place) && !is_workbook) return std::nullopt;
     return TableFiles{place};
   }
-  const std::vector<fs::path> tables = tables_in(place);
+  std::vector<fs::path> tables = paths_in(place);  // by name
+  std::erase_if(tables, [&none](const fs::path& path) {
+    return path.filename().string().starts_with('.') || !is_table_name(path) ||
+           !fs::is_regular_file(path, none);
+  });
   if (tables.empty()) return std::nullopt;
-  if (std::ranges::all_of(tables, [](const fs::path& table) { return table.extension() == ".parquet"; })) {
+  const auto is_parquet_name = [](const fs::path& table) { return table.extension() == ".parquet"; };
+  if (std::ranges::all_of(tables, is_parquet_name)) {
     DataSpec spec;
     spec.dataset = "parquet";
     spec.path = place.string();
@@ -297,7 +283,6 @@ std::optional<TableFiles> files_at(const fs::path& place) {
     refuse_file(place, "{} tables, and none is named train.csv; name one of them, such as {}", tables.size(),
                 printable(tables.front().string(), 1000));
   if (train.empty()) return TableFiles{tables.front()};
-  const auto is_parquet_name = [](const fs::path& table) { return table.extension() == ".parquet"; };
   TableFiles files{train};
   if (!test.empty() && is_parquet_name(test) == is_parquet_name(train)) files.test = test;
   return files;

@@ -6,8 +6,6 @@
 #include "core/checksum.h"
 #include "core/error.h"
 #include "data_check/data_check.h"
-#include "images/image_set.h"
-#include "images/look.h"
 
 namespace dtrain {
 namespace {

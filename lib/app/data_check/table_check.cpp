@@ -23,10 +23,6 @@ const RawColumn& first_target(const CsvParts& parts, const RawTable& table) {
                                [&](const RawColumn& column) { return is_target(parts, column); });
 }
 
-int64_t missing_in(const RawColumn& column) {
-  return std::ranges::count_if(column.values, [](double value) { return std::isnan(value); });
-}
-
 bool is_constant(const RawColumn& column) {
   double first = std::numeric_limits<double>::quiet_NaN();
   for (const double value : column.values) {
@@ -37,26 +33,19 @@ bool is_constant(const RawColumn& column) {
   return true;
 }
 
-// Whether each value of one column belongs to exactly one of the other, in every row where both are there.
-bool tells(const RawColumn& column, const RawColumn& target) {
+// Whether two columns agree in every row where both are there: their numbers are equal, or each value of one
+// belongs to exactly one of the other, a class.
+bool agree(const RawColumn& column, const RawColumn& target, bool are_classes) {
   std::unordered_map<double, double> forward, back;
   bool any = false;
   for (size_t row = 0; row < column.values.size(); ++row) {
     const double one = column.values[row], other = target.values[row];
     if (std::isnan(one) || std::isnan(other)) continue;
     any = true;
-    if (forward.emplace(one, other).first->second != other || back.emplace(other, one).first->second != one)
-      return false;
-  }
-  return any;
-}
-
-bool equals(const RawColumn& column, const RawColumn& target) {
-  bool any = false;
-  for (size_t row = 0; row < column.values.size(); ++row) {
-    if (std::isnan(column.values[row]) || std::isnan(target.values[row])) continue;
-    any = true;
-    if (column.values[row] != target.values[row]) return false;
+    const bool same = are_classes ? forward.emplace(one, other).first->second == other &&
+                                        back.emplace(other, one).first->second == one
+                                  : one == other;
+    if (!same) return false;
   }
   return any;
 }
@@ -65,7 +54,7 @@ void check_columns(DataCheck& check, const CsvParts& parts, bool fills_missing) 
   const RawTable& table = parts.table;
   const RawColumn& target = first_target(parts, table);
   for (const RawColumn& column : table.columns) {
-    const int64_t missing = missing_in(column);
+    const auto missing = std::ranges::count_if(column.values, [](double value) { return std::isnan(value); });
     if (missing > 0) {
       check.columns.emplace_back(
           column.name,
@@ -82,8 +71,7 @@ void check_columns(DataCheck& check, const CsvParts& parts, bool fills_missing) 
     if (is_constant(column)) {
       check.columns.emplace_back(column.name, "the same value in every row: nothing can be learned from it");
     } else if (!is_target(parts, column) && parts.format.targets.size() == 1) {
-      const bool same = parts.format.classes.empty() ? equals(column, target) : tells(column, target);
-      if (same)
+      if (agree(column, target, /*are_classes=*/!parts.format.classes.empty()))
         check.columns.emplace_back(column.name,
                                    fmt::format("says the target '{}' in every row; is it known when "
                                                "something is to be predicted? data.ignore leaves it out",

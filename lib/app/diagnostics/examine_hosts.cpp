@@ -1,6 +1,5 @@
 // The part of the doctor that checks other hosts.
 #include <ATen/ATen.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -15,7 +14,6 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <thread>
 
 #include "comm/gloo_group.h"

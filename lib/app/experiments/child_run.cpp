@@ -17,15 +17,20 @@
 namespace dtrain {
 namespace {
 
-// Of the last run_end in the metrics, the first line of what the job reported; empty if there is none.
-std::string reported_error(const std::filesystem::path& metrics) {
-  std::ifstream lines(metrics);
-  std::string error;
-  for (std::string line; std::getline(lines, line);) {
+// The first line of what the last run_end of the events in `metrics` reports. A run that could not begin has
+// said so in its log alone.
+std::string reason_of_failure(const std::filesystem::path& metrics, const std::filesystem::path& log) {
+  std::ifstream events(metrics), lines(log);
+  std::string reason;
+  for (std::string line; std::getline(events, line);) {
     const auto end = decode<RunEndEvent>(Event::parse(line, nullptr, /*allow_exceptions=*/false));
-    if (end) error = end->error.value_or("");
+    if (end) reason = end->error.value_or("");
   }
-  return error.substr(0, error.find('\n'));
+  reason = reason.substr(0, reason.find('\n'));
+  for (std::string line; reason.empty() && std::getline(lines, line);) {
+    if (line.rfind("NOTE: ", 0) != 0 && line.rfind("WARNING: ", 0) != 0) reason = line;
+  }
+  return reason.empty() ? "it did not say why; see " + log.string() : reason;
 }
 
 }  // namespace
@@ -51,17 +56,7 @@ std::optional<ChildRunEnd> ChildRun::ended() {
     return ChildRunEnd{ExitCode::kPeerLost,
                        fmt::format("its process was ended by {}", signal_name(end->signal))};
   if (end->exit_code == 0) return ChildRunEnd{};
-  return ChildRunEnd{to_exit_code(end->exit_code), reason_of_failure()};
-}
-
-// A run that could not begin has said so in its log alone.
-std::string ChildRun::reason_of_failure() const {
-  std::string reason = reported_error(folder_ / "metrics.jsonl");
-  std::ifstream lines(log_);
-  for (std::string line; reason.empty() && std::getline(lines, line);) {
-    if (line.rfind("NOTE: ", 0) != 0 && line.rfind("WARNING: ", 0) != 0) reason = line;
-  }
-  return reason.empty() ? "it did not say why; see " + log_.string() : reason;
+  return ChildRunEnd{to_exit_code(end->exit_code), reason_of_failure(folder_ / "metrics.jsonl", log_)};
 }
 
 ChildRunEnd run_until(const std::function<std::unique_ptr<ChildRun>()>& start,

@@ -31,8 +31,6 @@ class ChildRun {
   std::optional<ChildRunEnd> ended();
 
  private:
-  std::string reason_of_failure() const;
-
   std::filesystem::path folder_;
   std::filesystem::path log_;
   std::unique_ptr<Process> process_;

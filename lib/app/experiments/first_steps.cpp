@@ -8,12 +8,8 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <memory>
-#include <utility>
-#include <vector>
 
 #include "core/clock.h"
-#include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "experiments/child_run.h"
@@ -129,16 +125,6 @@ int64_t memory_of_replica(const JobPlan& job) {
   return std::min(even_share, data_limit().value_or(even_share)) / 10 * 9;
 }
 
-// The sizes of micro-batches that divide a replica's share into equal passes, from the largest to 1.
-std::vector<int64_t> candidates(const JobPlan& job) {
-  const int64_t share = share_of_update(job);
-  std::vector<int64_t> sizes;
-  for (int64_t passes = 1; passes <= share; ++passes) {
-    if (share % passes == 0) sizes.push_back(share / passes);
-  }
-  return sizes;
-}
-
 class Measurement {
  public:
   Measurement(const JobPlan& job, const std::function<void(const std::string&)>& say) : job_(job), say_(say) {
@@ -244,7 +230,11 @@ int64_t estimated_fit(const JobPlan& job) {
 
 int64_t measured_fit(const JobPlan& job, const std::function<void(const std::string&)>& say) {
   Measurement measurement(job, say);
-  const std::vector<int64_t> sizes = candidates(job);
+  const int64_t share = share_of_update(job);
+  std::vector<int64_t> sizes;  // that divide the share into equal passes, from the largest to 1
+  for (int64_t passes = 1; passes <= share; ++passes) {
+    if (share % passes == 0) sizes.push_back(share / passes);
+  }
   auto at = std::ranges::find(sizes, estimated_fit(job));
   if (measurement.fits(*at)) {
     while (at != sizes.begin() && measurement.fits(*(at - 1))) --at;

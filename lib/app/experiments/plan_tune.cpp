@@ -148,13 +148,6 @@ JobSpec spec_of_trial(const JobPlan& job, const JobSpec& given, int64_t at_once,
   return spec;
 }
 
-std::string command_with(const std::filesystem::path& spec, const Overrides& overrides) {
-  std::string command = "dtrain run " + shell_word(spec.string());
-  for (const std::string& set : overrides.set) command += " --set " + shell_word(set);
-  for (const std::string& unset : overrides.unset) command += " --unset " + shell_word(unset);
-  return command;
-}
-
 }  // namespace
 
 TrialPlanner::TrialPlanner(std::filesystem::path spec, Overrides overrides, const TuneOptions& options,
@@ -220,7 +213,9 @@ PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overri
     planned.specs.push_back(text);
     tune.trials.push_back({.values = std::move(values), .scores = {}});
   }
-  tune.command = command_with(spec, overrides);
+  tune.command = "dtrain run " + shell_word(spec.string());
+  for (const std::string& set : overrides.set) tune.command += " --set " + shell_word(set);
+  for (const std::string& unset : overrides.unset) tune.command += " --unset " + shell_word(unset);
   tune.search = options.random ? "random" : options.tpe ? "tpe" : "grid";
   static_cast<TuneSearch&>(tune) = options;
   if (options.halving > 0 && !tune.trials.empty())

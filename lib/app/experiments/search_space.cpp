@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "core/patterns.h"
-#include "core/random.h"
 #include "core/text.h"
 #include "experiments/tpe.h"
 

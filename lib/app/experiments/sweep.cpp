@@ -92,13 +92,6 @@ JobPlan plan_point(JobSpec spec, DatasetInfo data, bool strong, SweepPoint& poin
   return std::move(planned.job);
 }
 
-// What a completed run measured; nullopt if it reported no step times.
-std::optional<SweepRun> run_of(const Event& summary, const std::string& directory) {
-  const auto end = decode<RunEndEvent>(summary.at(name_of(RunKind::kDistributed)).at("run_end"));
-  if (!end || !end->speed.examples_per_second || !end->speed.step_ms || !end->phases_ms) return std::nullopt;
-  return SweepRun{directory, *end->speed.examples_per_second, *end->speed.step_ms, *end->phases_ms};
-}
-
 // Makes one run after the other and updates the files after each.
 class SweepRunner {
  public:
@@ -122,7 +115,9 @@ class SweepRunner {
         if (stop_signals_received() != signals_before) return ExitCode::kStopped;
       }
     }
-    return first_failure();
+    const auto failed =
+        std::ranges::find_if(sweep_.points, [](const SweepPoint& point) { return !point.error.empty(); });
+    return failed == sweep_.points.end() ? ExitCode::kDone : failed->exit_code;
   }
 
  private:
@@ -154,16 +149,17 @@ class SweepRunner {
   // Adds a run to its point. Returns the text to print about it.
   std::string take(SweepPoint& point, const JobResult& result, const std::string& name) {
     if (result.code == ExitCode::kStopped) return result.message;
-    std::optional<SweepRun> run;
-    if (result.code == ExitCode::kDone) run = run_of(result.summary, name);
-    if (run) {
-      point.runs.push_back(*run);
-      return fmt::format("{} examples/s, {} ms a step", show_rate(run->examples_per_second),
-                         show_milliseconds(run->step_ms));
+    const bool completed = result.code == ExitCode::kDone;
+    const auto end =
+        completed ? decode<RunEndEvent>(result.summary.at(name_of(RunKind::kDistributed)).at("run_end"))
+                  : std::nullopt;
+    if (end && end->speed.examples_per_second && end->speed.step_ms && end->phases_ms) {
+      point.runs.push_back({name, *end->speed.examples_per_second, *end->speed.step_ms, *end->phases_ms});
+      return fmt::format("{} examples/s, {} ms a step", show_rate(end->speed.examples_per_second),
+                         show_milliseconds(end->speed.step_ms));
     }
-    const bool silent = result.code == ExitCode::kDone;
-    point.exit_code = silent ? ExitCode::kBug : result.code;
-    point.error = silent ? "the run reported no step times" : result.reason;
+    point.exit_code = completed ? ExitCode::kBug : result.code;
+    point.error = completed ? "the run reported no step times" : result.reason;
     runs_ -= sweep_.repeats - static_cast<int64_t>(point.runs.size()) - 1;  // the point is not repeated
     return fmt::format("failed, exit code {}: {}", static_cast<int>(point.exit_code), printable(point.error));
   }
@@ -172,12 +168,6 @@ class SweepRunner {
     write_file_atomically(folder_ / "sweep.csv", sweep_csv(sweep_));
     write_file_atomically(folder_ / "sweep.json", event_text(sweep_document(sweep_), 2) + "\n");
     write_file_atomically(folder_ / "sweep.svg", sweep_chart(sweep_));
-  }
-
-  ExitCode first_failure() const {
-    const auto failed =
-        std::ranges::find_if(sweep_.points, [](const SweepPoint& point) { return !point.error.empty(); });
-    return failed == sweep_.points.end() ? ExitCode::kDone : failed->exit_code;
   }
 
   Sweep& sweep_;

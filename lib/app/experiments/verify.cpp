@@ -2,12 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <memory>
-#include <vector>
-
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
-#include "core/error.h"
 #include "core/files.h"
 #include "experiments/child_run.h"
 #include "initial_state/resume.h"

@@ -16,7 +16,6 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "host/machine.h"
-#include "runs/finished_run.h"
 #include "runs/run_directory.h"
 
 namespace dtrain {
@@ -58,10 +57,6 @@ std::unique_ptr<StatusBoard> find_board(const fs::path& folder) {
 
 // A count from a file: one that no run has would overflow what is computed with it.
 int64_t sane(int64_t count) { return std::clamp<int64_t>(count, 0, kMostSteps); }
-
-void make_sane(std::optional<int64_t>& count) {
-  if (count) count = sane(*count);
-}
 
 // The number of steps in so many epochs.
 int64_t steps_in(int64_t epochs, int64_t steps_per_epoch) {
@@ -145,7 +140,7 @@ void RunState::take(const Event& event) {
     if (begin->resumed_step && begin->run == start.run) fresh = *this;
     fresh.start = *begin;
     for (auto* count : {&fresh.start.epochs, &fresh.start.steps_per_epoch, &fresh.start.total_steps})
-      make_sane(*count);
+      if (*count) *count = sane(**count);
     fresh.end.reset();
     fresh.note = note;
     fresh.machine = machine;

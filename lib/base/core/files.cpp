@@ -5,14 +5,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 
 #include "core/descriptor.h"
 #include "core/text.h"

@@ -25,14 +25,12 @@ Pattern::~Pattern() = default;
 
 std::optional<std::vector<FoundGroup>> Pattern::match(const std::string& text) const {
   std::smatch found;
-  if (!std::regex_match(text, found, compiled_->regex)) return std::nullopt;
-  return groups_of(found);
+  return std::regex_match(text, found, compiled_->regex) ? groups_of(found) : std::nullopt;
 }
 
 std::optional<std::vector<FoundGroup>> Pattern::search(const std::string& text) const {
   std::smatch found;
-  if (!std::regex_search(text, found, compiled_->regex)) return std::nullopt;
-  return groups_of(found);
+  return std::regex_search(text, found, compiled_->regex) ? groups_of(found) : std::nullopt;
 }
 
 std::string Pattern::replace(const std::string& text, const std::string& replacement) const {

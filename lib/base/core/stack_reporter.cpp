@@ -15,11 +15,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "core/clock.h"
 #include "core/files.h"
@@ -58,18 +56,14 @@ extern "C" void on_quit(int /*signal*/, siginfo_t* info, void* /*context*/) {
 
 void wait_for(sem_t& semaphore) { TEMP_FAILURE_RETRY(::sem_wait(&semaphore)); }
 
-bool answers_in_time() {
-  timespec deadline{};
-  ::clock_gettime(CLOCK_MONOTONIC, &deadline);  // which nobody sets while we wait
-  deadline.tv_sec += kAnswerSeconds;
-  return TEMP_FAILURE_RETRY(::sem_clockwait(&answered, CLOCK_MONOTONIC, &deadline)) == 0;
-}
-
 // The return addresses of a thread, innermost first; empty if it does not answer.
 std::vector<void*> stack_of(pid_t thread) {
   wanted = thread;
   if (::syscall(SYS_tgkill, ::getpid(), thread, SIGQUIT) != 0) return {};  // the thread has ended
-  if (!answers_in_time()) {
+  timespec deadline{};
+  ::clock_gettime(CLOCK_MONOTONIC, &deadline);  // which nobody sets while we wait
+  deadline.tv_sec += kAnswerSeconds;
+  if (TEMP_FAILURE_RETRY(::sem_clockwait(&answered, CLOCK_MONOTONIC, &deadline)) != 0) {
     pid_t still = thread;
     if (wanted.compare_exchange_strong(still, 0)) return {};
     wait_for(answered);  // it has just begun to answer
@@ -103,12 +97,6 @@ std::string describe_stack(const std::vector<void*>& stack) {
     text += fmt::format("    {}\n", describe_address(address));
   }
   return text.empty() ? "    does not answer: it has ended, or the kernel holds it\n" : text;
-}
-
-std::string name_of_thread(pid_t thread) {
-  std::string name;
-  std::getline(std::ifstream(fmt::format("/proc/self/task/{}/comm", thread)), name);
-  return printable(name);
 }
 
 std::vector<pid_t> threads() {
@@ -156,9 +144,11 @@ void StackReporter::run() {
     }
     if (ending_) return;
     std::string text = fmt::format("{} SIGQUIT: {}\n", utc_time(), describe_());
-    for (const pid_t thread : threads())
-      text += fmt::format("  thread {} ({}):\n{}", thread, name_of_thread(thread),
-                          describe_stack(stack_of(thread)));
+    for (const pid_t thread : threads()) {
+      std::string name;
+      std::getline(std::ifstream(fmt::format("/proc/self/task/{}/comm", thread)), name);
+      text += fmt::format("  thread {} ({}):\n{}", thread, printable(name), describe_stack(stack_of(thread)));
+    }
     // Not through a logger: the thread that hangs may hold the logger's lock.
     write_all(STDERR_FILENO, text.data(), text.size());
   }

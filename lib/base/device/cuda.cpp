@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <torch/headeronly/version.h>
 
-#include <string>
-
 #include "core/error.h"
 #include "core/version.h"
 #include "device/accelerator.h"

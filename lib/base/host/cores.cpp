@@ -11,7 +11,6 @@
 #include <limits>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "core/descriptor.h"
 #include "host/host_memory.h"

@@ -6,10 +6,8 @@
 #include <cstdlib>
 #include <exception>
 #include <numeric>
-#include <utility>
 
 #include "core/protobuf.h"
-#include "device/program_runner.h"
 #include "pjrt/gpus.h"
 #include "pjrt/plugin.h"
 

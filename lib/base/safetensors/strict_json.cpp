@@ -1,6 +1,5 @@
 #include <nlohmann/json.hpp>
 #include <set>
-#include <vector>
 
 #include "core/error.h"
 #include "core/text.h"

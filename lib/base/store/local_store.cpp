@@ -3,7 +3,6 @@
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/time.h>
 
 #include <cerrno>
@@ -12,9 +11,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "core/text.h"
 #include "store/local_store_messages.h"

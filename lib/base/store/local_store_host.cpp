@@ -1,5 +1,4 @@
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,10 +10,8 @@
 #include <functional>
 #include <limits>
 #include <list>
-#include <optional>
 #include <stdexcept>
 #include <unordered_map>
-#include <vector>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -147,7 +144,12 @@ class KeyValueServer {
       if (request.empty() || request[0].size() != 1) throw Refusal("no request");
       const auto kind = static_cast<StoreRequest>(request[0][0]);
       if (kind == StoreRequest::kGet || kind == StoreRequest::kWait) {
-        connection.waiting = waiting_of(request, kind == StoreRequest::kGet);
+        require(request.size() >= 2);
+        const int64_t milliseconds = number_of(request[1]);
+        connection.waiting = Waiting{
+            {request.begin() + 2, request.end()}, /*wants_values=*/kind == StoreRequest::kGet, std::nullopt};
+        if (milliseconds > 0)
+          connection.waiting->deadline = Clock::now() + std::chrono::milliseconds(milliseconds);
         return;
       }
       reply = reply_to(kind, request);
@@ -160,14 +162,6 @@ class KeyValueServer {
 
   static void require(bool right) {
     if (!right) throw Refusal("a request has too few or too many fields");
-  }
-
-  static Waiting waiting_of(const StoreMessage& request, bool wants_values) {
-    require(request.size() >= 2);
-    const int64_t milliseconds = number_of(request[1]);
-    Waiting waiting{{request.begin() + 2, request.end()}, wants_values, std::nullopt};
-    if (milliseconds > 0) waiting.deadline = Clock::now() + std::chrono::milliseconds(milliseconds);
-    return waiting;
   }
 
   StoreMessage reply_to(StoreRequest kind, const StoreMessage& request) {

@@ -171,13 +171,6 @@ void set(CURL* handle, CURLoption option, Value value) {
     throw Error(ExitCode::kBug, "libcurl does not know option {}", static_cast<int>(option));
 }
 
-void set_certificates(CURL* handle) {
-  auto file = environment_text("CURL_CA_BUNDLE");  // the program curl reads them; the library does not
-  if (!file) file = environment_text("SSL_CERT_FILE");
-  if (file) set(handle, CURLOPT_CAINFO, file->c_str());
-  if (const auto folder = environment_text("SSL_CERT_DIR")) set(handle, CURLOPT_CAPATH, folder->c_str());
-}
-
 void set_transfer(CURL* handle, const HttpRequest& request, const HttpTimes& times, Transfer& transfer) {
   set(handle, CURLOPT_URL, request.url.c_str());
   set(handle, CURLOPT_PATH_AS_IS, 1L);  // a key may have /../ in it, and it is signed so
@@ -198,6 +191,10 @@ void set_transfer(CURL* handle, const HttpRequest& request, const HttpTimes& tim
   set(handle, CURLOPT_HEADERDATA, &transfer);
   set(handle, CURLOPT_WRITEFUNCTION, &take_bytes);
   set(handle, CURLOPT_WRITEDATA, &transfer);
+  auto file = environment_text("CURL_CA_BUNDLE");  // the program curl reads them; the library does not
+  if (!file) file = environment_text("SSL_CERT_FILE");
+  if (file) set(handle, CURLOPT_CAINFO, file->c_str());
+  if (const auto folder = environment_text("SSL_CERT_DIR")) set(handle, CURLOPT_CAPATH, folder->c_str());
 }
 
 }  // namespace
@@ -246,7 +243,6 @@ HttpResponse HttpClient::get(const HttpRequest& request, const OnBytes& on_bytes
   const std::unique_ptr<CURL, std::function<void(CURL*)>> handle(
       handles_->take(), [this](CURL* one) { handles_->give_back(one); });
   set_transfer(handle.get(), request, times_, transfer);
-  set_certificates(handle.get());
   std::unique_ptr<curl_slist, decltype(libcurl().slist_free_all)> lines(nullptr, libcurl().slist_free_all);
   const auto add = [&](const std::string& line) {
     curl_slist* const longer = libcurl().slist_append(lines.get(), line.c_str());

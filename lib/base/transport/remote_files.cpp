@@ -215,7 +215,6 @@ void RemoteFiles::refuse(const std::string& address, const HttpResponse& respons
 
 // Asks for the first byte: what answers this says all there is to know, and every server answers it.
 RemoteFile RemoteFiles::look_at(const std::string& address) {
-  HttpResponse head;
   const HttpRequest request = request_for(address, {{"range", "bytes=0-0"}});
   const HttpResponse response = insist(address, [&](bool&) {
     return client_.get(request, [](const HttpResponse& head, const char*, size_t count) {

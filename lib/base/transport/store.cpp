@@ -1,7 +1,6 @@
 #include "transport/store.h"
 
 #include <filesystem>
-#include <map>
 #include <optional>
 
 #include "core/addresses.h"
@@ -145,8 +144,6 @@ std::optional<std::string> decoded(const std::string& xml) {
   return text + xml.substr(at);
 }
 
-bool has_dot(const std::string& bucket) { return bucket.find('.') != std::string::npos; }
-
 }  // namespace
 
 StoreSettings store_settings() {
@@ -193,7 +190,7 @@ HttpRequest store_request(const StoreSettings& settings, const StorePlace& place
   SignedRequest request;
   std::string base = settings.endpoint;
   // Certificates of AWS do not cover a dot in the bucket's name, and other stores know buckets in paths.
-  const bool in_host = base.empty() && !has_dot(place.bucket);
+  const bool in_host = base.empty() && place.bucket.find('.') == std::string::npos;
   const std::string aws = "s3." + settings.region + ".amazonaws.com";
   if (base.empty()) base = "https://" + (in_host ? place.bucket + "." : "") + aws;
   const size_t host = base.find("://") + 3, path = std::min(base.find('/', host), base.size());
@@ -204,14 +201,12 @@ HttpRequest store_request(const StoreSettings& settings, const StorePlace& place
       base.substr(path) + (in_host ? "/" : "/" + place.bucket + "/") + uri_encoded(place.key, true);
   request.query = query;
   request.headers = headers;
-  HttpRequest http;
   const std::string text = query_text(request);
-  http.url = base.substr(0, path) + request.path + (text.empty() ? "" : "?" + text);
-  http.follows_redirects = false;  // a signature is for one host
-  http.headers = settings.keys.are_given()
-                     ? signed_headers(request, settings.keys, settings.region, std::time(nullptr))
-                     : headers;
-  return http;
+  return {.url = base.substr(0, path) + request.path + (text.empty() ? "" : "?" + text),
+          .headers = settings.keys.are_given()
+                         ? signed_headers(request, settings.keys, settings.region, std::time(nullptr))
+                         : headers,
+          .follows_redirects = false};  // a signature is for one host
 }
 
 StorePage parse_store_page(const std::string& xml, const std::string& address) {

@@ -30,14 +30,6 @@ constexpr size_t kBroadcastBytes = size_t{64} << 20;  // small tensors up to thi
 // read. Set before main(), because changing the environment later is a race.
 [[maybe_unused]] const int no_flight_recorder = ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
 
-// c10d wraps the errors that gloo throws while connecting into one that looks like a bug in this program.
-[[noreturn]] void throw_connect_failure(const c10::Error& error) {
-  const std::string text = error.what_without_backtrace();
-  const std::string wrapping = " failed with ";
-  const size_t found = text.find(wrapping);
-  throw std::runtime_error(found == std::string::npos ? text : text.substr(found + wrapping.size()));
-}
-
 // The cores that this process may use, before replicas divide them (keep_to_own_cores()).
 const std::optional<cpu_set_t> kCoresAtStart = [] {
   cpu_set_t cores;
@@ -148,7 +140,7 @@ std::unique_ptr<GradientReducer> GlooGroup::make_gradient_reducer(const std::vec
     alone_.set_on_wait([this] { notify_wait(); });
     return alone_.make_gradient_reducer(parameters, of_each, clock);
   }
-  return make_overlapped_reducer({*this, alone_, group_}, parameters, options, [this] { notify_wait(); });
+  return make_overlapped_reducer({*this, alone_, group_}, parameters, options);
 }
 
 void GlooGroup::run(const char* what, const std::function<void()>& body) {
@@ -179,7 +171,10 @@ GlooBackend make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int 
   } catch (const c10::DistError&) {
     throw;
   } catch (const c10::Error& error) {
-    throw_connect_failure(error);
+    // c10d wraps the errors that gloo throws while connecting into one that looks like a bug in this program.
+    const std::string text = error.what_without_backtrace(), wrapping = " failed with ";
+    const size_t found = text.find(wrapping);
+    throw std::runtime_error(found == std::string::npos ? text : text.substr(found + wrapping.size()));
   }
   return result;
 }

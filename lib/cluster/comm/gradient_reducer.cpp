@@ -21,8 +21,6 @@ void GradientReducer::zero_gradients() {
   for (const at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
 }
 
-void GradientReducer::prepare(bool /*last*/) {}
-
 void GradientReducer::put_gradient(size_t parameter, const at::Tensor& gradient) {
   parameters_[parameter].mutable_grad() = gradient;
 }

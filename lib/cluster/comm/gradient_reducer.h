@@ -71,7 +71,7 @@ class GradientReducer {
   // Drops all gradients, so that autograd keeps the next one that it computes and does not add it to zeros.
   void zero_gradients();
   // Call before the forward pass of a micro-batch. Only the backward pass of the last one communicates.
-  virtual void prepare(bool last);
+  virtual void prepare(bool /*last*/) {}
   // Instead of a backward pass of autograd: this is the gradient of parameter `parameter`, summed over the
   // micro-batches. Call it once for each parameter, the last ones first, between prepare(true) and
   // end_replica(). The reducer may read and change the gradient until the next zero_gradients().

@@ -28,13 +28,6 @@ at::ScalarType sent_type(Encoding encoding, at::ScalarType type) {
   return encoding == Encoding::kFp16 ? at::kHalf : type;
 }
 
-// Before the numbers.
-double weight_in(const at::Tensor& message) {
-  double weight = 0;
-  std::memcpy(&weight, message.const_data_ptr(), sizeof weight);
-  return weight;
-}
-
 }  // namespace
 
 Encoding encoding_from_name(const std::string& name) {
@@ -68,7 +61,8 @@ void HostMean::replace(const at::Tensor& numbers, double weight) {
   at::Tensor mean = at::zeros({slice_}, type_);
   double weights = 0;
   for (int64_t host = 0; host < size; ++host) {  // in their order: the same bits whoever sums
-    const double of_host = weight_in(received[host]);
+    double of_host = 0;
+    std::memcpy(&of_host, received[host].const_data_ptr(), sizeof of_host);  // before the numbers
     weights += of_host;
     mean.add_(decoded(received[host].narrow(0, kWeightBytes, slices.size(1))), of_host);
   }

@@ -12,7 +12,6 @@
 #include "core/range.h"
 #include "shared_memory/shared_segment.h"
 #include "shared_memory/slice_sum.h"
-#include "store/store.h"
 
 namespace dtrain {
 namespace {
@@ -48,8 +47,8 @@ class HostShardedReducer : public GradientReducer {
         type_(type_of(parameters)),
         wire_type_(options.wire_type.value_or(type_)),
         meeting_(std::move(meeting)),
-        rank_(meeting_.rank),
-        size_(meeting_.size) {
+        rank_(meeting_.group.rank()),
+        size_(meeting_.group.size()) {
     int64_t numbers = 0;
     for (const at::Tensor& parameter : parameters_) {
       begins_.push_back(numbers);
@@ -105,7 +104,7 @@ class HostShardedReducer : public GradientReducer {
 
   void finish(const PartsSummed& summed) override {
     const at::NoGradGuard no_grad;
-    meeting_.on_wait();
+    meeting_.group.notify_wait();
     for (size_t i = 0; next_ == chunks() && i < parameters_.size(); ++i) keep_gradient(i);  // autograd's
     for (int64_t chunk = chunks(); chunk-- > 0;) {
       while (next_ > std::max<int64_t>(0, chunk + 1 - kMostUnderWay)) start_next();

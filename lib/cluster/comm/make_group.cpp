@@ -67,7 +67,7 @@ class HierarchicalGroup : public ProcessGroup {
       return inside_->make_gradient_reducer(parameters, of_host, clock);
     }
     return make_overlapped_reducer({*this, *inside_, between_ ? between_->c10d_group() : nullptr}, parameters,
-                                   options, [this] { notify_wait(); });
+                                   options);
   }
 
   std::vector<int> sockets() const override { return between_ ? between_->sockets() : std::vector<int>(); }
@@ -92,7 +92,7 @@ std::unique_ptr<GradientReducer> ProcessGroup::make_gradient_reducer(
     const std::vector<at::Tensor>& parameters, const ReducerOptions& options, StepClock& clock) {
   if (options.virtual_replicas == 0 && options.hosts.count == 1)
     return std::make_unique<GradientReducer>(parameters);
-  return make_sharded_reducer(parameters, options, {.clock = clock, .on_wait = [this] { notify_wait(); }});
+  return make_sharded_reducer(parameters, options, {.group = *this, .clock = clock});
 }
 
 std::unique_ptr<ProcessGroup> make_group(const std::string& communication,

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <torch/csrc/distributed/c10d/Work.hpp>
 #include <torch/csrc/distributed/c10d/comm.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <unordered_map>
@@ -13,8 +12,6 @@
 
 namespace dtrain {
 namespace {
-
-using Future = c10::intrusive_ptr<c10::ivalue::Future>;
 
 class DoneWork : public c10d::Work {
  public:
@@ -36,12 +33,6 @@ class AgreementGroup : public c10d::ProcessGroup {
  private:
   dtrain::ProcessGroup& group_;
 };
-
-Future done(const at::Tensor& tensor) {
-  auto future = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::ofTensors());
-  future->markCompleted(c10::IValue(std::vector<at::Tensor>{tensor}));
-  return future;
-}
 
 // A bucket that is being summed over the ranks.
 struct BucketUnderWay {
@@ -66,7 +57,7 @@ class SumHook : public c10d::CppCommHookInterface<C10dGroup> {
         numbers_(std::move(numbers)),
         buckets_(buckets) {}
 
-  Future runHook(c10d::GradBucket& bucket) override {
+  c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
     BucketUnderWay& sum = buckets_.emplace_back();
     sum.gradients = bucket.getBuffer();
     for (const at::Tensor& parameter : bucket.getParameters())
@@ -77,7 +68,9 @@ class SumHook : public c10d::CppCommHookInterface<C10dGroup> {
       std::vector<at::Tensor> tensors = {wire_type_ ? sum.packed : sum.gradients};
       sum.between = state_->allreduce(tensors);
     }
-    return done(sum.gradients);
+    auto done = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::ofTensors());
+    done->markCompleted(c10::IValue(std::vector<at::Tensor>{sum.gradients}));
+    return done;
   }
 
  private:
@@ -100,8 +93,8 @@ size_t first_bucket_bytes(const std::vector<at::Tensor>& parameters, size_t buck
 class OverlappedReducer : public GradientReducer {
  public:
   OverlappedReducer(const ReducerLevels& levels, const std::vector<at::Tensor>& parameters,
-                    const ReducerOptions& options, std::function<void()> on_wait)
-      : GradientReducer(parameters), inside_(levels.inside), on_wait_(std::move(on_wait)) {
+                    const ReducerOptions& options)
+      : GradientReducer(parameters), all_(levels.all), inside_(levels.inside) {
     const std::vector<bool> dense(parameters.size(), false);
     const size_t first_bucket = first_bucket_bytes(parameters, static_cast<size_t>(options.bucket_bytes));
     auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(
@@ -139,7 +132,7 @@ class OverlappedReducer : public GradientReducer {
   }
 
   void finish(const PartsSummed& summed) override {
-    on_wait_();
+    all_.notify_wait();
     const at::NoGradGuard no_grad;
     for (BucketUnderWay& bucket : buckets_) {
       with_peer_errors("summing gradients", [&bucket] {
@@ -152,8 +145,8 @@ class OverlappedReducer : public GradientReducer {
   }
 
  private:
+  ProcessGroup& all_;
   ProcessGroup& inside_;
-  std::function<void()> on_wait_;
   std::vector<BucketUnderWay> buckets_;  // of the current step, in the order in which they were sent
   std::unique_ptr<c10d::Reducer> reducer_;
 };
@@ -162,9 +155,8 @@ class OverlappedReducer : public GradientReducer {
 
 std::unique_ptr<GradientReducer> make_overlapped_reducer(const ReducerLevels& levels,
                                                          const std::vector<at::Tensor>& parameters,
-                                                         const ReducerOptions& options,
-                                                         std::function<void()> on_wait) {
-  return std::make_unique<OverlappedReducer>(levels, parameters, options, std::move(on_wait));
+                                                         const ReducerOptions& options) {
+  return std::make_unique<OverlappedReducer>(levels, parameters, options);
 }
 
 }  // namespace dtrain

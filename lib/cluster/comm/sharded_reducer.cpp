@@ -47,10 +47,10 @@ class ShardedReducer : public GradientReducer {
   ShardedReducer(const std::vector<at::Tensor>& parameters, const ReducerOptions& options,
                  ReducerMeeting meeting)
       : GradientReducer(parameters),
-        placement_(meeting.size > 1 ? options.placement : Placement::kCopies),
+        placement_(meeting.group.size() > 1 ? options.placement : Placement::kCopies),
         meeting_(std::move(meeting)),
-        rank_(meeting_.rank),
-        size_(meeting_.size),
+        rank_(meeting_.group.rank()),
+        size_(meeting_.group.size()),
         whole_(options.whole_parameters),
         virtual_(options.virtual_replicas > 0
                      ? std::optional<ReplicaAreas>(std::in_place, options, rank_, size_)
@@ -165,7 +165,7 @@ class ShardedReducer : public GradientReducer {
       if (piece.owner == rank_ && !memories_)
         std::memcpy(gradients(rank_) + piece.offset, data_of(*own++), piece.bytes);
     }
-    if (!lost_) meeting_.on_wait();
+    if (!lost_) meeting_.group.notify_wait();
     if (!lost_) meeting_.meet();
     for (const Piece& piece : pieces_) {
       if (whole.empty()) break;
@@ -308,7 +308,7 @@ class ShardedReducer : public GradientReducer {
       std::byte* const to = gradients(rank_) + piece.offset;
       if (piece.owner != rank_ && from != to) std::memcpy(to, from, piece.bytes);
     }
-    meeting_.on_wait();
+    meeting_.group.notify_wait();
     // Then the others' gradients for this rank are there, and all have finished the last step.
     meeting_.wait_for_peers();
     for (const Piece& piece : pieces_) {
@@ -318,7 +318,7 @@ class ShardedReducer : public GradientReducer {
 
   void sum_replicas() {
     replica_ = 0;
-    meeting_.on_wait();
+    meeting_.group.notify_wait();
     wait_for_all();  // the others' sums are there, and all have finished the last step
     run_blocks(std::ssize(pieces_), [this](int64_t piece) {
       if (pieces_[static_cast<size_t>(piece)].owner == rank_)

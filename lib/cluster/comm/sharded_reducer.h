@@ -5,7 +5,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,12 +18,10 @@ namespace dtrain {
 
 // Where the ranks of a reducer meet. A single one needs neither a store nor a barrier.
 struct ReducerMeeting {
-  StepClock& clock;                    // of this rank; outlives the reducer
-  std::function<void()> on_wait = {};  // called when this rank is about to wait for others
+  ProcessGroup& group;  // of these ranks; like the clock it outlives the reducer
+  StepClock& clock;     // of this rank
   StorePtr store = {};
   std::string name = {};  // of the segment; each name is used once
-  int rank = 0;
-  int size = 1;
   std::chrono::milliseconds timeout = {};
   SharedBarrier* barrier = nullptr;  // outlives the reducer
 

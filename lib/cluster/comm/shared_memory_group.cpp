@@ -9,7 +9,6 @@
 #include "comm/process_group.h"
 #include "comm/sharded_reducer.h"
 #include "core/error.h"
-#include "shared_memory/shared_barrier.h"
 #include "shared_memory/shared_segment.h"
 #include "shared_memory/slice_sum.h"
 
@@ -72,12 +71,10 @@ class SharedMemoryGroup : public ProcessGroup {
                                                          const ReducerOptions& options,
                                                          StepClock& clock) override {
     return make_sharded_reducer(parameters, options,
-                                {.clock = clock,
-                                 .on_wait = [this] { notify_wait(); },
+                                {.group = *this,
+                                 .clock = clock,
                                  .store = store_,
                                  .name = fmt::format("gradients-{}", reducers_++),
-                                 .rank = rank_,
-                                 .size = size_,
                                  .timeout = timeout_,
                                  .barrier = &barrier_});
   }

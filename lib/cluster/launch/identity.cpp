@@ -33,12 +33,6 @@ int required_number(const char* name, int64_t lowest, int64_t highest) {
   return static_cast<int>(*number);
 }
 
-// What starts the pods of a job, such as Kubeflow's PyTorchJob, counts pods, not the processes inside them.
-bool is_one_process_of_a_pod() {
-  return environment_text("KUBERNETES_SERVICE_HOST") && !environment_text("LOCAL_RANK") &&
-         !environment_text("LOCAL_WORLD_SIZE");
-}
-
 void read_master(Identity& identity) {
   const auto master = environment_host("MASTER_ADDR");
   if (!master) fail_missing("MASTER_ADDR");
@@ -81,7 +75,9 @@ std::optional<Identity> identity_from_environment() {
   Identity identity;
   identity.world_size = required_number("WORLD_SIZE", 1, kMaxWorldSize);
   identity.rank = required_number("RANK", 0, kMaxWorldSize - 1);
-  const bool is_pod = is_one_process_of_a_pod();
+  // What starts the pods of a job, such as Kubeflow's PyTorchJob, counts pods, not the processes inside them.
+  const bool is_pod = environment_text("KUBERNETES_SERVICE_HOST") && !environment_text("LOCAL_RANK") &&
+                      !environment_text("LOCAL_WORLD_SIZE");
   if (!is_pod) {
     identity.local_world_size = required_number("LOCAL_WORLD_SIZE", 1, kMaxWorldSize);
     identity.local_rank = required_number("LOCAL_RANK", 0, kMaxWorldSize - 1);

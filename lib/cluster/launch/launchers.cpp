@@ -17,12 +17,10 @@ constexpr uint64_t kFirstPort = 20000;
 constexpr uint64_t kPorts = 12000;
 
 [[noreturn]] void fail_missing(const char* launcher, const char* name) {
-  Identity identity;
-  identity.source = launcher;
   throw Error(ExitCode::kUsage,
               "{} started this process (its other variables are set) but the environment has no {}; if it "
               "did not, unset {}",
-              launcher, name, variables_of(identity));
+              launcher, name, variables_of(launcher));
 }
 
 int required(const char* launcher, const char* name, int64_t lowest, int64_t highest) {

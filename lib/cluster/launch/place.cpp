@@ -35,8 +35,9 @@ std::optional<Identity> find_replica(std::optional<int64_t> port) {
   const auto& launched = mpi ? mpi : slurm;
   if (torchrun && launched &&
       (torchrun->rank != launched->rank || torchrun->world_size != launched->world_size))
-    contradiction(described(*torchrun), described(*launched),
-                  fmt::format("unset {}, or {}", variables_of(*torchrun), variables_of(*launched)));
+    contradiction(
+        described(*torchrun), described(*launched),
+        fmt::format("unset {}, or {}", variables_of(torchrun->source), variables_of(launched->source)));
   return torchrun ? torchrun : launched;
 }
 
@@ -71,16 +72,17 @@ void check_hosts(const std::vector<std::string>& hosts, const Identity& identity
 
 }  // namespace
 
-std::string variables_of(const Identity& replica) {
-  if (replica.source == "Open MPI") return "OMPI_COMM_WORLD_RANK and PMIX_RANK";
-  if (replica.source == "PMI") return "PMI_RANK";
-  if (replica.source == "Slurm") return "SLURM_STEP_ID";
+std::string variables_of(const std::string& source) {
+  if (source == "Open MPI") return "OMPI_COMM_WORLD_RANK and PMIX_RANK";
+  if (source == "PMI") return "PMI_RANK";
+  if (source == "Slurm") return "SLURM_STEP_ID";
   return "RANK and WORLD_SIZE";
 }
 
 std::string advice_on_leftovers(const Identity& replica) {
   return fmt::format("if {} is not to start the replicas, unset {}",
-                     replica.source == "environment" ? "a launcher" : replica.source, variables_of(replica));
+                     replica.source == "environment" ? "a launcher" : replica.source,
+                     variables_of(replica.source));
 }
 
 Place find_place(const std::vector<std::string>& hosts, std::optional<int64_t> port, bool evenly) {
@@ -88,13 +90,11 @@ Place find_place(const std::vector<std::string>& hosts, std::optional<int64_t> p
   const auto config = tf_config_from_environment();
   if (replica && config)
     contradiction("TF_CONFIG is set", described(*replica), "unset TF_CONFIG, or start without that launcher");
-  Place place;
   if (replica) {
     if (evenly) check_hosts(hosts, *replica);
-    place.replica = replica;
-    place.source = replica->source;
-    return place;
+    return {replica, std::nullopt, replica->source};
   }
+  Place place;
   place.host = find_host(hosts, config, port);
   if (place.host) place.source = config ? "TF_CONFIG" : "hosts";
   if (place.host && place.host->hosts.size() < 2) place.host = std::nullopt;  // a cluster with one host

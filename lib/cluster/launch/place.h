@@ -32,8 +32,8 @@ struct Place {
   std::string source;  // "torchrun", "Open MPI", "TF_CONFIG", "hosts", ...; "" if alone
 };
 
-// The variables without which this process would be alone: "SLURM_STEP_ID".
-std::string variables_of(const Identity& replica);
+// The variables of a launcher (Identity::source) without which this process would be alone: "SLURM_STEP_ID".
+std::string variables_of(const std::string& source);
 
 // Advice in case these variables are leftovers: "if Slurm is not to start the replicas, unset SLURM_STEP_ID".
 std::string advice_on_leftovers(const Identity& replica);

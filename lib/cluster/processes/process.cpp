@@ -11,11 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
-#include <map>
-#include <string>
-#include <vector>
 
-#include "core/error.h"
 #include "core/files.h"
 #include "launch/identity.h"
 #include "processes/supervisor.h"

@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <memory>
 
 #include "core/clock.h"
 #include "host/host_memory.h"

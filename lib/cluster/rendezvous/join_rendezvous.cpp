@@ -10,10 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/clock.h"
 #include "core/exit_codes.h"
-#include "core/signals.h"
-#include "core/sockets.h"
 #include "core/text.h"
 #include "rendezvous/rendezvous.h"
 

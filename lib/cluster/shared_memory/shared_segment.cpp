@@ -53,19 +53,16 @@ std::string open_peer(const std::string& path, size_t bytes, Descriptor& file) {
 
 }  // namespace
 
-void SharedSegment::map_alone(size_t bytes) {
-  void* const address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (address == MAP_FAILED) throw Error(ExitCode::kMemory, "memory for gradients: {}", reason("mmap"));
-  mapping_.reset(static_cast<std::byte*>(address));
-}
-
 void SharedSegment::Unmap::operator()(std::byte* data) const { ::munmap(data, bytes); }
 
 SharedSegment::SharedSegment(const StorePtr& store, const std::string& name, int rank, int size, size_t bytes,
                              std::chrono::milliseconds timeout)
     : mapping_(nullptr, Unmap{std::max<size_t>(1, bytes)}) {
   if (size == 1) {
-    map_alone(std::max<size_t>(1, bytes));
+    void* const address = ::mmap(nullptr, std::max<size_t>(1, bytes), PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (address == MAP_FAILED) throw Error(ExitCode::kMemory, "memory for gradients: {}", reason("mmap"));
+    mapping_.reset(static_cast<std::byte*>(address));
     return;
   }
   with_peer_errors(fmt::format("rank {} sharing memory with {} others", rank, size - 1), [&] {

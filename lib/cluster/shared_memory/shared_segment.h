@@ -23,8 +23,6 @@ class SharedSegment {
   std::byte* data() const { return mapping_.get(); }
 
  private:
-  void map_alone(size_t bytes);
-
   struct Unmap {
     size_t bytes;
     void operator()(std::byte* data) const;

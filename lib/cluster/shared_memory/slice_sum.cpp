@@ -3,7 +3,6 @@
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 
-#include <algorithm>
 #include <numeric>
 #include <type_traits>
 

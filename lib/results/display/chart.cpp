@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include "core/text.h"
 #include "display/texts.h"
@@ -15,14 +16,6 @@ namespace {
 
 constexpr double kStackLeft = 72, kStackRight = 20, kStackTop = 44, kStackBottom = 52;
 constexpr double kLabelWidth = 34;  // of the x axis, at least
-
-double drawn(double value) { return std::isfinite(value) && value > 0 ? value : 0; }
-
-double sum_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += drawn(value);
-  return sum;
-}
 
 }  // namespace
 
@@ -34,6 +27,11 @@ double grid_step(double highest) {
     if (highest / (factor * power) <= 6) return factor * power;
   }
   return 10 * power;
+}
+
+double ValueAxis::place(double value) const {
+  const double inside = std::clamp(value, low, high);
+  return logarithmic ? std::log(inside / low) / std::log(high / low) : (inside - low) / (high - low);
 }
 
 const char* series_colour(size_t number) {
@@ -62,7 +60,8 @@ std::string markup_text(const std::string& text, size_t limit) {
 
 std::string stacked_chart(const StackedChart& chart) {
   double highest = 0;
-  for (const auto& column : chart.columns) highest = std::max(highest, sum_of(column.second));
+  for (const auto& [label, values] : chart.columns)
+    highest = std::max(highest, std::accumulate(values.begin(), values.end(), 0.0));
   if (!(highest > 0) || !std::isfinite(highest)) return "";
   const double step = grid_step(highest), top = std::ceil(highest / step) * step;
   const double width = chart.width - kStackLeft - kStackRight,
@@ -84,7 +83,7 @@ std::string stacked_chart(const StackedChart& chart) {
     const double x = kStackLeft + room * static_cast<double>(i);
     double y = bottom;
     for (size_t layer = 0; layer < values.size(); ++layer) {
-      const double size = height * drawn(values[layer]) / top;
+      const double size = height * values[layer] / top;
       y -= size;
       if (size < 0.05) continue;
       svg += fmt::format(

@@ -15,6 +15,14 @@ std::string chart_style();
 // `highest`. `highest` must be above 0.
 double grid_step(double highest);
 
+// An axis from low to high.
+struct ValueAxis {
+  double low = 0, high = 1;
+  bool logarithmic = false;
+
+  double place(double value) const;  // 0 to 1
+};
+
 // The colour of a series. There are six colours, which then repeat. They are visible on white and on
 // near-black, and colour-blind readers can tell them apart (together with markers).
 const char* series_colour(size_t number);
@@ -76,9 +84,9 @@ std::string chart_marker(const ChartLine& line, double x, double y);
 struct StackedChart {
   std::string title;  // of the values, including their unit
   std::string x_title;
-  std::vector<std::string> layers;  // their names, from the bottom; colours as in series_colour()
-  // For each column its label and the value of each layer; what is no positive number is drawn as 0.
-  std::vector<std::pair<std::string, std::vector<double>>> columns;
+  std::vector<std::string> layers = {};  // their names, from the bottom; colours as in series_colour()
+  // For each column its label and the value of each layer: finite, and not below 0.
+  std::vector<std::pair<std::string, std::vector<double>>> columns = {};
   double width = 460;
   double height = 270;
 };

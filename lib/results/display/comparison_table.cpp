@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <string>
 #include <vector>
 
 #include "display/table_layout.h"
@@ -21,13 +20,6 @@ std::string ratio(std::optional<double> baseline, std::optional<double> distribu
 
 std::string percent(std::optional<double> fraction) {
   return fraction ? fmt::format("{:.1f} %", 100 * *fraction) : "-";
-}
-
-std::string show_overhead(const ComparisonEvent& comparison) {
-  std::string text = percent(comparison.overhead);
-  if (comparison.overhead_uncertainty)
-    text += fmt::format(" +- {:.1f}", 100 * *comparison.overhead_uncertainty);
-  return text;
 }
 
 // The metrics that either run has, of those of evaluations alone what both have, and the loss in any case.
@@ -77,7 +69,9 @@ TableRows comparison_rows(const ComparisonEvent& comparison) {
   rows.push_back(
       {"speedup", "", "", comparison.speedup ? fmt::format("{:.2f} x", *comparison.speedup) : "-"});
   rows.push_back({"scaling efficiency", "", "", percent(comparison.scaling_efficiency)});
-  rows.push_back({"overhead at equal replicas", "", "", show_overhead(comparison)});
+  rows.push_back({"overhead at equal replicas", "", "", percent(comparison.overhead)});
+  if (comparison.overhead_uncertainty)
+    rows.back().back() += fmt::format(" +- {:.1f}", 100 * *comparison.overhead_uncertainty);
   return rows;
 }
 

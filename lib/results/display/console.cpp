@@ -17,11 +17,6 @@ constexpr double kSecondsBetweenDrawings = 0.1;
 constexpr size_t kTextLimit = 2000;
 const char kClearLine[] = "\r\x1b[K";
 
-std::string how_it_ended(const RunEndEvent& end) {
-  const std::string status = show_text(end.status);
-  return status == "failed" ? fmt::format("failed, exit code {}", show_count(end.exit_code)) : status;
-}
-
 std::string evaluation_line(const std::string& title, const MetricValues& metrics) {
   const auto loss = find_metric(metrics, "loss");
   if (!loss) return "";
@@ -244,7 +239,9 @@ void Console::on_run_end(const RunEndEvent& event) {
   pending_ = false;
   const bool failed = event.status == "failed";
   if (options_.quiet && !failed) return;
-  std::string text = fmt::format("END {}: {}", title_of(event.run), how_it_ended(event));
+  std::string text =
+      fmt::format("END {}: {}", title_of(event.run),
+                  failed ? "failed, exit code " + show_count(event.exit_code) : show_text(event.status));
   if (event.steps)
     text += fmt::format(", {} in {}", show_counted(event.steps, "step"), show_duration(event.seconds));
   text = coloured(failed ? kRed : kBold, text) + "\n";

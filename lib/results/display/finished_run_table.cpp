@@ -4,7 +4,6 @@
 #include <functional>
 #include <set>
 
-#include "core/text.h"
 #include "display/table_layout.h"
 #include "metrics/show.h"
 #include "runs/finished_run.h"

@@ -20,18 +20,9 @@ constexpr double kMostShown = 1e300;
 constexpr double kClosestMarks = 22;     // between two that the caller chose
 constexpr double kLeastLabelWidth = 60;  // between the centres of two labels of the x axis
 
-// An axis from low to high. The position of a value on it is from 0 to 1.
-struct Axis {
-  double low = 0;
-  double high = 1;
-  bool logarithmic = false;
+struct Axis : ValueAxis {
   std::vector<double> marks;
   double step = 0;  // between marks; 0 if the axis is logarithmic
-
-  double place(double value) const {
-    const double inside = std::clamp(value, low, high);
-    return logarithmic ? std::log(inside / low) / std::log(high / low) : (inside - low) / (high - low);
-  }
 };
 
 Axis linear_axis(double low, double high, bool from_zero) {
@@ -151,16 +142,13 @@ class Drawing {
     const double bottom = kTop + height_;
     for (const double mark : times_.marks) {
       svg_ += fmt::format("<path class=\"axis\" d=\"M{:.1f} {}v5\"/>\n", x(mark), bottom);
-      svg_ += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(mark),
-                          bottom + 20, time_label_of(mark));
+      svg_ +=
+          fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(mark), bottom + 20,
+                      chart_.x_unit > 0 ? fmt::format("{:.2g}", chart_.x_unit * std::pow(10, mark))
+                                        : label(mark, times_));
     }
     svg_ += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", kLeft + width_ / 2,
                         bottom + 40, markup_text(chart_.x_title));
-  }
-
-  std::string time_label_of(double mark) const {
-    return chart_.x_unit > 0 ? fmt::format("{:.2g}", chart_.x_unit * std::pow(10, mark))
-                             : label(mark, times_);
   }
 
   // Draws a line, with a gap for each value that is not finite.

@@ -12,22 +12,7 @@ namespace {
 
 constexpr double kMostPlotDecades = 6;  // so that a warmup from almost zero does not flatten the rest
 
-// An axis from low to high. The position of a value on it is from 0 to 1.
-struct PlotAxis {
-  double low = 0;
-  double high = 1;
-  bool logarithmic = false;
-
-  double place(double value) const {
-    if (!logarithmic) return (value - low) / (high - low);
-    return std::log(std::clamp(value, low, high) / low) / std::log(high / low);
-  }
-  double value(double place) const {
-    return logarithmic ? low * std::pow(high / low, place) : low + (high - low) * place;
-  }
-};
-
-PlotAxis axis_of(const TextPlot& plot) {
+ValueAxis axis_of(const TextPlot& plot) {
   double low = INFINITY, high = -INFINITY;
   for (const std::vector<double>& curve : plot.curves) {
     for (const double value : curve) {
@@ -71,7 +56,7 @@ std::string time_label(double time) {
 }  // namespace
 
 std::string text_plot(const TextPlot& plot) {
-  const PlotAxis axis = axis_of(plot);
+  const ValueAxis axis = axis_of(plot);
   const int last = plot.rows - 1;
   std::vector<std::string> rows(static_cast<size_t>(plot.rows), std::string(plot.columns, ' '));
   const auto row_of = [&](double value) {
@@ -91,7 +76,9 @@ std::string text_plot(const TextPlot& plot) {
   std::string text = plot.title.empty() ? "" : printable(plot.title) + "\n";
   for (int row = 0; row <= last; ++row) {
     const bool labelled = row == 0 || (last > 4 && row == plot.rows / 2) || row == last;
-    const double value = axis.value(1 - static_cast<double>(row) / last);
+    const double place = 1 - static_cast<double>(row) / last;
+    const double value = axis.logarithmic ? axis.low * std::pow(axis.high / axis.low, place)
+                                          : axis.low + (axis.high - axis.low) * place;
     std::string line = fmt::format("{:>9} |{}", labelled ? fmt::format("{:.3g}", value) : "",
                                    rows[static_cast<size_t>(row)]);
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
@@ -176,8 +163,8 @@ LineChart rate_chart(const RateTest& test) {
     losses.points.emplace_back(decades, point.loss);
     smoothed.points.emplace_back(decades, point.smoothed);
   }
-  LineChart chart{.title = "Loss", .x_title = "learning rate", .lines = {losses, smoothed}};
-  chart.x_unit = test.from;
+  LineChart chart{
+      .title = "Loss", .x_title = "learning rate", .lines = {losses, smoothed}, .x_unit = test.from};
   if (const auto lowest = advice_of(test).lowest) {
     for (const RatePoint& point : test.points) {
       if (point.rate == *lowest)

@@ -4,7 +4,6 @@
 #include <map>
 #include <set>
 
-#include "core/text.h"
 #include "display/sweep.h"
 #include "display/table_layout.h"
 #include "metrics/show.h"
@@ -67,16 +66,6 @@ constexpr double kChartsTop = 48;  // of the charts in the document
 constexpr double kLegendRow = 22;
 constexpr double kLegendColumn = 205;
 constexpr size_t kLegendColumns = 4;
-
-// The numbers of each batch size by replicas.
-std::map<int64_t, std::map<int64_t, SweepNumbers>> numbers_by_batch(const Sweep& sweep) {
-  std::map<int64_t, std::map<int64_t, SweepNumbers>> all;
-  const auto numbers = sweep_numbers(sweep);
-  for (size_t i = 0; i < sweep.points.size(); ++i) {
-    if (numbers[i]) all[kept_batch(sweep, sweep.points[i])].emplace(sweep.points[i].replicas, *numbers[i]);
-  }
-  return all;
-}
 
 std::string legend(const LineChart& chart, double top) {
   std::string svg;
@@ -144,9 +133,14 @@ std::string sweep_csv(const Sweep& sweep) {
 std::array<LineChart, 2> sweep_charts(const Sweep& sweep) {
   LineChart rates{.title = "Speed, examples/s", .x_title = "replicas"};
   LineChart efficiencies{.title = "Scaling efficiency, %", .x_title = "replicas"};
+  std::map<int64_t, std::map<int64_t, SweepNumbers>> by_batch;  // then by replicas
+  const auto all = sweep_numbers(sweep);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (all[i]) by_batch[kept_batch(sweep, sweep.points[i])].emplace(sweep.points[i].replicas, *all[i]);
+  }
   std::set<double> replicas;
   size_t number = 0;
-  for (const auto& [batch, points] : numbers_by_batch(sweep)) {
+  for (const auto& [batch, points] : by_batch) {
     ChartLine rate{.name = fmt::format("batch {} {}", batch, kept_batch_name(sweep)),
                    .colour = number,
                    .marked = true,

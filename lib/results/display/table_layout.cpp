@@ -9,16 +9,6 @@ namespace {
 
 constexpr int kBelow = 4;  // columns by which a cell below its row's first is indented, besides the table
 
-std::vector<size_t> widths_of(const TableRows& rows, const TableLayout& layout) {
-  std::vector<size_t> widths = {layout.first};
-  for (const TableRow& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()), layout.narrowest);
-    for (size_t column = 0; column < row.size(); ++column)
-      widths[column] = std::max(widths[column], row[column].size());
-  }
-  return widths;
-}
-
 // The first column and this one, where they do not fit beside each other.
 std::string stacked(const TableRows& rows, size_t column, const TableLayout& layout) {
   std::string lines;
@@ -36,7 +26,12 @@ std::string stacked(const TableRows& rows, size_t column, const TableLayout& lay
 }  // namespace
 
 std::string lay_out(const TableRows& rows, const TableLayout& layout) {
-  const std::vector<size_t> widths = widths_of(rows, layout);
+  std::vector<size_t> widths = {layout.first};
+  for (const TableRow& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()), layout.narrowest);
+    for (size_t column = 0; column < row.size(); ++column)
+      widths[column] = std::max(widths[column], row[column].size());
+  }
   const size_t limit = layout.width > 0 ? static_cast<size_t>(layout.width) : std::string::npos;
   std::string table;
   for (size_t begin = 1, end = 1; begin == 1 || begin < widths.size(); begin = end) {

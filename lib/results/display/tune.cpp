@@ -190,9 +190,9 @@ std::string tune_csv(const Tune& tune) {
 LineChart tune_lines(const Tune& tune) {
   LineChart chart{.title = fmt::format("{}: {} of the {}", tune.name, tune.metric,
                                        tune.of_validation ? "validation part" : "test examples"),
-                  .x_title = "epochs"};
-  chart.scale = ChartScale::kFitted;
-  chart.tells_values = true;
+                  .x_title = "epochs",
+                  .scale = ChartScale::kFitted,
+                  .tells_values = true};
   const std::vector<size_t> drawn = drawn_trials(tune);
   for (size_t place = drawn.size(); place-- > 0;) {  // the best last, over the others
     const bool coloured = place < kColoured;

@@ -95,15 +95,6 @@ std::string row(const Field<Spec>& field, const std::string& name, const std::st
 
 const char* const kTableHead = "| Field | Type | Default | Bounds, unit | Meaning |\n|---|---|---|---|---|\n";
 
-// The fields that most specs need, by their whole paths.
-std::string common_text() {
-  std::string text = kTableHead;
-  for (const auto& field : job_fields()) {
-    if (field.common) text += row(field, field.path, "");
-  }
-  return text;
-}
-
 // The kinds of the entries of a list, and their fields, where `text` has FIELDS.
 template <class Entry>
 std::string entries_text(const EntryList<Entry>& list, const std::string& text) {
@@ -148,7 +139,11 @@ std::string section_text(const std::string& section) {
 }  // namespace
 
 std::string spec_markdown() {
-  return filled(texts::spec_md, {{"COMMON", common_text()}, {"SECTIONS", section_text("")}});
+  std::string common = kTableHead;  // the fields that most specs need, by their whole paths
+  for (const auto& field : job_fields()) {
+    if (field.common) common += row(field, field.path, "");
+  }
+  return filled(texts::spec_md, {{"COMMON", common}, {"SECTIONS", section_text("")}});
 }
 
 }  // namespace dtrain

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/patterns.h"
@@ -61,10 +60,6 @@ std::string answered_field(const FirstJob& job, const std::string& path) {
   return served && path == "strategy.replicas" ? "strategy.workers" : path;
 }
 
-std::string default_of(const FirstJob& job, const std::string& path) {
-  return yaml_text(to_json(*find_field(job_fields(), answered_field(job, path)), read_first_job(job).spec));
-}
-
 // "train.epochs" -> "epochs"; "strategy.kind" -> "strategy"
 std::string label_of(const FirstQuestion& question) {
   std::string label = question.option.substr(2);
@@ -83,15 +78,11 @@ const std::vector<std::string> kFirstFields = split(
     "train.optimizer.learning_rate train.optimizer.momentum train.schedule.kind checkpoint.every_epochs",
     ' ');
 
-std::string without_markdown(const std::string& text) {
-  static const Pattern kLink(R"(\[([^\]]*)\]\([^)]*\))");
-  return kLink.replace(text, "$1");
-}
-
 std::vector<std::string> lines_of(const std::string& text) { return split_lines(wrapped(text, kWidth)); }
 
 std::vector<std::string> comment_on(const FieldInfo& field) {
-  std::vector<std::string> lines = lines_of(without_markdown(field.doc));
+  static const Pattern kLink(R"(\[([^\]]*)\]\([^)]*\))");
+  std::vector<std::string> lines = lines_of(kLink.replace(field.doc, "$1"));
   std::vector<std::string> limits;
   if (field.choices) limits.push_back("one of " + join(field.choices->built));
   const std::string bounds = bounds_text(field.bounds);
@@ -161,7 +152,9 @@ std::map<std::string, std::string> ask_for_job(std::istream& in, std::ostream& o
     const FieldInfo& field = *find_field(job_fields(), question.path);
     const std::string choices = field.choices ? join(field.choices->built) : bounds_text(field.bounds);
     for (bool valid = false; !valid;) {
-      out << fmt::format("{} ({}) [{}]: ", label_of(question), choices, default_of(job, question.path))
+      const auto& asked = *find_field(job_fields(), answered_field(job, question.path));
+      out << fmt::format("{} ({}) [{}]: ", label_of(question), choices,
+                         yaml_text(to_json(asked, read_first_job(job).spec)))
           << std::flush;
       std::string line;
       if (!std::getline(in, line)) return job.answers;

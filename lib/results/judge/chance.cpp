@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "display/table_layout.h"
 #include "metrics/show.h"
-#include "runs/finished_run.h"
 
 namespace dtrain {
 namespace {
@@ -50,15 +49,6 @@ bool have_same_loss(const JobSpec& first, const JobSpec& other) {
   });
 }
 
-void test_classes(RunDifference& result, const ExampleResults& first, const ExampleResults& other) {
-  const at::Tensor left = first.right(), right = other.right();
-  result.is_tested = left.defined() && right.defined();
-  if (!result.is_tested) return;
-  result.only_first = (left & ~right).sum().item<int64_t>();
-  result.only_this = (right & ~left).sum().item<int64_t>();
-  result.chance = mcnemar(result.only_first, result.only_this);
-}
-
 }  // namespace
 
 bool RunDifference::is_more_than_chance(const MetricInterval& difference) const {
@@ -83,7 +73,12 @@ std::vector<RunDifference> differences_of(const std::vector<FinishedRun>& runs) 
     one.differences = intervals_of(*draws, &others);
     if (!have_same_loss(runs.front().spec, runs[i].spec))
       std::erase_if(one.differences, [](const MetricInterval& metric) { return metric.name == "loss"; });
-    test_classes(one, *first, *other);
+    const at::Tensor left = first->right(), right = other->right();
+    one.is_tested = left.defined() && right.defined();
+    if (!one.is_tested) continue;
+    one.only_first = (left & ~right).sum().item<int64_t>();
+    one.only_this = (right & ~left).sum().item<int64_t>();
+    one.chance = mcnemar(one.only_first, one.only_this);
   }
   return all;
 }

@@ -14,14 +14,6 @@
 namespace dtrain {
 namespace {
 
-// Whether the file ends in the middle of a line. Only regular files are examined.
-bool ends_within_a_line(int descriptor) {
-  struct stat status {};
-  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return false;
-  char last = '\n';
-  return ::pread(descriptor, &last, 1, status.st_size - 1) == 1 && last != '\n';
-}
-
 bool stays(const Event& event, int64_t epochs, int64_t step) {
   const EventPlace place = place_of(event);
   if (place.run != "distributed") return true;
@@ -47,7 +39,10 @@ std::filesystem::path place_of_copy(const std::filesystem::path& file) {
 
 JsonLinesFile::JsonLinesFile(const std::filesystem::path& path) : path_(path) {
   open();
-  if (ends_within_a_line(file_.get())) write("\n");
+  struct stat status {};
+  char last = '\n';
+  const bool has_bytes = ::fstat(file_.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+  if (has_bytes && ::pread(file_.get(), &last, 1, status.st_size - 1) == 1 && last != '\n') write("\n");
 }
 
 void JsonLinesFile::open() {

@@ -61,11 +61,7 @@ StepRate SampledSteps::rate() const {
     milliseconds.push_back(step.seconds * 1e3);
     rates.push_back(static_cast<double>(step.examples) / step.seconds);
   }
-  StepRate rate;
-  rate.step_ms = median(std::move(milliseconds));
-  rate.examples_per_second = median(std::move(rates));
-  rate.steps = count_;
-  return rate;
+  return {median(std::move(milliseconds)), median(std::move(rates)), count_};
 }
 
 StepRate StepTimer::Window::rate() const {

@@ -17,17 +17,6 @@
 namespace dtrain {
 namespace {
 
-// The table for the reflected polynomial 0x1EDC6F41, one entry per byte value.
-std::array<uint32_t, 256> make_table() {
-  std::array<uint32_t, 256> table{};
-  for (uint32_t byte = 0; byte < table.size(); ++byte) {
-    uint32_t rest = byte;
-    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ ((rest & 1) != 0 ? 0x82F63B78U : 0);
-    table[byte] = rest;
-  }
-  return table;
-}
-
 // TFRecord stores masked checksums, because a checksum of data that contains checksums would be weak.
 uint32_t masked_crc(const std::string& bytes) {
   const uint32_t crc = crc32c(bytes);
@@ -44,14 +33,6 @@ using protobuf::single;
 std::string event(int64_t step, const std::string& what) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return number(1, std::chrono::duration<double>(now).count()) + integer(2, step) + what;
-}
-
-// tensorflow.Summary: value = 1, each with tag = 1 and simple_value = 2.
-std::string summary(const std::vector<Scalar>& scalars) {
-  std::string values;
-  for (const Scalar& scalar : scalars)
-    values += bytes(1, bytes(1, scalar.tag) + single(2, static_cast<float>(scalar.value)));
-  return bytes(5, values);
 }
 
 // tensorflow.HistogramProto: min = 1, max = 2, num = 3, sum = 4, sum_squares = 5, and bucket_limit = 6 and
@@ -75,11 +56,13 @@ std::string histogram_fields(const Histogram& histogram) {
          number(4, histogram.sum) + number(5, histogram.sum_squares) + bytes(6, limits) + bytes(7, counts);
 }
 
-// tensorflow.Summary.Value: histo = 5.
-std::string summary(const std::vector<NamedHistogram>& histograms) {
+// tensorflow.Summary: value = 1, each with tag = 1, and simple_value = 2 or histo = 5.
+std::string value_of(const Scalar& scalar) { return single(2, static_cast<float>(scalar.value)); }
+std::string value_of(const NamedHistogram& named) { return bytes(5, histogram_fields(named.histogram)); }
+template <class Named>
+std::string summary(const std::vector<Named>& all) {
   std::string values;
-  for (const NamedHistogram& named : histograms)
-    values += bytes(1, bytes(1, named.tag) + bytes(5, histogram_fields(named.histogram)));
+  for (const Named& one : all) values += bytes(1, bytes(1, one.tag) + value_of(one));
   return bytes(5, values);
 }
 
@@ -95,7 +78,16 @@ std::string file_name() {
 }  // namespace
 
 uint32_t crc32c(const std::string& bytes) {
-  static const std::array<uint32_t, 256> table = make_table();
+  // Of the reflected polynomial 0x1EDC6F41, one entry per byte value.
+  static const std::array<uint32_t, 256> table = [] {
+    std::array<uint32_t, 256> rests{};
+    for (uint32_t byte = 0; byte < rests.size(); ++byte) {
+      rests[byte] = byte;
+      for (int bit = 0; bit < 8; ++bit)
+        rests[byte] = (rests[byte] >> 1) ^ ((rests[byte] & 1) != 0 ? 0x82F63B78U : 0);
+    }
+    return rests;
+  }();
   uint32_t crc = 0xFFFFFFFFU;
   for (const char c : bytes) crc = (crc >> 8) ^ table[(crc ^ static_cast<uint8_t>(c)) & 0xFF];
   return crc ^ 0xFFFFFFFFU;

@@ -1,8 +1,6 @@
 // The pages of sweeps, tunes and range tests.
 #include <fmt/format.h>
 
-#include "core/text.h"
-#include "display/chart.h"
 #include "display/rate_plot.h"
 #include "display/sweep.h"
 #include "display/tune.h"

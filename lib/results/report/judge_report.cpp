@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "judge/example_results.h"
 #include "metrics/show.h"
 #include "report/model_report.h"
 #include "report/page.h"

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/text.h"
-#include "display/chart.h"
 #include "report/page.h"
 
 namespace dtrain {
@@ -57,18 +55,15 @@ std::string confused_pairs(const ModelReport& model) {
   return page_table(rows);
 }
 
-std::string picture(const Mistake& mistake) {
-  return page_picture(mistake.png, mistake.title, mistake.truth,
-                      {fmt::format("taken for {} ({:.1f} %; {}: {:.1f} %)", mistake.prediction,
-                                   100 * mistake.probability, mistake.truth, 100 * mistake.of_truth),
-                       mistake.title});
-}
-
 std::string worst_mistakes(const std::vector<Mistake>& mistakes) {
   const bool pictures = !mistakes.front().png.empty();
   if (pictures) {
     std::string html = "<ul class=\"pictures\">\n";
-    for (const Mistake& mistake : mistakes) html += picture(mistake);
+    for (const Mistake& mistake : mistakes)
+      html += page_picture(mistake.png, mistake.title, mistake.truth,
+                           {fmt::format("taken for {} ({:.1f} %; {}: {:.1f} %)", mistake.prediction,
+                                        100 * mistake.probability, mistake.truth, 100 * mistake.of_truth),
+                            mistake.title});
     return html + "</ul>\n";
   }
   TableRows rows = {{"example", "class", "taken for", "probability", "of its class"}};

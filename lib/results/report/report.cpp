@@ -6,8 +6,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/text.h"
-#include "display/chart.h"
 #include "job_file/print.h"
 #include "metrics/show.h"
 #include "report/page.h"
@@ -214,22 +212,6 @@ std::string notes_of(const RunHistory& run, const std::string& whose) {
   return html;
 }
 
-// Whether the learning rate of at least one run decays by factors.
-bool are_multiplied_down(const std::vector<RunHistory>& runs) {
-  return std::ranges::any_of(runs, [](const RunHistory& run) {
-    const std::string& kind = run.finished.spec.train.schedule.kind;
-    return schedule_uses(kind, "values") || schedule_uses(kind, "factor");
-  });
-}
-
-std::vector<NamedStepTimes> step_times_of(const std::vector<NamedCourse>& courses) {
-  std::vector<NamedStepTimes> all;
-  for (const NamedCourse& of : courses) {
-    if (of.course->end.phases_ms) all.push_back({of.name, *of.course->end.phases_ms});
-  }
-  return all;
-}
-
 std::string bytes_text(const std::optional<int64_t>& bytes) { return bytes ? human_bytes(*bytes) : "-"; }
 
 // What each phase of the training trained; empty if no run had any.
@@ -338,9 +320,17 @@ std::string report_page(const std::vector<RunHistory>& runs, const std::vector<M
         "best {}.</p>\n",
         chosen.size(), runs.size(), markup_text(main_metric(runs)));
   html += phases_table(courses);
-  add_charts("Curves", legend(courses), course_charts(courses, are_multiplied_down(runs)));
+  const bool decays_by_factors = std::ranges::any_of(runs, [](const RunHistory& run) {
+    const std::string& kind = run.finished.spec.train.schedule.kind;
+    return schedule_uses(kind, "values") || schedule_uses(kind, "factor");
+  });
+  add_charts("Curves", legend(courses), course_charts(courses, decays_by_factors));
   if (alone && !models.empty()) html += mistakes_section(models.front()) + examples_section(models.front());
-  html += step_times_section(step_times_of(courses));
+  std::vector<NamedStepTimes> times;
+  for (const NamedCourse& of : courses) {
+    if (of.course->end.phases_ms) times.push_back({of.name, *of.course->end.phases_ms});
+  }
+  html += step_times_section(times);
   if (const std::string figures = phase_figures(courses); !figures.empty())
     html += "<div class=\"charts above\">\n" + figures + "</div>\n";
   if (alone) add_charts("The machine", "", machine_charts(runs.front().machine));

@@ -9,7 +9,6 @@
 #include <numeric>
 
 #include "core/step_clock.h"
-#include "core/text.h"
 #include "metrics/show.h"
 #include "report/page.h"
 
@@ -93,16 +92,6 @@ void add_line(LineChart& chart, const NamedCourse& of, const std::string& what, 
                          .points = std::move(points)});
 }
 
-// Around the best evaluation.
-void add_ring(LineChart& chart, const NamedCourse& of, const std::string& metric) {
-  const EvaluationPoint* best = of.course->evaluations.best(of.deciding);
-  if (best == nullptr || of.course->evaluations.points.size() < 2 || !find_metric(best->metrics, metric))
-    return;
-  chart.rings.push_back({fmt::format("{}: best epoch by {}, {}", of.name, *of.deciding.metric, best->epoch),
-                         of.colour,
-                         {static_cast<double>(best->epoch), best->value(metric)}});
-}
-
 // If values span orders of magnitude, a linear axis from zero would show little.
 void widen(LineChart& chart) {
   double low = INFINITY, high = 0;
@@ -138,7 +127,14 @@ LineChart learning_chart(const std::vector<NamedCourse>& courses, const std::str
   for (const NamedCourse& of : courses)
     add_line(chart, of, ", " + of.course->evaluations.evaluated_part(),
              evaluation_points(*of.course, metric, false), true, false);
-  for (const NamedCourse& of : courses) add_ring(chart, of, metric);
+  for (const NamedCourse& of : courses) {  // a ring around the best evaluation
+    const EvaluationPoint* best = of.course->evaluations.best(of.deciding);
+    if (best == nullptr || of.course->evaluations.points.size() < 2 || !find_metric(best->metrics, metric))
+      continue;
+    chart.rings.push_back({fmt::format("{}: best epoch by {}, {}", of.name, *of.deciding.metric, best->epoch),
+                           of.colour,
+                           {static_cast<double>(best->epoch), best->value(metric)}});
+  }
   return chart;
 }
 
@@ -150,15 +146,6 @@ LineChart step_chart(const std::vector<NamedCourse>& courses, const std::string&
     for (const EvaluationPoint& point : of.course->evaluations.points)  // to make the epochs' charts agree
       chart.x_end = std::max(chart.x_end, static_cast<double>(point.epoch));
   }
-  return chart;
-}
-
-LineChart metric_over_time(const std::vector<NamedCourse>& courses, const std::string& metric) {
-  LineChart chart = report_chart(capitalised(parts_of(courses) + " " + metric + " over time"),
-                                 "seconds of training and evaluation");
-  chart.scale = ChartScale::kFitted;
-  for (const NamedCourse& of : courses)
-    add_line(chart, of, "", evaluation_points(*of.course, metric, true), true, false);
   return chart;
 }
 
@@ -184,10 +171,7 @@ std::vector<double> values_of(const StepTimes& milliseconds) {
 
 // The epochs of a course as columns: of many, groups of neighbours by their means.
 StackedChart step_times_over_epochs(const NamedCourse& of) {
-  StackedChart chart{.title = "ms of a step, " + of.name.substr(0, of.name.find(':')),
-                     .x_title = "epoch",
-                     .layers = {},
-                     .columns = {}};
+  StackedChart chart{.title = "ms of a step, " + of.name.substr(0, of.name.find(':')), .x_title = "epoch"};
   for (const auto& [kind, title] : step_times()) chart.layers.push_back(title);
   const std::vector<EpochEvent>& epochs = of.course->epochs;
   const size_t columns = std::min(kMostColumns, epochs.size());
@@ -208,11 +192,8 @@ std::string swatch(size_t colour) {
 }  // namespace
 
 LineChart report_chart(const std::string& title, const std::string& x_title) {
-  LineChart chart{.title = title, .x_title = x_title};
-  chart.width = 460;  // narrow, so that labels are readable on a phone
-  chart.height = 270;
-  chart.tells_values = true;
-  return chart;
+  // Narrow, so that labels are readable on a phone.
+  return {.title = title, .x_title = x_title, .width = 460, .height = 270, .tells_values = true};
 }
 
 std::string course_charts(const std::vector<NamedCourse>& courses, bool logarithmic_rate) {
@@ -223,7 +204,12 @@ std::string course_charts(const std::vector<NamedCourse>& courses, bool logarith
     LineChart chart = learning_chart(courses, metric);
     chart.scale = ChartScale::kFitted;
     by_epoch += page_figure(chart);
-    over_time += page_figure(metric_over_time(courses, metric));
+    LineChart timed = report_chart(capitalised(parts_of(courses) + " " + metric + " over time"),
+                                   "seconds of training and evaluation");
+    timed.scale = ChartScale::kFitted;
+    for (const NamedCourse& of : courses)
+      add_line(timed, of, "", evaluation_points(*of.course, metric, true), true, false);
+    over_time += page_figure(timed);
   }
   LineChart rate = step_chart(courses, "Learning rate", &StepEvent::learning_rate);
   if (logarithmic_rate) rate.scale = ChartScale::kLogarithmic;

@@ -28,12 +28,6 @@ void take_evaluation(RunSummary& summary, const T& event) {
   summary.part = event.part;
 }
 
-std::optional<double> positive_ratio(std::optional<double> above, std::optional<double> below) {
-  if (!above || !below || !(*above > 0) || !(*below > 0)) return std::nullopt;
-  const double ratio = *above / *below;
-  return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
-}
-
 RunSummary summary_at_start(const RunStartEvent& start) {
   RunSummary summary;
   summary.name = start.name.value_or("");
@@ -63,17 +57,14 @@ std::string unfinished(const char* which, const std::string& status) {
   return fmt::format("No verdict: the {} run {}.", which, what);
 }
 
-std::string baseline_name(const RunSummary& baseline) {
-  return baseline.strategy == "one_device" ? "one device"
-                                           : "the baseline (" + show_text(baseline.strategy) + ")";
-}
-
 std::string speed_clause(const RunSummary& baseline, const RunSummary& distributed,
                          const ComparisonEvent& comparison) {
   if (!comparison.speedup) return "It cannot be told whether distributing pays, for no steps were timed";
   const double speedup = *comparison.speedup;
   const std::string rate =
-      fmt::format("{:.2f} x as many examples per second as {}", speedup, baseline_name(baseline));
+      fmt::format("{:.2f} x as many examples per second as {}", speedup,
+                  baseline.strategy == "one_device" ? "one device"
+                                                    : "the baseline (" + show_text(baseline.strategy) + ")");
   if (distributed.replicas == baseline.replicas)
     return fmt::format("At equal replicas, {} trains {}", show_text(distributed.strategy), rate);
   const char* opening = speedup > 1 + kSameSpeed   ? ""
@@ -187,7 +178,9 @@ ComparisonEvent compare_runs(const RunSummary& baseline, const RunSummary& distr
   event.dataset_requested = distributed.dataset_requested;
   event.baseline = baseline;
   event.distributed = distributed;
-  event.speedup = positive_ratio(distributed.speed.examples_per_second, baseline.speed.examples_per_second);
+  const auto fast = distributed.speed.examples_per_second, reference = baseline.speed.examples_per_second;
+  const bool are_timed = fast && reference && *fast > 0 && *reference > 0;
+  if (are_timed && std::isfinite(*fast / *reference)) event.speedup = *fast / *reference;
   if (event.speedup && baseline.replicas > 0 && distributed.replicas > 0) {
     event.scaling_efficiency =
         *event.speedup * static_cast<double>(*baseline.replicas) / static_cast<double>(*distributed.replicas);

@@ -40,14 +40,12 @@ RunCourse& course_of(RunHistory& history, const std::string& run) {
   return added;
 }
 
-// A resumed run tells of the phase that it goes on with a second time.
-void take_phase(RunCourse& course, const PhaseEvent& phase) {
-  const bool is_new = std::ranges::none_of(
-      course.phases, [&](const PhaseEvent& known) { return known.phase == phase.phase; });
-  if (is_new) course.phases.push_back(phase);
-}
-
-void take_into_courses(RunHistory& history, const Event& event) {
+void take(RunHistory& history, const Event& event) {
+  if (auto comparison = decode<ComparisonEvent>(event)) history.comparison = std::move(comparison);
+  if (history.notes.size() < kMostNotes) {
+    if (auto note = note_of(event)) history.notes.push_back(std::move(*note));
+  }
+  if (const auto machine = decode<MachineEvent>(event)) history.machine.push_back(*machine);
   const std::string run = place_of(event).run.value_or("");
   if (run != "baseline" && run != "distributed") return;
   if (auto start = decode<RunStartEvent>(event)) course_of(history, run).start = std::move(*start);
@@ -59,17 +57,12 @@ void take_into_courses(RunHistory& history, const Event& event) {
   }
   if (const auto epoch = decode<EpochEvent>(event); epoch && epoch->phases_ms)
     course_of(history, run).epochs.push_back(*epoch);
-  if (const auto phase = decode<PhaseEvent>(event)) take_phase(course_of(history, run), *phase);
-  if (decode<EpochEvent>(event) || decode<EvalEvent>(event)) course_of(history, run).evaluations.take(event);
-}
-
-void take(RunHistory& history, const Event& event) {
-  if (auto comparison = decode<ComparisonEvent>(event)) history.comparison = std::move(comparison);
-  if (history.notes.size() < kMostNotes) {
-    if (auto note = note_of(event)) history.notes.push_back(std::move(*note));
+  if (const auto phase = decode<PhaseEvent>(event)) {
+    // A resumed run tells of the phase that it goes on with a second time.
+    std::vector<PhaseEvent>& phases = course_of(history, run).phases;
+    if (std::ranges::count(phases, phase->phase, &PhaseEvent::phase) == 0) phases.push_back(*phase);
   }
-  if (const auto machine = decode<MachineEvent>(event)) history.machine.push_back(*machine);
-  take_into_courses(history, event);
+  if (decode<EpochEvent>(event) || decode<EvalEvent>(event)) course_of(history, run).evaluations.take(event);
 }
 
 }  // namespace

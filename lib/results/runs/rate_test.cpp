@@ -15,12 +15,6 @@ double averaged_steps(const RateTest& test) { return std::max(1.0, static_cast<d
 
 double rounded(double rate) { return std::stod(fmt::format("{:.2g}", rate)); }
 
-const char* end_name(RateTestEnd end) {
-  static constexpr const char* kNames[] = {"stopped", "all_steps", "rose",
-                                           "not_finite"};  // in the enum's order
-  return kNames[static_cast<size_t>(end)];
-}
-
 size_t lowest_point(const RateTest& test) {
   const auto lower = [](const RatePoint& a, const RatePoint& b) { return a.smoothed < b.smoothed; };
   return static_cast<size_t>(std::ranges::min_element(test.points, lower) - test.points.begin());
@@ -108,9 +102,14 @@ RateAdvice advice_of(const RateTest& test) {
 }
 
 Event rate_document(const RateTest& test) {
+  constexpr const char* kEnds[] = {"stopped", "all_steps", "rose", "not_finite"};  // in the enum's order
   const RateAdvice advice = advice_of(test);
-  Event document = {{"name", test.name},   {"from", test.from},         {"to", test.to},
-                    {"steps", test.steps}, {"end", end_name(test.end)}, {"why", advice.why}};
+  Event document = {{"name", test.name},
+                    {"from", test.from},
+                    {"to", test.to},
+                    {"steps", test.steps},
+                    {"end", kEnds[static_cast<size_t>(test.end)]},
+                    {"why", advice.why}};
   if (advice.rate) document["learning_rate"] = *advice.rate;
   if (advice.lowest) document["lowest_loss_at"] = *advice.lowest;
   if (advice.steepest) document["steepest_at"] = *advice.steepest;

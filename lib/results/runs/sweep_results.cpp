@@ -71,15 +71,6 @@ Event point_event(const Sweep& sweep, const SweepPoint& point, const std::option
 }
 
 // What is missing is left as it is in an empty Sweep. A value of another type is an exception.
-SweepRun sweep_run_from(const Event& event) {
-  SweepRun run{
-      event.value("directory", ""), event.value("examples_per_second", 0.0), event.value("step_ms", 0.0), {}};
-  const Event phases = event.value("phases_ms", Event::object());
-  for (size_t i = 0; i < kStepTimes; ++i)
-    run.phases_ms.values[i] = phases.value(step_time_name(static_cast<StepTime>(i)), 0.0);
-  return run;
-}
-
 SweepPoint sweep_point_from(const Event& event) {
   SweepPoint point;
   point.replicas = event.value("replicas", point.replicas);
@@ -88,7 +79,13 @@ SweepPoint sweep_point_from(const Event& event) {
   point.global_batch = event.value("global_batch", point.global_batch);
   point.error = event.value("error", "");
   point.exit_code = static_cast<ExitCode>(event.value("exit_code", 0));
-  for (const Event& run : event.value("runs", Event::array())) point.runs.push_back(sweep_run_from(run));
+  for (const Event& run : event.value("runs", Event::array())) {
+    SweepRun& made = point.runs.emplace_back(SweepRun{
+        run.value("directory", ""), run.value("examples_per_second", 0.0), run.value("step_ms", 0.0), {}});
+    const Event phases = run.value("phases_ms", Event::object());
+    for (size_t i = 0; i < kStepTimes; ++i)
+      made.phases_ms.values[i] = phases.value(step_time_name(static_cast<StepTime>(i)), 0.0);
+  }
   return point;
 }
 
