@@ -6,8 +6,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/error.h"
@@ -86,8 +88,11 @@ bool SharedBarrier::has_arrived(int other) const {
   return static_cast<int32_t>(slots_[other].arrived.load() - count_) >= 0;
 }
 
+// Only the time counts in which this rank looked: the whole job may be stopped for a while.
 void SharedBarrier::sleep_until_arrived(int other) {
-  const auto deadline = std::chrono::steady_clock::now() + timeout_;
+  using std::chrono::steady_clock;
+  auto last_look = steady_clock::now();
+  steady_clock::duration waited{0};
   BarrierSlot& slot = slots_[other];
   slot.sleepers.fetch_add(1);
   const char* failure = nullptr;
@@ -98,7 +103,9 @@ void SharedBarrier::sleep_until_arrived(int other) {
     if (has_arrived(other)) break;
     // In this order: a peer may arrive and then end between the two checks.
     if (is_dead(other) && !has_arrived(other)) failure = "has ended";
-    if (std::chrono::steady_clock::now() > deadline) failure = "did not come in time";
+    const auto now = steady_clock::now();
+    waited += std::min<steady_clock::duration>(now - std::exchange(last_look, now), 2 * kLookInterval);
+    if (waited > timeout_) failure = "did not come in time";
   }
   slot.sleepers.fetch_sub(1);
   if (failure != nullptr) {

@@ -3,14 +3,19 @@
 #include "shared_memory/shared_barrier.h"
 
 #include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <functional>
 #include <memory>
+#include <new>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -85,6 +90,36 @@ TEST_CASE("a rank that does not come in time is named") {
     CHECK_THAT(std::string(error.what()),
                ContainsSubstring("rank 1") && ContainsSubstring("did not come in time"));
   }
+}
+
+TEST_CASE("a rank that was stopped for longer than the timeout waits on") {
+  constexpr std::chrono::milliseconds kTimeout(2000);
+  void* const memory =
+      ::mmap(nullptr, sizeof(Slots), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  Slots& slots = *new (memory) Slots{};
+  SharedBarrier own(slots.data(), 1, 2, kTimeout, 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    int failed = 0;
+    try {
+      SharedBarrier(slots.data(), 0, 2, kTimeout, 0).wait();
+    } catch (const Error&) {
+      failed = 1;
+    }
+    ::_exit(failed);
+  }
+  while (slots[1].sleepers == 0) std::this_thread::yield();
+  ::kill(child, SIGSTOP);
+  std::this_thread::sleep_for(kTimeout);
+  ::kill(child, SIGCONT);
+  std::this_thread::sleep_for(3 * SharedBarrier::kLookInterval);  // it looks, and nobody has arrived yet
+  own.wait();
+  int status = -1;
+  CHECK(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  ::munmap(memory, sizeof(Slots));
 }
 
 // Of the calling thread, in seconds.
