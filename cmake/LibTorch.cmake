@@ -3,6 +3,8 @@
 # The TorchConfig.cmake inside a CUDA wheel insists on a CUDA toolkit although nothing here links CUDA, so the target is
 # defined from the headers and the two libraries alone. A LibTorch of your own: -DCMAKE_PREFIX_PATH=/path/to/libtorch
 # (a libtorch archive, or the `torch` folder of an installed Python package).
+# scripts/setup touches this file when it has fetched another version, or more of it: then CMake looks for it again.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/scripts/libtorch.txt")
 file(STRINGS "${PROJECT_SOURCE_DIR}/scripts/libtorch.txt" pin REGEX "^torch==")
 string(REGEX REPLACE "^torch==([0-9.]+).*" "\\1" DTRAIN_LIBTORCH_VERSION "${pin}")
 if(NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
@@ -12,6 +14,32 @@ else()
 endif()
 set(fetched "${DTRAIN_CACHE}/libtorch-${DTRAIN_LIBTORCH_VERSION}/torch")
 
+# What an earlier call has found counts no more if CMAKE_PREFIX_PATH names another LibTorch now, or another version was
+# fetched. What was set by hand stays.
+if(DTRAIN_FOUND_LIBTORCH)
+  string(REPLACE ":" ";" prefixes "$ENV{CMAKE_PREFIX_PATH}")
+  set(wanted "${LIBTORCH_CPU_LIBRARY}")
+  if(wanted MATCHES "/dtrain/libtorch-[0-9.]+/torch/lib/" AND EXISTS "${fetched}/lib/libtorch_cpu.so")
+    set(wanted "${fetched}/lib/libtorch_cpu.so")
+  endif()
+  foreach(prefix IN LISTS prefixes CMAKE_PREFIX_PATH)  # the latter wins
+    if(EXISTS "${prefix}/lib/libtorch_cpu.so")
+      set(wanted "${prefix}/lib/libtorch_cpu.so")
+    endif()
+  endforeach()
+  file(REAL_PATH "${wanted}" wanted)
+  file(REAL_PATH "${LIBTORCH_CPU_LIBRARY}" found)
+  if(NOT wanted STREQUAL found)
+    foreach(name INCLUDE_DIR CPU_LIBRARY C10_LIBRARY CUDA_LIBRARY C10_CUDA_LIBRARY)
+      unset(LIBTORCH_${name} CACHE)
+    endforeach()
+    unset(CUDA_RUNTIME_LIBRARY CACHE)
+    unset(DTRAIN_HAS_BRGEMM CACHE)
+  endif()
+endif()
+if(NOT LIBTORCH_CPU_LIBRARY)
+  set(DTRAIN_FOUND_LIBTORCH ON CACHE INTERNAL "LibTorch was not set by hand")
+endif()
 find_path(LIBTORCH_INCLUDE_DIR ATen/ATen.h HINTS "${fetched}/include")
 find_library(LIBTORCH_CPU_LIBRARY torch_cpu HINTS "${fetched}/lib")
 find_library(LIBTORCH_C10_LIBRARY c10 HINTS "${fetched}/lib")
@@ -25,7 +53,11 @@ if(NOT GLOO_INCLUDE_DIR)
                       "Only the headers are used; the library inside LibTorch is the one that runs.")
 endif()
 
-file(STRINGS "${LIBTORCH_INCLUDE_DIR}/torch/headeronly/version.h" version_lines REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
+set(version_header "${LIBTORCH_INCLUDE_DIR}/torch/headeronly/version.h")
+if(NOT EXISTS "${version_header}")  # where older ones have it
+  set(version_header "${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include/torch/version.h")
+endif()
+file(STRINGS "${version_header}" version_lines REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
 string(REGEX REPLACE "[^0-9]+([0-9]+)[^0-9]+([0-9]+)[^0-9]+([0-9]+).*" "\\1.\\2.\\3" LIBTORCH_VERSION "${version_lines}")
 message(STATUS "LibTorch ${LIBTORCH_VERSION}: ${LIBTORCH_CPU_LIBRARY}")
 if(NOT LIBTORCH_VERSION VERSION_EQUAL DTRAIN_LIBTORCH_VERSION)

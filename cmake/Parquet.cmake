@@ -15,6 +15,9 @@ string(REGEX REPLACE "^([0-9]+)\\.([0-9]+).*" "\\10\\2" arrow_abi "${DTRAIN_ARRO
 set(DTRAIN_HAS_PARQUET OFF)
 if(DTRAIN_PARQUET)
   set(ARROW_ROOT "" CACHE PATH "The folder of the Python package pyarrow, with Arrow's headers and libraries")
+  if(ARROW_INCLUDE_DIR MATCHES "/dtrain/arrow-([0-9.]+)/" AND NOT CMAKE_MATCH_1 STREQUAL DTRAIN_ARROW_VERSION)
+    unset(ARROW_INCLUDE_DIR CACHE)  # of the version that was pinned before
+  endif()
   find_path(ARROW_INCLUDE_DIR parquet/file_reader.h HINTS "${ARROW_ROOT}/include"
             "${DTRAIN_CACHE}/arrow-${DTRAIN_ARROW_VERSION}/pyarrow/include" NO_DEFAULT_PATH)
   set(arrow_libraries "${ARROW_INCLUDE_DIR}/../libarrow.so.${arrow_abi}" "${ARROW_INCLUDE_DIR}/../libparquet.so.${arrow_abi}")

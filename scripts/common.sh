@@ -17,6 +17,8 @@ if [[ -z ${CCACHE_DIR:-} ]]; then
   export CCACHE_DIR=$dtrain_cache/ccache CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-3G}
 fi
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+# A cache that cannot be written, as that of an administrator, would fail every compilation.
+if ! mkdir -p "$CCACHE_DIR" 2>/dev/null || [[ ! -w $CCACHE_DIR ]]; then export CCACHE_DISABLE=1; fi
 
 say() { printf 'dtrain: %s\n' "$*" >&2; }
 
@@ -124,10 +126,22 @@ parallel_jobs() {
 # cached TREE VARIABLE: prints the variable's value in CMake's cache in the build folder TREE, or nothing.
 cached() { sed -n "s|^$2:[A-Z]*=||p" "$1/CMakeCache.txt" 2>/dev/null || true; }
 
-# Whether TREE was configured for this very checkout and its LibTorch is still there.
+# Prints the LibTorch that CMAKE_PREFIX_PATH has, which CMake then uses and not ours; fails if it has none.
+own_libtorch() {
+  local folder folders
+  IFS=: read -ra folders <<<"${CMAKE_PREFIX_PATH:-}"
+  for folder in "${folders[@]}"; do
+    [[ ! -e $folder/lib/libtorch_cpu.so ]] || { printf '%s\n' "$folder/lib/libtorch_cpu.so" && return; }
+  done
+  return 1
+}
+
+# Whether TREE was configured for this very checkout and its LibTorch is still there, and the one that is wanted.
 configured() { # configured TREE
-  [[ -e $1/build.ninja && $(readlink -m -- "$(cached "$1" CMAKE_HOME_DIRECTORY)") == "$root" &&
-    -e $(cached "$1" LIBTORCH_CPU_LIBRARY) ]]
+  local library own
+  library=$(cached "$1" LIBTORCH_CPU_LIBRARY)
+  [[ -e $1/build.ninja && $(readlink -m -- "$(cached "$1" CMAKE_HOME_DIRECTORY)") == "$root" && -e $library ]] || return
+  ! own=$(own_libtorch) || [[ $own -ef $library ]]
 }
 
 # Creates the build folder build/PRESET if it does not exist. The caller must hold its lock.

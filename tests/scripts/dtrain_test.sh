@@ -3,7 +3,8 @@
 # shellcheck source=tests/scripts/harness.sh
 source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
 checkout="$work/my checkout"
-mkdir -p "$checkout"/{scripts,lib,cmake,apps} "$work/elsewhere"
+mkdir -p "$checkout"/{scripts/tpu,lib,cmake,apps} "$work/elsewhere"
+touch "$checkout"/scripts/{libtorch.txt,arrow.txt,tpu/header.txt}
 cp "$sources"/scripts/{dtrain,common.sh} "$checkout/scripts/"
 cp "$sources/CMakePresets.json" "$checkout/"
 unset CCACHE_DIR CMAKE_PREFIX_PATH
