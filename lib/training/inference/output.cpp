@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "core/text.h"
 #include "csv/csv_file.h"
@@ -26,8 +27,10 @@ std::string file_text(const FileReport& file) {
 
 std::string state_text(const TrainingState& state) {
   std::string text;
-  const auto line = [&text](const char* label, const std::string& value) {
-    text += fmt::format("  {:<15}{}\n", label, printable(value, 1000));
+  size_t width = std::string_view("learning rate").size();
+  for (const auto& [name, value] : state.metrics) width = std::max(width, printable(name, 80).size());
+  const auto line = [&text, width](const std::string& label, const std::string& value) {
+    text += fmt::format("  {:<{}}  {}\n", label, width, printable(value, 1000));
   };
   line("run", fmt::format("{} on {}", state.run, counted(state.replicas, "replica")));
   line("step", fmt::format("{}, after {} and {} examples of the next", with_separators(state.step),
@@ -35,8 +38,7 @@ std::string state_text(const TrainingState& state) {
   line("learning rate", fmt::format("{:g}", state.learning_rate));
   if (!state.metrics.empty() && state.validation_examples > 0)
     line("evaluated on", fmt::format("{} validation examples", with_separators(state.validation_examples)));
-  for (const auto& [name, value] : state.metrics)
-    line(printable(name, 14).c_str(), fmt::format("{:.6g}", value));
+  for (const auto& [name, value] : state.metrics) line(printable(name, 80), fmt::format("{:.6g}", value));
   if (!state.suspicion.empty()) line("suspect", state.suspicion);
   line("saved by", fmt::format("dtrain {}, LibTorch {}", state.dtrain, state.libtorch));
   return text;

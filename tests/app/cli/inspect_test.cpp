@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
@@ -14,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path save(const fs::path& folder, int64_t step, const std::string& suspicion = "") {
+fs::path save(const fs::path& folder, int64_t step, const std::string& suspicion = "",
+              const std::map<std::string, double>& metrics = {{"accuracy", 0.75}}) {
   Checkpoint checkpoint;
   checkpoint.state.suspicion = suspicion;
   checkpoint.model = {{"dense.weight", at::ones({2, 3})}, {"odd\nname", at::zeros({}, at::kLong)}};
@@ -24,7 +26,7 @@ fs::path save(const fs::path& folder, int64_t step, const std::string& suspicion
   checkpoint.state.train_examples = step;
   checkpoint.state.global_batch = 1;
   checkpoint.state.learning_rate = 0.001;
-  checkpoint.state.metrics = {{"accuracy", 0.75}};
+  checkpoint.state.metrics = metrics;
   return save_checkpoint(folder, checkpoint);
 }
 
@@ -48,6 +50,14 @@ TEST_CASE("inspect lists a checkpoint that is good") {
        {"step           1,234, after 1 epoch and 0 examples", "learning rate  0.001", "accuracy       0.75",
         "dense.weight  F32   [2, 3]", "odd\\x0aname", "I64   []", "24 B  OK", "all of it is as it was saved"})
     CHECK_THAT(outcome.output, ContainsSubstring(part));
+}
+
+TEST_CASE("inspect shows the whole name of a metric, apart from its value") {
+  const TemporaryFolder folder;
+  const fs::path path = save(folder.path(), 7, "", {{"loss", 0.25}, {"macro_precision", 0.5}});
+  const Outcome outcome = dtrain_command({"inspect", path});
+  CHECK_THAT(outcome.output, ContainsSubstring("\n  loss             0.25\n") &&
+                                 ContainsSubstring("\n  macro_precision  0.5\n"));
 }
 
 TEST_CASE("inspect names what is damaged and exits with 7") {
