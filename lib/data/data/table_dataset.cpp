@@ -311,6 +311,7 @@ Dataset load_csv(const DataSpec& spec) {
                      printable(format.targets.front(), 100), info.classes);
   info.reading = reading_of(format, spec.dataset == "csv");
   info.warnings = table.warnings;
+  info.warnings.insert(info.warnings.end(), files.warnings.begin(), files.warnings.end());
   ExampleRows rows = rows_numbered(table.parts);
   if (table.test) rows.test = rows_of_test_file(spec, table.test->size());
   const auto source_of = [](const StoredExamples& examples, const TablePath& path) {
