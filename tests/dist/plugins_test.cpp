@@ -232,25 +232,37 @@ TEST_CASE("what a plug-in may not add is refused, and said") {
 }
 
 TEST_CASE("a plug-in that was copied is the same, and one that moved is found by --plugin") {
-  const Job job(mixed());
+  const TemporaryFolder folder;
+  const std::string library = DTRAIN_PLUGINS "/libkinds.so";
+  const std::string old = (folder / "old.so").string(), copy = (folder / "copy.so").string();
+  fs::copy_file(library, old);
+  fs::copy_file(library, copy);
+  std::string spec = mixed();
+  spec.replace(spec.find(library), library.size(), old);
+  const Job job(spec);
   require_done(run_program(job.run()));
-  const fs::path copy = job.folder() / "copy.so", gone = job.folder() / "gone.so";
-  fs::copy_file(DTRAIN_PLUGINS "/libkinds.so", copy);
-  require_done(run_program({"--plugin", copy.string(), "validate", job.spec_file().string()}));
-  for (const auto& entry : fs::recursive_directory_iterator(job.run_folder())) {
-    const std::string name = entry.path().filename();
-    if (name != "spec.yaml" && name != "manifest.json") continue;
-    std::string text = content_of(entry.path());
-    const std::string library = DTRAIN_PLUGINS "/libkinds.so";
-    while (text.find(library) != std::string::npos)
-      text.replace(text.find(library), library.size(), gone.string());
-    write_file(entry.path(), text);
-  }
+  const auto with_copy = [&](const Arguments& command) {
+    return run_program(Arguments{"--plugin", copy} + command);
+  };
+  const auto trained_again = [&](const fs::path& again, const std::string& name) {
+    const fs::path run = job.folder() / name;
+    require_done(with_copy({"run", again.string(), "--run-dir", run.string()}));
+    return content_of(run / "spec.yaml");
+  };
+  require_done(with_copy({"validate", job.spec_file().string()}));
+  CHECK_THAT(trained_again(job.spec_file(), "copied"), ContainsSubstring(old) && !ContainsSubstring(copy));
+
+  fs::remove(old);
   const Arguments compare = {"compare", job.run_folder().string(), job.run_folder().string()};
   const Finished refused = run_program(compare);
   CHECK(refused.exit_code != 0);
   CHECK_THAT(refused.errors, ContainsSubstring("dtrain --plugin FILE COMMAND"));
-  require_done(run_program(Arguments{"--plugin", copy.string()} + compare));
+  require_done(with_copy(compare));
+  CHECK_THAT(trained_again(job.run_folder() / "spec.yaml", "moved"),
+             ContainsSubstring(copy) && !ContainsSubstring(old));
+  require_done(with_copy({"run", "--resume", job.run_folder().string(), "--set", "train.epochs=13"}));
+  const Finished absent = run_program({"validate", job.spec_file().string()});  // which notes no version
+  CHECK_THAT(absent.errors, ContainsSubstring("there is no such file") && !ContainsSubstring("--plugin"));
 }
 
 TEST_CASE("--plugin loads a plug-in for any command") {
@@ -266,6 +278,12 @@ TEST_CASE("--plugin loads a plug-in for any command") {
   CHECK(run_program(job.run()).exit_code == 2);
   require_done(run_program(Arguments{"--plugin", library} + job.run()));
   require_done(run_program({"eval", job.run_folder().string()}));  // the run's spec names it
+
+  const Job both(mixed());
+  require_done(run_program(Arguments{"--plugin", DTRAIN_PLUGINS "/libfailing.so"} + both.run()));
+  CHECK_THAT(content_of(both.run_folder() / "spec.yaml"),
+             ContainsSubstring("kinds 0.1.0") && ContainsSubstring("failing 0.1.0"));
+  require_done(run_program({"eval", both.run_folder().string()}));
 
   const Finished absent = run_program({"--plugin", "absent.so", "schema"});
   CHECK(absent.exit_code == 2);

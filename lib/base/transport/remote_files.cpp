@@ -215,8 +215,8 @@ void RemoteFiles::refuse(const std::string& address, const HttpResponse& respons
 
 // Asks for the first byte: what answers this says all there is to know, and every server answers it.
 RemoteFile RemoteFiles::look_at(const std::string& address) {
-  const HttpRequest request = request_for(address, {{"range", "bytes=0-0"}});
   const HttpResponse response = insist(address, [&](bool&) {
+    const HttpRequest request = request_for(address, {{"range", "bytes=0-0"}});
     return client_.get(request, [](const HttpResponse& head, const char*, size_t count) {
       return head.status == 206 && count <= 1;  // the answer ends here, and its connection is good for more
     });

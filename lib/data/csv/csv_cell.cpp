@@ -140,12 +140,15 @@ std::optional<double> seconds_at(Reader& reader) {
 bool is_missing_cell(std::string_view cell, const std::vector<std::string>& others) {
   if (cell.empty()) return true;
   if (std::ranges::find(others, cell) != others.end()) return true;
+  const char first = cell[cell.size() > 1 && (cell[0] == '-' || cell[0] == '+') ? 1 : 0];
+  if (first != 'n' && first != 'N') return false;
+  if (plain_number(cell)) return true;  // nan, -nan, nan(ind): no other number begins so
   if (cell.size() > 4) return false;
   std::string lower(cell);
   std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char byte) {
     return static_cast<char>(byte >= 'A' && byte <= 'Z' ? byte + 32 : byte);
   });
-  return lower == "na" || lower == "n/a" || lower == "nan" || lower == "null";
+  return lower == "na" || lower == "n/a" || lower == "null";
 }
 
 NumberStyles bit_of(NumberStyle style) {

@@ -9,7 +9,7 @@
 
 namespace dtrain {
 
-// Empty, NA, N/A, NaN or null, in any case; or one of `others`, as it is written there.
+// Empty, NA, N/A, NaN (with a sign, too) or null, in any case; or one of `others`, as it is written there.
 bool is_missing_cell(std::string_view cell, const std::vector<std::string>& others = {});
 
 // How numbers are written: 1234.5, 1,234.5, 1.234,5, 1 234,5, 1'234.5.

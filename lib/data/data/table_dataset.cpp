@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 
 #include "arrays/array_file.h"
@@ -180,8 +182,12 @@ SplitBy split_by(const TableFiles& files, const DataSpec& spec, const RawTable& 
                      "the model predicts another column, by whose classes the parts were made");
   const RawColumn& target = *found;
   if (target.is_number) return by_classes({});
-  // A class that is missing is refused later.
-  return by_classes(at::tensor(target.values, at::kDouble).nan_to_num_(-1).to(at::kLong));
+  // By their first rows: with a saved format words have other numbers than in training, and the folds depend
+  // on them. A class that is missing is refused later.
+  std::unordered_map<double, int64_t> numbers;
+  for (const double word : target.values)
+    by.classes.push_back(std::isnan(word) ? -1 : numbers.emplace(word, std::ssize(numbers)).first->second);
+  return by;
 }
 
 CsvParts read_files(const TableFiles& files, const DataSpec& spec) {
@@ -305,6 +311,7 @@ Dataset load_csv(const DataSpec& spec) {
                      printable(format.targets.front(), 100), info.classes);
   info.reading = reading_of(format, spec.dataset == "csv");
   info.warnings = table.warnings;
+  info.warnings.insert(info.warnings.end(), files.warnings.begin(), files.warnings.end());
   ExampleRows rows = rows_numbered(table.parts);
   if (table.test) rows.test = rows_of_test_file(spec, table.test->size());
   const auto source_of = [](const StoredExamples& examples, const TablePath& path) {

@@ -38,6 +38,7 @@ struct ExampleRows {
 struct TableFiles {
   TablePath train;
   std::optional<TablePath> test = {};
+  std::vector<std::string> warnings = {};  // lines about files of a validation part, which are not read
 };
 TableFiles table_files(const DataSpec& spec);
 

@@ -1,10 +1,13 @@
 // Where the files of tables are.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
 
 #include "core/data_errors.h"
 #include "core/files.h"
+#include "core/text.h"
 #include "data/table_dataset.h"
 #include "parquet/parquet_file.h"
 #include "yaml/problem.h"
@@ -51,12 +54,29 @@ std::vector<fs::path> parquet_in(const fs::path& folder, const std::string& part
   return files;
 }
 
+// A line about the first file of a validation part; empty: there is none.
+std::vector<std::string> warnings_about(const fs::path& folder, bool of_parquet) {
+  for (const fs::path& path : paths_in(folder)) {
+    const std::string name = path.filename().string();
+    for (const std::string part : {"validation", "val"}) {
+      const bool is_of_validation = of_parquet ? name.ends_with(".parquet") && is_of_part(name, part)
+                                               : name == part + ".csv" || name == part + ".csv.gz";
+      if (is_of_validation)
+        return {fmt::format("{} is not read: data.split.validation takes a part of the training examples",
+                            printable(path.string(), 1000))};
+    }
+  }
+  return {};
+}
+
 TableFiles parquet_files(const fs::path& folder) {
   std::vector<fs::path> train = parquet_in(folder, "train"), test = parquet_in(folder, "test");
-  if (train.empty() && test.empty()) train = parquet_in(folder, "");
+  const bool is_one_table = train.empty() && test.empty();
+  if (is_one_table) train = parquet_in(folder, "");
   if (train.empty()) refuse_file(folder, "there is no train.parquet or train-00000.parquet in this folder");
   TableFiles files{{test.empty() ? folder : folder / "train", std::move(train)}};
   if (!test.empty()) files.test = TablePath(folder / "test", std::move(test));
+  if (!is_one_table) files.warnings = warnings_about(folder, /*of_parquet=*/true);
   return files;
 }
 
@@ -76,6 +96,7 @@ TableFiles table_files(const DataSpec& spec) {
   if (is_folder) {
     const fs::path test = csv_in(path, "test");
     if (!test.empty()) files.test = test;
+    files.warnings = warnings_about(path, /*of_parquet=*/false);
   }
   const fs::path& train = files.train.name;
   if (train.empty()) refuse_file(path, "there is no train.csv or train.csv.gz in this folder");

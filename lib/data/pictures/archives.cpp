@@ -116,8 +116,7 @@ class TarReader {
 // Collects the pictures of archives, each with the word that names its class.
 class ArchiveList {
  public:
-  ArchiveList(fs::path root, const DataSpec& spec)
-      : root_(std::move(root)), spec_(spec), left_gigabytes_(spec.cache_gigabytes) {}
+  ArchiveList(fs::path root, const DataSpec& spec) : root_(std::move(root)), spec_(spec) {}
 
   // Adds the pictures of an archive, and returns their indices.
   std::vector<int64_t> add(const std::string& file) {
@@ -128,8 +127,8 @@ class ArchiveList {
     if (!of_parquet() && !is_packed(path)) {
       read(file, nullptr, static_cast<int64_t>(fs::file_size(path, none)));
     } else {
-      const std::shared_ptr<const CheckedFile> unpacked = unpacked_archive(path, spec_, left_gigabytes_);
-      left_gigabytes_ -= static_cast<double>(unpacked->bytes()) / 1e9;
+      const std::shared_ptr<const CheckedFile> unpacked = unpacked_archive(path, spec_, unpacked_bytes_);
+      unpacked_bytes_ += unpacked->bytes();
       try {
         read(file, unpacked, unpacked->bytes());
       } catch (const Error&) {
@@ -284,7 +283,7 @@ class ArchiveList {
   fs::path root_;
   const DataSpec& spec_;
   std::optional<std::vector<std::string>> names_;  // of the classes, as far as the files have them
-  double left_gigabytes_;                          // that packed archives may still take
+  int64_t unpacked_bytes_ = 0;                     // of packed archives
   std::vector<ListedPicture> pictures_;
   std::vector<std::string> words_;  // the class of each picture
   EndingCounts left_out_;           // of examples without a picture

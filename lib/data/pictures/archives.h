@@ -3,6 +3,7 @@
 // Parquet file with pictures is an archive that is packed in another way (parquet_pictures.h).
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -45,8 +46,8 @@ bool is_packed(const std::filesystem::path& archive);
 // A packed archive, or a Parquet file, as plain tar in the cache (images/checked_file.h), where it is
 // unpacked now if it is not there: for files of this name, size and times of change once. Throws Error(kData)
 // that names a damaged archive, or one that unpacks to so many times its size that it has no pictures, and
-// Error(kUsage) if it unpacks to more than `most_gigabytes` (data.cache_gigabytes).
+// Error(kUsage) if it unpacks to more than data.cache_gigabytes, with the `before` bytes of other archives.
 std::shared_ptr<const CheckedFile> unpacked_archive(const std::filesystem::path& archive,
-                                                    const DataSpec& spec, double most_gigabytes);
+                                                    const DataSpec& spec, int64_t before);
 
 }  // namespace dtrain

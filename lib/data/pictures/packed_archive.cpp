@@ -71,15 +71,16 @@ class UnpackingReader {
 };
 
 void unpack(const fs::path& path, int64_t packed, const OpenFile& file, const DataSpec& spec,
-            double most_gigabytes) {
+            int64_t before) {
   CheckedFileWriter writer(file);
   int64_t written = 0;
   const auto write = [&](std::string_view bytes) {
     written += std::ssize(bytes);
-    if (static_cast<double>(written) > most_gigabytes * 1e9)
+    if (static_cast<double>(before + written) > spec.cache_gigabytes * 1e9)
       throw Error(ExitCode::kUsage,
-                  "data.cache_gigabytes: {} unpacks to more than the limit of {:g} GB; raise it",
-                  printable(path.string(), 1000), most_gigabytes);
+                  "data.cache_gigabytes: {} unpacks to more than the limit of {:g} GB{}; raise it",
+                  printable(path.string(), 1000), spec.cache_gigabytes,
+                  before == 0 ? "" : fmt::format(", with the {} of those before it", human_bytes(before)));
     if (written > std::max(kNeverTooMuch, packed * kMostRatio))
       refuse_file(
           path,
@@ -126,7 +127,7 @@ std::string unpacked_name(const std::string& name) {
 bool is_packed(const fs::path& archive) { return UnpackingReader(archive).is_packed(); }
 
 std::shared_ptr<const CheckedFile> unpacked_archive(const fs::path& archive, const DataSpec& spec,
-                                                    double most_gigabytes) {
+                                                    int64_t before) {
   struct stat status {};
   if (::stat(archive.c_str(), &status) != 0)
     throw Error(file_failure_code(errno, ExitCode::kData), "{}: {}", printable(archive.string(), 1000),
@@ -138,11 +139,11 @@ std::shared_ptr<const CheckedFile> unpacked_archive(const fs::path& archive, con
   const auto is_there = [&] { return (unpacked = CheckedFile::open(path)) != nullptr; };
   if (is_there()) return unpacked;
   if (std::error_code none; fs::exists(path, none)) warn_of_damage(path);
-  require_cache_room(status.st_size, most_gigabytes,
+  require_cache_room(status.st_size, spec.cache_gigabytes,
                      fmt::format("{} has to be unpacked", printable(archive.string(), 1000)),
                      "or unpack it yourself");
   make_cache_file(path, is_there,
-                  [&](const OpenFile& file) { unpack(archive, status.st_size, file, spec, most_gigabytes); });
+                  [&](const OpenFile& file) { unpack(archive, status.st_size, file, spec, before); });
   if (!unpacked && !is_there()) fail_on_cache(path, "cannot be read", EIO);
   return unpacked;
 }

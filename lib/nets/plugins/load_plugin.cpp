@@ -245,10 +245,10 @@ struct LoadedPlugin {
 
 using LoadedPlugins = std::map<std::string, LoadedPlugin>;  // by the file
 
-LoadedPlugin load(const std::string& path, const LoadedPlugins& others) {
+LoadedPlugin load(const std::string& path, bool is_of_run, const LoadedPlugins& others) {
   if (!fs::is_regular_file(path))
-    throw Error(ExitCode::kUsage,
-                "there is no such file; if the plug-in is elsewhere now: dtrain --plugin FILE COMMAND ...");
+    throw Error(ExitCode::kUsage, "there is no such file{}",
+                is_of_run ? "; if the plug-in is elsewhere now: dtrain --plugin FILE COMMAND ..." : "");
   const PluginCall named(path, "while it is loaded");
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw Error(ExitCode::kUsage, "cannot be loaded: {}", printable(dlerror(), 2000));
@@ -282,7 +282,7 @@ std::string load_plugin(const std::string& path, const std::string& noted) {
     for (auto other = loaded.begin(); other != loaded.end(); ++other) {
       if (other->second.identity == noted) found = other;
     }
-    if (found == loaded.end()) found = loaded.emplace(file, load(file, loaded)).first;
+    if (found == loaded.end()) found = loaded.emplace(file, load(file, !noted.empty(), loaded)).first;
     if (!found->second.failure.empty()) throw Error(ExitCode::kUsage, found->second.failure);
     return found->second.identity;
   } catch (const Error& error) {

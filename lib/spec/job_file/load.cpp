@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <set>
+#include <system_error>
 #include <tuple>
+#include <utility>
 
 #include "core/addresses.h"
 #include "core/error.h"
@@ -92,28 +94,41 @@ class SpecReader {
       if (name == "plugins") written = &entry.value;
     }
     if (loaded_.problems.size() > before) return false;
+    std::vector<std::pair<std::string, std::string>> added;  // those of the command line, and their files
+    for (const std::string& path : plugins_of_all())
+      added.emplace_back(load_plugin(path, "", root, ""), path);
+    if (loaded_.problems.size() > before) return false;
     std::vector<std::string>& plugins = loaded_.spec.plugins;
     const std::vector<std::string>& noted = loaded_.spec.plugin_versions;
-    for (size_t i = 0; i < plugins.size(); ++i)
-      load_plugin(plugins[i], i < noted.size() ? noted[i] : "", written->items[i],
-                  fmt::format("plugins[{}]", i));
-    for (const std::string& path : plugins_of_all()) {
-      if (std::ranges::find(plugins, path) != plugins.end()) continue;
-      load_plugin(path, "", root, "");
+    const auto name_of = [](const std::string& plugin) { return plugin.substr(0, plugin.find(' ')); };
+    for (size_t i = 0; i < plugins.size(); ++i) {
+      const std::string version = i < noted.size() ? noted[i] : "";
+      std::error_code none;
+      // One that is elsewhere now; check_plugin_versions() sees another version.
+      for (const auto& [plugin, path] : added)
+        if (name_of(plugin) == name_of(version) && !std::filesystem::exists(plugins[i], none))
+          plugins[i] = path;
+      loaded_plugins_.push_back(
+          load_plugin(plugins[i], version, written->items[i], fmt::format("plugins[{}]", i)));
+    }
+    for (const auto& [plugin, path] : added) {
+      if (std::ranges::find(loaded_plugins_, plugin) != loaded_plugins_.end()) continue;
+      loaded_plugins_.push_back(plugin);
       plugins.push_back(path);
     }
     return loaded_.problems.size() == before;
   }
 
-  // One that is loaded already under another path is not loaded again.
-  void load_plugin(const std::string& path, const std::string& noted, const YamlNode& node,
-                   const std::string& field) {
+  // Returns its name and version. One that is loaded already under another path is not loaded again.
+  std::string load_plugin(const std::string& path, const std::string& noted, const YamlNode& node,
+                          const std::string& field) {
     try {
       if (!plugin_loader()) throw Error(ExitCode::kUsage, "plug-ins cannot be loaded here");
-      loaded_plugins_.push_back(plugin_loader()(path, noted));
+      return plugin_loader()(path, noted);
     } catch (const Error& error) {
       if (error.code() != ExitCode::kUsage) throw;
       report(node, field, error.what());
+      return "";
     }
   }
 
@@ -189,6 +204,7 @@ class SpecReader {
     read_kind(find_field(job_fields(), path_in(section, "kind")), map, "kind", loaded_.spec);
     each_entry(map, section, [&](const YamlEntry& entry, const std::string& path) {
       const bool dotted = entry.key.text.find('.') != std::string::npos;
+      if (contains({"plugins", "plugin_versions"}, path)) return;  // load_plugins() has read them
       if (const auto* field = find_field(job_fields(), path); field && !dotted) {
         read_field(*field, loaded_.spec, entry, path);
       } else if (!dotted && !names_in_section(path).empty()) {

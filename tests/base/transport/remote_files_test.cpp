@@ -383,8 +383,15 @@ TEST_CASE("keys that are renewed in their file while a job runs are used") {
     const std::lock_guard lock(mutex);
     valid = "THREE";
   }
+  save_keys("THREE");
+  CHECK(remote.find("s3://bucket/a.tar", kAll).at(0).bytes == std::ssize(content));
+  CHECK(server.asked().size() == 6);
+  {
+    const std::lock_guard lock(mutex);
+    valid = "FOUR";
+  }
   CHECK_THAT(message_of([&] { read_all(remote, file); }), ContainsSubstring("the keys have expired"));
-  CHECK(server.asked().size() == 5);  // the file has no others: it is not asked again
+  CHECK(server.asked().size() == 7);  // the file has no others: it is not asked again
 }
 
 TEST_CASE("keys, region and endpoint are those of the usual files, if no variables have them") {

@@ -134,5 +134,26 @@ TEST_CASE("a table's folds are of what its test part leaves") {
   }
 }
 
+TEST_CASE("a model that is used later finds its folds by classes, however the classes are ordered") {
+  const TemporaryFolder folder;
+  std::string table = "row,y\n";
+  for (int i = 0; i < 57; ++i)
+    table += fmt::format("{},{}\n", i, i % 7 == 0 ? "zeta" : i % 3 == 0 ? "alpha" : "mid");
+  DataSpec spec;
+  spec.dataset = "csv";
+  spec.path = folder.write("rows.csv", table);
+  spec.target = {"y"};
+  spec.target_kind = "classes";
+  spec.split = fold_spec(4, 2);
+  spec.split.test = 0.2;
+  spec.split.stratify = true;
+  const Dataset trained = load_dataset(spec, 1);
+  CHECK(trained.info.class_names == std::vector<std::string>{"alpha", "mid", "zeta"});
+  spec.saved_table = trained.info.table;
+  const Dataset later = load_dataset(spec, 1);
+  const at::Tensor rows = stored_examples_of(*trained.validation).inputs;
+  CHECK(stored_examples_of(*later.validation).inputs.equal(rows));
+}
+
 }  // namespace
 }  // namespace dtrain

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <set>
@@ -58,6 +59,12 @@ TEST_CASE("the parts of a Parquet folder have different names, whatever that of 
   CHECK(files.train.name == place / "train");
   REQUIRE(files.test);
   CHECK(files.test->name == place / "test");
+  CHECK(files.warnings.empty());
+  for (const char* name : {"validation-00000.parquet", "validation-00001.parquet", "values.parquet"})
+    write_file(place / name, "");
+  REQUIRE(table_files(spec).warnings.size() == 1);
+  CHECK_THAT(table_files(spec).warnings.front(),
+             ContainsSubstring("test/validation-00000.parquet is not read: data.split.validation takes"));
 }
 
 TEST_CASE("a table is divided into parts that share nothing, the same ones every time") {
@@ -138,6 +145,11 @@ TEST_CASE("parts that are missing, doubled or too large are refused with the fie
   write_file(folder / "both/test.csv", numbered_rows(3));
   const std::string both = "dataset: csv, path: " + (folder / "both").string() + ", target: y";
   CHECK(load_dataset(data_of(both, kSquares), 1).info.test_examples == 3);
+  write_file(folder / "both/val.csv", numbered_rows(3));
+  const std::vector<std::string> warnings = load_dataset(data_of(both, kSquares), 1).info.warnings;
+  CHECK(std::ranges::any_of(warnings, [](const std::string& warning) {
+    return warning.find("val.csv is not read: data.split.validation takes") != std::string::npos;
+  }));
   CHECK_THAT(refusal(data_of(both + ", split: {test: 0.2}", kSquares)),
              ContainsSubstring("there is a test part already"));
   CHECK_THAT(refusal(data_of("dataset: csv, target: y, path: " + folder.path().string(), kSquares)),

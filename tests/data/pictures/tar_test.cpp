@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <chrono>
 #include <cstdio>
@@ -277,6 +278,18 @@ TEST_CASE("a packed archive is unpacked once, and then read like any other") {
   archives.folder.write("pictures.tar.gz", half);
   CHECK_THAT(error(ExitCode::kData), ContainsSubstring("pictures.tar.gz: cannot be unpacked: "));
   CHECK(list_image_caches().empty());
+}
+
+TEST_CASE("packed archives take data.cache_gigabytes together") {
+  Archives archives;
+  const std::string members = tar_of(samples(0, 20, {"rose", "daisy"}));
+  archives.folder.write("train-0.tar.gz", gzip(members));
+  archives.folder.write("train-1.tar.gz", gzip(members));
+  archives.spec.split = {.validation = {}, .test = 0.3, .seed = 1};
+  archives.spec.cache_gigabytes = 1.5e-9 * static_cast<double>(members.size());
+  const std::string limit = fmt::format("{:g} GB, with the ", archives.spec.cache_gigabytes);
+  CHECK_THAT(error_of([&] { find_dataset(archives.spec); }, ExitCode::kUsage),
+             ContainsSubstring("train-1.tar.gz unpacks to more than the limit of " + limit));
 }
 
 TEST_CASE("an unpacked archive that is damaged is unpacked again, and no byte of it is used") {

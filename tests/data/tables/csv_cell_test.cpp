@@ -52,6 +52,18 @@ TEST_CASE("a number is read in the style of its table") {
   CHECK(styles_of("1.234,5") == bit_of(kGerman));
 }
 
+TEST_CASE("a cell is missing if it says so, or is what programs print for no number") {
+  for (const char* cell : {"", "NA", "n/a", "Null", "NaN", "-nan", "+nan", "-NaN(ind)"}) {
+    INFO(cell);
+    CHECK(is_missing_cell(cell));
+  }
+  for (const char* cell : {"-", "+", "n", "-n", "none", "nano", "-na", "nan ", "nan(", "inf", "-inf", "0"}) {
+    INFO(cell);
+    CHECK_FALSE(is_missing_cell(cell));
+  }
+  CHECK(is_missing_cell("-", {"?", "-"}));
+}
+
 TEST_CASE("a date is its days since 1970, with its time and its difference to UTC") {
   CHECK(days_in_cell("1970-01-01") == 0);
   CHECK(days_in_cell("2024-02-29") == 19782);
