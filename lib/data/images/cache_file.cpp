@@ -29,6 +29,19 @@ constexpr auto kLookAgain = std::chrono::milliseconds(50);
 
 fs::path lock_of(const fs::path& path) { return path.string() + kLock; }
 
+// Removes what was left behind, which may be of files that nobody makes again.
+void remove_left_behind() {
+  for (const fs::path& partial : paths_in(cache_folder())) {
+    if (partial.extension() != kPartialCacheFile) continue;
+    const fs::path path = lock_of(fs::path(partial).replace_extension());
+    const Descriptor lock(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    struct stat status {};  // without a name the lock is one of before, and others may have a new one
+    if (lock.get() >= 0 && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && ::fstat(lock.get(), &status) == 0 &&
+        status.st_nlink > 0)
+      ::unlink(partial.c_str());
+  }
+}
+
 // By the process that has the lock.
 void make_locked(const fs::path& path, const std::function<void(const OpenFile& file)>& make) {
   const fs::path partial = path.string() + kPartialCacheFile;
@@ -155,6 +168,7 @@ void require_cache_limit(int64_t bytes, double most_gigabytes, const std::string
 void require_cache_room(int64_t bytes, double most_gigabytes, const std::string& need,
                         const std::string& instead) {
   make_cache_folder();
+  remove_left_behind();
   require_cache_limit(bytes, most_gigabytes, need, instead);
   const fs::path folder = cache_folder();
   std::error_code code;

@@ -73,7 +73,8 @@ void make_cache_folder();
 void require_cache_limit(int64_t bytes, double most_gigabytes, const std::string& need,
                          const std::string& instead);
 
-// The same, and makes the folder, and throws Error(kDisk) if the disk is too small.
+// The same, and makes the folder, removes from it what processes that were killed left behind, and throws
+// Error(kDisk) if the disk is too small.
 void require_cache_room(int64_t bytes, double most_gigabytes, const std::string& need,
                         const std::string& instead);
 

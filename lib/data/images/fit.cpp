@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codecs/image_file.h"
 #include "core/error.h"
 #include "core/text.h"
 
@@ -52,6 +53,12 @@ at::Tensor resized(const at::Tensor& images, int64_t height, int64_t width, Fit 
         .copy_(scaled(images, rows, columns));
     return padded;
   }
+  if (rows * columns > kMaxImagePixels)  // of a long one that is cut to a short piece
+    throw Error(
+        ExitCode::kData,
+        "{} x {} pixels, which data.image.fit: crop scales to {} x {}, more than {} pixels; cut it, or "
+        "use pad or stretch",
+        images.size(3), images.size(2), columns, rows, with_separators(kMaxImagePixels));
   return scaled(images, rows, columns)
       .narrow(2, (rows - height) / 2, height)
       .narrow(3, (columns - width) / 2, width);

@@ -13,7 +13,8 @@ namespace dtrain {
 enum class Fit {
   kRefuse,
   kStretch,  // to exactly that size; proportions are not kept
-  kCrop,     // until it covers that size; what is over on two sides is cut off evenly
+  kCrop,     // until it covers that size; what is over on two sides is cut off evenly. One that has more
+             // than kMaxImagePixels before it is cut is refused
   kPad,      // until it fits into that size; black bars fill up the rest on two sides evenly
 };
 

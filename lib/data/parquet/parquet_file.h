@@ -27,7 +27,7 @@ struct ParquetColumn {
 struct ParquetCells {
   bool are_words = false;
   std::vector<double> numbers = {};  // NaN: missing. Dates are days since 1970-01-01, booleans 0 and 1
-  std::vector<std::string_view> words = {};  // each once
+  std::vector<std::string_view> words = {};  // each once, in the order of their first rows
   std::vector<int32_t> places = {};          // among the words, by row; -1: missing
 
   int64_t rows() const { return static_cast<int64_t>(are_words ? places.size() : numbers.size()); }

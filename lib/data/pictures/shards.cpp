@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -176,7 +177,7 @@ void require_room(const PictureList& all, const fs::path& folder, int64_t shard_
                 human_bytes(static_cast<int64_t>(space.available)));
 }
 
-// A folder beside the one that it becomes; removed unless it did.
+// A folder beside the one that it becomes; removed unless it did. Then the one that it replaces is removed.
 class NewFolder {
  public:
   explicit NewFolder(fs::path becomes) : becomes_(std::move(becomes)) {
@@ -196,16 +197,21 @@ class NewFolder {
 
   const fs::path& path() const { return path_; }
 
+  // Where the file system can exchange two names, there is a whole folder under the name at any time.
   void rename() {
-    const fs::path before = path_.string() + "-replaced";
+    const Descriptor folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (::syncfs(folder.get()) != 0) fail_to_write(path_, "cannot write", errno, kOutOption);
     std::error_code code, none;
     const bool replaces = fs::exists(becomes_ / kShardsNote, none);
-    if (replaces) fs::rename(becomes_, before, code);
-    const bool moved = replaces && !code;
-    if (!code) fs::rename(path_, becomes_, code);
-    if (code && moved) fs::rename(before, becomes_, none);
-    if (code) fail_to_write(becomes_, "cannot rename", code.value(), kOutOption);
-    if (moved) fs::remove_all(before, none);
+    if (!replaces || ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, becomes_.c_str(), RENAME_EXCHANGE) != 0) {
+      const fs::path before = path_.string() + "-replaced";
+      if (replaces) fs::rename(becomes_, before, code);
+      if (!code) fs::rename(path_, becomes_, code);
+      if (code && replaces) fs::rename(before, becomes_, none);
+      if (code) fail_to_write(becomes_, "cannot rename", code.value(), kOutOption);
+      path_ = before;
+    }
+    ::syncfs(folder.get());  // before the old folder, which path_ names now, is removed
   }
 
  private:

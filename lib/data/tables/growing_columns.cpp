@@ -150,18 +150,18 @@ void GrowingColumns::add_cells(size_t index, const std::filesystem::path& path, 
                                int64_t first) {
   RawColumn& column = chosen_[index].column;
   if (!cells.are_words) return add_numbers(column, path, cells, first);
-  std::vector<double> meanings;  // of the words
+  std::vector<double> meanings;    // of the words
+  auto at = cells.places.begin();  // where the word is first
   for (size_t i = 0; i < cells.words.size(); ++i) {
     const std::string_view word = cells.words[i];
-    const auto row = [&] {
-      return first + (std::ranges::find(cells.places, static_cast<int32_t>(i)) - cells.places.begin());
-    };
+    at = std::find(at, cells.places.end(), static_cast<int32_t>(i));
+    const int64_t row = first + (at - cells.places.begin());
     if (is_missing_cell(word, rules_.missing_values)) {
       meanings.push_back(kMissingCell);
     } else if (column.is_number) {
-      meanings.push_back(number_of(path, rules_, column, word, row()));
+      meanings.push_back(number_of(path, rules_, column, word, row));
     } else {
-      require_text(path, column.name, word, row());
+      require_text(path, column.name, word, row);
       meanings.push_back(place_of(index, std::string(word)));
     }
   }

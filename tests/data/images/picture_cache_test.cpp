@@ -1,5 +1,6 @@
 // Files of the cache that are not as they were written, or not this user's.
 #include <ATen/ATen.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "data/example_source.h"
 #include "data/picture_files.h"
 #include "files.h"
+#include "images/cache_file.h"
 #include "images/image_cache.h"
 
 namespace dtrain {
@@ -138,6 +140,24 @@ TEST_CASE("what is no regular file, or another user's, is refused in the cache, 
   if (::geteuid() != 0) return;  // only root can give a file away
   REQUIRE(::chown(pictures.file.c_str(), 12'345, 0) == 0);
   CHECK_THAT(pictures.refused(), ContainsSubstring(": belongs to another user (number 12345)"));
+}
+
+TEST_CASE("what was left unfinished is removed before a file is made, unless it is being made") {
+  const CachedPictures pictures;
+  const fs::path folder = pictures.file.parent_path();
+  const auto leave = [&](const std::string& name) {
+    write_file(folder / (name + ".partial"), "half of it");
+    return open_made(folder / (name + ".lock"));
+  };
+  leave("0123.train.tar.unpacked");
+  leave("4567.images");
+  const OpenFile lock = leave("89ab.images");
+  REQUIRE(try_lock(lock, LOCK_EX | LOCK_NB));
+  fs::remove(pictures.file);
+  CHECK(pictures.prepare() == 12);
+  CHECK_FALSE(fs::exists(folder / "0123.train.tar.unpacked.partial"));
+  CHECK_FALSE(fs::exists(folder / "4567.images.partial"));
+  CHECK(content_of(folder / "89ab.images.partial") == "half of it");
 }
 
 TEST_CASE("a picture that changed is decoded again, though its size and time of modification are the same") {

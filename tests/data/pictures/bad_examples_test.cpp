@@ -106,6 +106,28 @@ TEST_CASE("a bad picture is an error where it is not to be left out, or where th
         15);
 }
 
+TEST_CASE("a picture that is too long to be scaled before it is cut is a bad one") {
+  Pictures pictures;
+  pictures.write_three_classes("", 4);
+  pictures.spec.image.size = {65, 65};
+  pictures.spec.image.fit = "crop";
+  pictures.spec.cache = "none";
+  pictures.spec.split.test = 0.5;
+  write_file(pictures.folder / "rose" / "long.png", png_of_rows({std::string(16'384, 'x')}, 16'384, 8, 0));
+  const auto find_bad = [&] {
+    prepare_dataset(find_dataset(pictures.spec), pictures.spec, [](int64_t, int64_t) {});
+    return find_dataset(pictures.spec).bad;
+  };
+  pictures.spec.on_bad_example = "skip";
+  const BadExamples bad = find_bad();
+  CHECK(bad.count == 1);
+  CHECK_THAT(bad_examples_text(bad),
+             ContainsSubstring("rose/long.png: 16384 x 1 pixels, which data.image.fit: crop scales to "
+                               "1064960 x 65, more than 67,108,864 pixels; cut it, or use pad or stretch"));
+  pictures.spec.image.fit = GENERATE("pad", "stretch");
+  CHECK(find_bad().count == 0);
+}
+
 TEST_CASE("a class of which no picture can be read is an error, in each part") {
   Pictures pictures;
   pictures.spec.on_bad_example = "skip";

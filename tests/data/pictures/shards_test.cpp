@@ -1,10 +1,15 @@
 // Pictures packed into archives, and read from there again.
 #include "pictures/shards.h"
 
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <array>
 #include <csignal>
 #include <functional>
 
 #include "catch.h"
+#include "core/descriptor.h"
 #include "data/dataset.h"
 #include "data/picture_dataset.h"
 #include "data/picture_files.h"
@@ -118,6 +123,20 @@ TEST_CASE("packing replaces only what packing has written, and leaves nothing ha
       error_of([&] { write_shards(packed, {.out = pictures.out, .shard_bytes = 1000, .overwrite = true}); },
                ExitCode::kUsage),
       ContainsSubstring("the pictures to pack are there"));
+}
+
+TEST_CASE("archives that are replaced are exchanged in one step, so that some are always there") {
+  const PackedPictures pictures;
+  pictures.pack();
+  const Descriptor events(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  REQUIRE(::inotify_add_watch(events.get(), pictures.temporary.path().c_str(), IN_MOVED_TO) >= 0);
+  pictures.pack(true);
+  std::array<char, 4096> renamed{};
+  const ssize_t bytes = ::read(events.get(), renamed.data(), renamed.size());
+  REQUIRE(bytes > 0);
+  const std::string names(renamed.data(), static_cast<size_t>(bytes));
+  CHECK_THAT(names, ContainsSubstring("shards") && ContainsSubstring(".partial-") &&
+                        !ContainsSubstring("-replaced"));
 }
 
 TEST_CASE("archives have names in their order, or are refused before any is written") {

@@ -158,6 +158,11 @@ TEST_CASE("data.columns and data.missing_values mean in Parquet files what they 
                read_types({{"text", "number"}});
              }),
              ContainsSubstring("column 'text', row 1: 'red' is not a finite number"));
+  const auto refused_with = [](const Words& missing) {
+    return parquet_refusal([&] { read_types({{"text", "number"}}, missing); });
+  };
+  CHECK_THAT(refused_with({"red"}), ContainsSubstring("column 'text', row 2: 'green' is not a finite"));
+  CHECK_THAT(refused_with({"red", "green"}), ContainsSubstring("column 'text', row 5: 'blue' is not a"));
   CHECK_THAT(parquet_refusal([] {
                read_types({{"text", "date"}});
              }),
