@@ -3,7 +3,7 @@
 # The TorchConfig.cmake inside a CUDA wheel insists on a CUDA toolkit although nothing here links CUDA, so the target is
 # defined from the headers and the two libraries alone. A LibTorch of your own: -DCMAKE_PREFIX_PATH=/path/to/libtorch
 # (a libtorch archive, or the `torch` folder of an installed Python package).
-# scripts/setup touches this file when it has fetched another version, or more of it: then CMake looks for it again.
+# scripts/setup touches this file when it has fetched another version: then CMake looks for it again.
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/scripts/libtorch.txt")
 file(STRINGS "${PROJECT_SOURCE_DIR}/scripts/libtorch.txt" pin REGEX "^torch==")
 string(REGEX REPLACE "^torch==([0-9.]+).*" "\\1" DTRAIN_LIBTORCH_VERSION "${pin}")
@@ -14,31 +14,11 @@ else()
 endif()
 set(fetched "${DTRAIN_CACHE}/libtorch-${DTRAIN_LIBTORCH_VERSION}/torch")
 
-# What an earlier call has found counts no more if CMAKE_PREFIX_PATH names another LibTorch now, or another version was
-# fetched. What was set by hand stays.
-if(DTRAIN_FOUND_LIBTORCH)
-  string(REPLACE ":" ";" prefixes "$ENV{CMAKE_PREFIX_PATH}")
-  set(wanted "${LIBTORCH_CPU_LIBRARY}")
-  if(wanted MATCHES "/dtrain/libtorch-[0-9.]+/torch/lib/" AND EXISTS "${fetched}/lib/libtorch_cpu.so")
-    set(wanted "${fetched}/lib/libtorch_cpu.so")
-  endif()
-  foreach(prefix IN LISTS prefixes CMAKE_PREFIX_PATH)  # the latter wins
-    if(EXISTS "${prefix}/lib/libtorch_cpu.so")
-      set(wanted "${prefix}/lib/libtorch_cpu.so")
-    endif()
+if(LIBTORCH_CPU_LIBRARY MATCHES "/dtrain/libtorch-([0-9.]+)/" AND NOT CMAKE_MATCH_1 STREQUAL DTRAIN_LIBTORCH_VERSION)
+  foreach(name LIBTORCH_INCLUDE_DIR LIBTORCH_CPU_LIBRARY LIBTORCH_C10_LIBRARY LIBTORCH_CUDA_LIBRARY LIBTORCH_C10_CUDA_LIBRARY
+               CUDA_INCLUDE_DIR NCCL_INCLUDE_DIR CUDA_RUNTIME_LIBRARY DTRAIN_HAS_BRGEMM)
+    unset(${name} CACHE) # of the version that was pinned before
   endforeach()
-  file(REAL_PATH "${wanted}" wanted)
-  file(REAL_PATH "${LIBTORCH_CPU_LIBRARY}" found)
-  if(NOT wanted STREQUAL found)
-    foreach(name INCLUDE_DIR CPU_LIBRARY C10_LIBRARY CUDA_LIBRARY C10_CUDA_LIBRARY)
-      unset(LIBTORCH_${name} CACHE)
-    endforeach()
-    unset(CUDA_RUNTIME_LIBRARY CACHE)
-    unset(DTRAIN_HAS_BRGEMM CACHE)
-  endif()
-endif()
-if(NOT LIBTORCH_CPU_LIBRARY)
-  set(DTRAIN_FOUND_LIBTORCH ON CACHE INTERNAL "LibTorch was not set by hand")
 endif()
 find_path(LIBTORCH_INCLUDE_DIR ATen/ATen.h HINTS "${fetched}/include")
 find_library(LIBTORCH_CPU_LIBRARY torch_cpu HINTS "${fetched}/lib")

@@ -18,7 +18,9 @@ if [[ -z ${CCACHE_DIR:-} ]]; then
 fi
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 # A cache that cannot be written, as that of an administrator, would fail every compilation.
-if ! mkdir -p "$CCACHE_DIR" 2>/dev/null || [[ ! -w $CCACHE_DIR ]]; then export CCACHE_DISABLE=1; fi
+if [[ -z ${CCACHE_READONLY:-} ]] && { ! mkdir -p "$CCACHE_DIR" 2>/dev/null || [[ ! -w $CCACHE_DIR ]]; }; then
+  export CCACHE_DISABLE=1
+fi
 
 say() { printf 'dtrain: %s\n' "$*" >&2; }
 
@@ -126,22 +128,10 @@ parallel_jobs() {
 # cached TREE VARIABLE: prints the variable's value in CMake's cache in the build folder TREE, or nothing.
 cached() { sed -n "s|^$2:[A-Z]*=||p" "$1/CMakeCache.txt" 2>/dev/null || true; }
 
-# Prints the LibTorch that CMAKE_PREFIX_PATH has, which CMake then uses and not ours; fails if it has none.
-own_libtorch() {
-  local folder folders
-  IFS=: read -ra folders <<<"${CMAKE_PREFIX_PATH:-}"
-  for folder in "${folders[@]}"; do
-    [[ ! -e $folder/lib/libtorch_cpu.so ]] || { printf '%s\n' "$folder/lib/libtorch_cpu.so" && return; }
-  done
-  return 1
-}
-
-# Whether TREE was configured for this very checkout and its LibTorch is still there, and the one that is wanted.
+# Whether TREE was configured for this very checkout and its LibTorch is still there.
 configured() { # configured TREE
-  local library own
-  library=$(cached "$1" LIBTORCH_CPU_LIBRARY)
-  [[ -e $1/build.ninja && $(readlink -m -- "$(cached "$1" CMAKE_HOME_DIRECTORY)") == "$root" && -e $library ]] || return
-  ! own=$(own_libtorch) || [[ $own -ef $library ]]
+  [[ -e $1/build.ninja && $(readlink -m -- "$(cached "$1" CMAKE_HOME_DIRECTORY)") == "$root" &&
+    -e $(cached "$1" LIBTORCH_CPU_LIBRARY) ]]
 }
 
 # Creates the build folder build/PRESET if it does not exist. The caller must hold its lock.

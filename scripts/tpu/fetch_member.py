@@ -60,7 +60,7 @@ def main():
     import pip
 
     if tuple(int(part) for part in pip.__version__.split(".")[:2]) < (22, 3):
-        sys.exit(f"this takes pip 22.3, and here is {pip.__version__}: python3 -m pip install --user --upgrade pip")
+        sys.exit(f"this takes pip 22.3, and here is {pip.__version__}: python3 -m pip install --upgrade pip")
     report = subprocess.run([sys.executable, *PIP, requirement], check=True, stdout=subprocess.PIPE).stdout
     url = json.loads(report)["install"][0]["download_info"]["url"]
     with zipfile.ZipFile(io.BufferedReader(RemoteFile(url), buffer_size=1 << 18)) as archive:

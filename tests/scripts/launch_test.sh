@@ -84,6 +84,8 @@ claim "ssh: the first host" contains "$out" \
   "[a] out a 0 44 $work a b run $work/job.yaml --set hosts=[a,b.c] --set name=x y it's"
 claim "ssh: the second" contains "$out" "[b.c] out b.c 1 44"
 claim "ssh: what goes to stderr stays there" contains "$err" "[b.c] err b.c"
+capture env -u HANDED_ON "${ssh[@]}" --env HANDED_ON --hosts a,b "$work/job.yaml"
+claim "ssh: a variable that is not set here is not set there" contains "$out" "44 $work none run"
 capture "${ssh[@]}" --hosts a,b "$work/job.yaml" fail-b
 claim "ssh: a failure's exit code is passed on" test "$status" == 4
 capture "${ssh[@]}" --hosts a,unreachable "$work/job.yaml" wait
@@ -171,6 +173,8 @@ claim "mpirun: a dry run does nothing" test ! -e "$work/mpirun"
 capture env DTRAIN_PROGRAM=/p/dtrain "$slurm_script" "$work/job.yaml" --quiet
 claim "slurm: a token is handed on" test "$out" == 44
 claim "slurm: starts dtrain" grep -qx /p/dtrain "$work/srun"
+capture env DTRAIN_PROGRAM=/p/dtrain SLURM_CPUS_PER_TASK=4 "$slurm_script" "$work/job.yaml"
+claim "slurm: a task gets the cores that were asked for" grep -qx -- --cpus-per-task=4 "$work/srun"
 rm "$work/srun"
 capture env DTRAIN_PROGRAM=/p/dtrain "$slurm_script" --dry-run "$work/job.yaml"
 claim "slurm: a dry run does nothing" test ! -e "$work/srun"

@@ -106,7 +106,8 @@ class SpecReader {
       std::error_code none;
       // One that is elsewhere now; check_plugin_versions() sees another version.
       for (const auto& [plugin, path] : added)
-        if (name_of(plugin) == name_of(version) && !std::filesystem::exists(plugins[i], none))
+        if (plugin == version ||
+            (name_of(plugin) == name_of(version) && !std::filesystem::exists(plugins[i], none)))
           plugins[i] = path;
       loaded_plugins_.push_back(
           load_plugin(plugins[i], version, written->items[i], fmt::format("plugins[{}]", i)));
