@@ -132,8 +132,10 @@ TEST_CASE("archives that are replaced are exchanged in one step, so that some ar
   const fs::path one = pictures.temporary / "one", other = pictures.temporary / "other";
   fs::create_directory(one);
   fs::create_directory(other);
-  if (::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) != 0)
-    return WARN("this file system cannot exchange names");
+  if (::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) != 0) {
+    WARN("this file system cannot exchange names");
+    return;
+  }
   pictures.pack();
   const Descriptor events(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   REQUIRE(::inotify_add_watch(events.get(), pictures.temporary.path().c_str(), IN_MOVED_TO) >= 0);
