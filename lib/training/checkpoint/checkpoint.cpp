@@ -228,7 +228,8 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
   std::vector<SavedCheckpoint> found = list_checkpoints(folder);
   std::erase_if(found, std::not_fn(counts));
   // The loop below runs from the end, so suspect checkpoints go to the front: they are tried last.
-  std::ranges::stable_partition(found, [](const SavedCheckpoint& saved) { return saved.suspect; });
+  std::stable_partition(found.begin(), found.end(),
+                        [](const SavedCheckpoint& saved) { return saved.suspect; });
   std::string problem;  // of the one that is tried first
   for (auto saved = found.rbegin(); saved != found.rend(); ++saved) {
     const CheckpointReport report = inspect_checkpoint(saved->path);
