@@ -151,8 +151,8 @@ claim "ssh: and no new one" test -d "$TMPDIR/dtrain-launch-recent"
 unset TMPDIR
 
 rm -f "$work/hosts"
-capture "${ssh[@]}" --hosts a,b --dry-run "$work/job.yaml"
-claim "ssh: a dry run says what" contains "$out" "-- b bash -s"
+capture "${ssh[@]}" --hosts a,b_1 --dry-run "$work/job.yaml"
+claim "ssh: a dry run says what" contains "$out" "-- b_1 bash -s"
 claim "ssh: a dry run does nothing" test ! -e "$work/hosts"
 
 capture "$mpirun_script" --program /p/dtrain --hosts a:2,b:2 "$work/job.yaml" --quiet
@@ -167,7 +167,8 @@ capture "$mpirun_script" --hostfile "$work/hostfile" "$work/job.yaml"
 claim "mpirun: a file without hosts is refused" test "$status" == 2
 claim "mpirun: and named" contains "$err" "'$work/hostfile' names no host"
 rm "$work/mpirun"
-capture "$mpirun_script" --hosts a:2 --dry-run "$work/job.yaml"
+capture "$mpirun_script" --hosts a_1:2 --dry-run "$work/job.yaml"
+claim "mpirun: a dry run of a host with an underscore" test "$status" == 0
 claim "mpirun: a dry run does nothing" test ! -e "$work/mpirun"
 
 capture env DTRAIN_PROGRAM=/p/dtrain "$slurm_script" "$work/job.yaml" --quiet

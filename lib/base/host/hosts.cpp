@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
+#include <string_view>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -22,7 +23,7 @@ constexpr size_t kMaxHostLength = 253;  // the longest name in the DNS (RFC 1035
 
 bool is_host_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == ':' ||
-         c == '-';
+         c == '-' || c == '_';
 }
 
 std::string address_text(const sockaddr* address) {
@@ -69,7 +70,8 @@ bool is_host(const std::string& text) {
   if (text.empty() || text.size() > kMaxHostLength) return false;
   in6_addr address;
   if (inet_pton(AF_INET6, text.c_str(), &address) == 1) return true;
-  return text[0] != '.' && text[0] != ':' && text[0] != '-' && std::ranges::all_of(text, is_host_character);
+  constexpr std::string_view kNotFirst = ".:-_";
+  return kNotFirst.find(text[0]) == std::string_view::npos && std::ranges::all_of(text, is_host_character);
 }
 
 std::string machine_id() {

@@ -6,7 +6,7 @@
 
 namespace dtrain {
 
-// Whether the text matches ^[A-Za-z0-9][A-Za-z0-9.:-]*$ with at most 253 characters, or is an IPv6 address
+// Whether the text matches ^[A-Za-z0-9][A-Za-z0-9._:-]*$ with at most 253 characters, or is an IPv6 address
 // (which may start with a colon).
 bool is_host(const std::string& text);
 

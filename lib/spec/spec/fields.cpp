@@ -272,8 +272,8 @@ Fields<JobSpec> running_fields() {
       JOB(compare.baseline, .doc = "a run to compare with, trained first, with the same seed", .choices = &kBaselines),
 
       JOB(hosts, .doc = "the hosts of the job; the first leads. Each runs `dtrain run` with its share of the replicas "
-          "(docs/launching.md)", .length = {0, 1024}, .pattern = "[A-Za-z0-9][A-Za-z0-9.:-]{0,252}",
-          .made_of = "letters, digits, '.', ':' and '-', the first a letter or a digit"),
+          "(docs/launching.md)", .length = {0, 1024}, .pattern = "[A-Za-z0-9][A-Za-z0-9._:-]{0,252}",
+          .made_of = "letters, digits, '.', '_', ':' and '-', the first a letter or a digit"),
       JOB(network.interface, .doc = "the interface (or its address) that the job listens on; auto: loopback on one "
           "host; with several hosts, the one through which they reach the first",
           .pattern = "[A-Za-z0-9][A-Za-z0-9._:@-]{0,252}",

@@ -39,5 +39,12 @@ TEST_CASE("hosts that neither names nor addresses tell apart are refused") {
                  ContainsSubstring("DTRAIN_HOST_INDEX=0..1"));
 }
 
+TEST_CASE("hosts have names as in /etc/hosts and compose files, or addresses, and no option of ssh is one") {
+  for (const char* const name : {"n1", "my_project_worker_1", "n1.example.org", "10.0.0.2", "fe80::3", "::1"})
+    CHECK(is_host(name));
+  for (const char* const text : {"", "-oProxyCommand=x", "_n1", ".n1", "a b", "$(id)", "a/b", ":n1"})
+    CHECK_FALSE(is_host(text));
+}
+
 }  // namespace
 }  // namespace dtrain
