@@ -112,14 +112,18 @@ run_logged() { # run_logged [--own-progress] LABEL LOG COMMAND...
   return $status
 }
 
+control_groups=/sys/fs/cgroup
+
 # How many compilers to run at once: one per core, as long as each has the 1.5 GiB that a file with LibTorch's headers
 # needs.
 parallel_jobs() {
-  local cores memory limit=max
+  local cores memory file limit
   cores=$(nproc)
   memory=$(awk '/^MemAvailable:/ {print int($2 / 1024)}' /proc/meminfo)
-  if [[ -r /sys/fs/cgroup/memory.max ]]; then limit=$(</sys/fs/cgroup/memory.max); fi
-  if [[ $limit != max ]] && ((limit / 1048576 < memory)); then memory=$((limit / 1048576)); fi
+  for file in memory.max memory/memory.limit_in_bytes; do # of control groups of version 2 and 1
+    limit=$(cat "$control_groups/$file" 2>/dev/null) || continue
+    if [[ $limit != max ]] && ((limit / 1048576 < memory)); then memory=$((limit / 1048576)); fi
+  done
   local jobs=$((memory / 1536))
   if ((jobs > cores)); then jobs=$cores; fi
   echo $((jobs > 1 ? jobs : 1))

@@ -114,4 +114,16 @@ claim "and what it had started" until_gone "$(<"$work/slow.pid")"
 capture "$checkout/scripts/dtrain"
 claim "the next call goes on" [ "$out" = "now in $work/elsewhere" ]
 
+# jobs_with FILE LIMIT: how many compilers, on 64 cores with 100 GB, where a control group has that limit.
+jobs_with() {
+  rm -rf "$work/cgroups" && mkdir -p "$work/cgroups/memory" && echo "$2" >"$work/cgroups/$1"
+  # shellcheck disable=SC2016 # the shell that it starts expands them
+  root=$checkout bash -c 'source "$root/scripts/common.sh" && nproc() { echo 64; } && awk() { echo 100000; } &&
+    control_groups=$1 && parallel_jobs' bash "$work/cgroups"
+}
+claim "as many compilers as cores" [ "$(jobs_with memory.max max)" = 64 ]
+claim "but no more than the memory of a container allows" [ "$(jobs_with memory.max $((3 << 30)))" = 2 ]
+claim "also by version 1" [ "$(jobs_with memory/memory.limit_in_bytes $((3 << 30)))" = 2 ]
+claim "whose largest number is no limit" [ "$(jobs_with memory/memory.limit_in_bytes 9223372036854771712)" = 64 ]
+
 finish
