@@ -22,6 +22,19 @@ claim "the second mirror is named" contains "$err" "file://$work/neither: curl: 
 claim "what to do is said" contains "$err" "put the four files into $work/unreachable yourself"
 claim "nothing is left behind" [ -z "$(ls -A "$work/unreachable")" ]
 
+# A folder of a call that was killed, and one of a call under way, which holds the lock.
+mkdir "$work/unreachable/.incoming.killed"
+exec {lock}<"$work/unreachable"
+flock "$lock"
+DTRAIN_MIRRORS="file://$work/none" "$fetch" mnist "$work/unreachable" >"$work/waits" 2>&1 {lock}<&- &
+waiting=$!
+until grep -q "waiting for another call" "$work/waits" || ! alive "$waiting"; do sleep 0.02; done
+claim "a call waits for another one" alive "$waiting"
+claim "and leaves its folder alone" [ -e "$work/unreachable/.incoming.killed" ]
+exec {lock}<&-
+wait "$waiting"
+claim "what a killed call left is removed" [ -z "$(ls -A "$work/unreachable")" ]
+
 mkdir "$work/wrong"
 for file in {train,t10k}-{images-idx3,labels-idx1}-ubyte; do
   echo "not the data" | gzip >"$work/wrong/$file.gz"

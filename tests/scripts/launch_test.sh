@@ -186,10 +186,13 @@ mkdir -p "$work/tree/dtrain-1/bin"
 cp "$work/dtrain" "$work/tree/dtrain-1/bin/"
 tar -C "$work/tree" -cf "$work/dtrain-1.tar" dtrain-1
 installs=("$sources/scripts/install_on_hosts" --hosts "a,b")
+mkdir -p "$work"/data/dtrain/.incoming-{killed,recent}/tree
+touch -d "2 days ago" "$work/data/dtrain/.incoming-killed"
 capture env LOSES_DATA=1 "${installs[@]}" "$work/dtrain-1.tar"
 claim "install: what is not what was sent is refused" test "$status" == 1
 claim "install: and the reason given" contains "$err" "SHA-256 differs"
-claim "install: and nothing is left of it" test -z "$(ls -A "$work/data/dtrain")"
+claim "install: and nothing is left of it, nor of a killed one" test "$(ls -A "$work/data/dtrain")" == .incoming-recent
+rm -r "$work/data/dtrain/.incoming-recent"
 capture "$ssh_script" --install "$work/dtrain-1.tar" --directory "$work" --hosts a,b "$work/job.yaml"
 claim "install: ssh runs what it has brought" test "$status" == 0
 claim "install: on every host" contains "$out" "[b] out b 1 44"
