@@ -154,7 +154,7 @@ ExitCode data_check_command(const DataOptions& options) {
   const std::vector<Problem> problems = plan_run(check, loaded);
   std::cout << (options.json ? event_text(check_json(check)) + "\n" : check_text(check));
   if (options.out) {
-    write_file_atomically(*options.out, check_page(check), "--out");
+    write_output(*options.out, check_page(check), "--out");
     if (!options.json) std::cout << '\n' << printable(*options.out, 1000) << '\n';
   }
   if (!problems.empty()) report_problems(problems);
@@ -183,7 +183,7 @@ ExitCode data_show_command(const DataOptions& options) {
   }
   if (pages.is_full())
     html += fmt::format("<p class=\"note\">Only the first {} pictures are shown.</p>\n", kMostShown);
-  write_file_atomically(file, html + page_end(), "--out");
+  write_output(file, html + page_end(), "--out");
   std::cout << fmt::format("{}: {} of epoch {}\n", printable(file, 1000), counted(pages.shown(), "picture"),
                            options.epoch);
   return ExitCode::kDone;

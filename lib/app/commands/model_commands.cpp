@@ -235,7 +235,7 @@ ExitCode export_command(const ExportOptions& options) {
     metadata["format"] = "pt";  // what PyTorch's readers of safetensors look for
     content = safetensors_bytes(model, metadata);
   }
-  write_file_atomically(path, content, "--out");
+  write_output(path, content, "--out");
   std::cout << printable_lines(
       fmt::format("{}: the model of {} as {}", path.string(), point.checkpoint.string(), options.format));
   return ExitCode::kDone;

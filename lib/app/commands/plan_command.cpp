@@ -339,7 +339,7 @@ void plot_learning_rate(const JobPlan& job, const std::string& file) {
   if (file.empty()) {
     std::cout << learning_rate_plot(curve) << run.phases.front().learning_rate.derivation << '\n';
   } else {
-    write_file_atomically(file, learning_rate_chart(curve));
+    write_output(file, learning_rate_chart(curve));
     std::cout << printable(file, 1000) << '\n';
   }
 }

@@ -133,7 +133,7 @@ ExitCode inspect_command(const std::string& checkpoint, bool json) {
 ExitCode report_command(const ReportOptions& options) {
   const fs::path file = options.out.value_or("report.html");
   require_own_page(file, options.overwrite, "dtrain report");
-  write_file_atomically(file, page_of(options), "--out");
+  write_output(file, page_of(options), "--out");
   std::cout << printable(file.string(), 1000) << '\n';
   return ExitCode::kDone;
 }

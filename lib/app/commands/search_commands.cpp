@@ -139,7 +139,7 @@ ExitCode find_lr_command(const RateCommandOptions& options) {
                    /*expected=*/true);
   run_rate_test(loaded.spec, folder, test);
   std::cout << (options.json ? event_text(rate_document(test), 2) + "\n" : rate_plot(test)) << std::flush;
-  if (options.out) write_file_atomically(*options.out, rate_page(test), "--out");
+  if (options.out) write_output(*options.out, rate_page(test), "--out");
   return test.end == RateTestEnd::kStopped ? ExitCode::kStopped : ExitCode::kDone;
 }
 

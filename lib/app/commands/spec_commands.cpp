@@ -222,7 +222,7 @@ ExitCode init_command(InitOptions options) {
     std::cout << text;
     return ExitCode::kDone;
   }
-  write_file_atomically(*file, text);
+  write_output(*file, text);
   std::cout << fmt::format("{0}; to see its numbers: dtrain plan {0}; to train it: dtrain run {0}\n",
                            printable(*file, 1000));
   return ExitCode::kDone;
@@ -245,7 +245,7 @@ ExitCode configs_command(const ConfigsOptions& options) {
   const std::string file = options.file.value_or(*at + ".yaml");
   require_file_name(file);
   if (!options.overwrite) require_absent(file, "name another FILE");
-  write_file_atomically(file, shipped_configs()[static_cast<size_t>(at - names.begin())].text);
+  write_output(file, shipped_configs()[static_cast<size_t>(at - names.begin())].text);
   std::cout << fmt::format("{}; to train it: dtrain run {}\n", printable(file, 1000), printable(file, 1000));
   return ExitCode::kDone;
 }

@@ -283,6 +283,16 @@ void write_file_durably(const std::filesystem::path& path, const std::string& co
   replace_file(path, content, "", /*durable=*/true);
 }
 
+void write_output(const std::filesystem::path& path, const std::string& content, const std::string& option) {
+  constexpr int kMostLinks = 40;  // one after the other, as the kernel follows them
+  require_replaceable(path);
+  std::filesystem::path target = path;
+  std::error_code none;
+  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(target, none); ++links)
+    target = target.parent_path() / std::filesystem::read_symlink(target, none);
+  write_file_atomically(target, content, option);
+}
+
 ScratchFolder::ScratchFolder(const std::string& prefix) {
   std::string path = (std::filesystem::temp_directory_path() / (prefix + "-XXXXXX")).string();
   if (::mkdtemp(path.data()) == nullptr) fail_to_write(path, "cannot make the folder", errno, "TMPDIR");

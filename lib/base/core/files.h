@@ -73,6 +73,10 @@ void write_file_atomically(const std::filesystem::path& path, const std::string&
                            const std::string& option = "");
 // The same, also after a power failure: waits until the new content is on the disk.
 void write_file_durably(const std::filesystem::path& path, const std::string& content);
+// As write_file_atomically(), for a file that a user has named: a link stays, and the file that it points to
+// is replaced, or made.
+void write_output(const std::filesystem::path& path, const std::string& content,
+                  const std::string& option = "");
 
 // A private folder for files that are only needed if something fails.
 class ScratchFolder {

@@ -60,6 +60,9 @@ TEST_CASE("report replaces its own earlier page, and no other file unless it is 
   CHECK(dtrain_command({"report", "run", "--out", "page.html"}, run.there).exit_code == 0);
   std::filesystem::create_symlink("page.html", run.folder / "link.html");
   CHECK(dtrain_command({"report", "run", "--out", "link.html"}, run.there).exit_code == 2);
+  run.folder.write("page.html", "mine");
+  CHECK(dtrain_command({"report", "run", "--out", "link.html", "--overwrite"}, run.there).exit_code == 0);
+  CHECK(fs::is_symlink(run.folder / "link.html"));
   CHECK(dtrain_command({"report", "run", "--overwrite"}, run.there).exit_code == 0);
   CHECK(content_of(run.folder / "report.html") == content_of(run.folder / "page.html"));
 }

@@ -1,5 +1,6 @@
 #include "core/files.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "catch.h"
+#include "core/descriptor.h"
 #include "files.h"
 
 namespace fs = std::filesystem;
@@ -163,6 +165,30 @@ TEST_CASE("no file takes the place of a device or a pipe") {
   CHECK(fs::is_fifo(folder / "pipe"));
   CHECK(fs::is_symlink(folder / "link"));
   CHECK(names_in(folder.path()) == std::set<std::string>{"link", "pipe"});
+}
+
+TEST_CASE("a file that a user names is written to where its links lead, and they stay") {
+  const TemporaryFolder folder;
+  const Descriptor plain(::open((folder / "plain").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
+  CHECK_THROWS_WITH(write_output(fmt::format("/dev/fd/{}", plain.get()), "x"),
+                    ContainsSubstring(": is a device, a pipe or a socket"));
+  CHECK(content_of(folder / "plain").empty());
+  fs::create_directory(folder / "disk");
+  fs::create_symlink("disk/page", folder / "to_disk");  // relative to the link, and at first to nothing
+  fs::create_symlink(folder / "to_disk", folder / "link");
+  for (const char* const content : {"old", "new"}) {
+    write_output(folder / "link", content);
+    CHECK(content_of(folder / "disk/page") == content);
+    CHECK(fs::is_symlink(folder / "link"));
+    CHECK(fs::is_symlink(folder / "to_disk"));
+  }
+  CHECK(names_in(folder / "disk") == std::set<std::string>{"page"});
+  fs::create_directory_symlink("disk", folder / "folder");
+  CHECK_THROWS_AS(write_output(folder / "folder", "x"), Error);
+  CHECK(fs::is_symlink(folder / "folder"));
+  write_output(folder / "plain", "x");
+  CHECK(content_of(folder / "plain") == "x");
+  CHECK(names_in(folder.path()) == std::set<std::string>{"disk", "folder", "link", "plain", "to_disk"});
 }
 
 TEST_CASE("a full disk leaves the old content and no temporary") {
