@@ -69,6 +69,11 @@ void JsonLinesFile::on_event(const Event& event) {
   write(event_text(event) + "\n");
 }
 
+void JsonLinesFile::sync() {
+  if (!failed_ && ::fdatasync(file_.get()) != 0 && errno != EINVAL)  // of what is no file on a disk
+    fail_to_write(path_, "cannot write the metrics to the disk", errno, "--run-dir");
+}
+
 void JsonLinesFile::write(const std::string& text) {
   if (write_all(file_.get(), text.data(), text.size())) return;
   failed_ = true;

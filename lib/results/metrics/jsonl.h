@@ -24,6 +24,9 @@ class JsonLinesFile : public EventSink {
   // job can end and report the failure elsewhere.
   void on_event(const Event& event) override;
 
+  // Waits until all lines are on the disk, and stay there after a power failure. Throws Error(kUsage, kDisk).
+  void sync();
+
   // Whether the file is still there.
   bool is_in_place() const;
   // Writes the file again, with all its lines, after somebody removed it. Throws Error(kUsage, kDisk).

@@ -290,7 +290,7 @@ void RunDirectory::make_again() {
 }
 
 void RunDirectory::write_summary(const Event& document) const {
-  write_file_atomically(path_ / "summary.json", event_text(document, 2) + "\n");
+  write_file_durably(path_ / "summary.json", event_text(document, 2) + "\n");
 }
 
 bool is_in_use(const fs::path& run) {

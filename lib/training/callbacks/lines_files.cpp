@@ -32,6 +32,7 @@ class LinesFile {
         file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) {
     if (file_.get() < 0) refuse("open");
   }
+  ~LinesFile() { ::fdatasync(file_.get()); }  // as metrics.jsonl when a run has ended
 
   void empty() { cut_to(0); }
   void write(const std::string& text) {

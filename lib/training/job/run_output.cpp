@@ -339,6 +339,7 @@ std::string stopped_message(const std::string& reason, const RunOutput& output, 
 
 void RunOutput::write_summary() {
   keep_files();
+  if (file_) file_->sync();
   directory_.write_summary(summaries_.document());
 }
 

@@ -1,12 +1,34 @@
 #include "job/run_output.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <vector>
 
+#include "callbacks/callbacks.h"
 #include "catch.h"
 #include "files.h"
 #include "job_file/print.h"
 #include "train/small_jobs.h"
+
+namespace {
+
+std::vector<std::string>* synced = nullptr;  // the names of files whose content is on the disk, if wanted
+
+}  // namespace
+
+// In the place of libc's, in this program.
+extern "C" int fdatasync(int file) {
+  if (synced != nullptr) {
+    const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file));
+    synced->push_back(path.filename());
+  }
+  return static_cast<int>(::syscall(SYS_fdatasync, file));
+}
 
 namespace dtrain {
 namespace {
@@ -117,6 +139,24 @@ TEST_CASE("before the overhead is measured the terminal is told, and the file is
   CHECK_THAT(out.str(), ContainsSubstring("measuring what the strategy adds to a step") &&
                             ContainsSubstring(": 200 steps with it and as many without"));
   CHECK(metrics_in(folder / "run").empty());
+}
+
+TEST_CASE("the results are on the disk when a job ends, and no line of them waits for it before") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  std::vector<std::string> files;
+  synced = &files;
+  {
+    RunOutput output(job, into(folder / "run"), out);
+    const auto history = make_csv_history({job, job.distributed_run(), output.directory().path(), output});
+    report_run(output, job.runs[0], 1000);
+    CHECK(files.empty());
+    output.finish(job);
+    CHECK(files == std::vector<std::string>{"metrics.jsonl"});
+  }
+  synced = nullptr;
+  CHECK(files == std::vector<std::string>{"metrics.jsonl", "history.csv"});
 }
 
 TEST_CASE("without a baseline nothing is compared") {
