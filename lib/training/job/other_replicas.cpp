@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include <cerrno>
 #include <chrono>
@@ -137,18 +138,23 @@ int64_t resize(const fs::path& run, int64_t replicas) {
   const std::optional<int64_t> before = number_in(run / kNow);
   if (!before || !is_in_use(run))
     ended("no dtrain trains this job on one host with strategy.virtual_replicas now");
-  if (*before == replicas) return *before;
+  // Held until this one has its answer, which another one would take for its own.
+  const Descriptor turn(::open((run / "logs").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const bool is_first = ::flock(turn.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
   const Descriptor request(
-      ::open((run / kRequest).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
-  if (request.get() < 0 && errno == EEXIST)
+      is_first ? ::open((run / kRequest).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666)
+               : -1);
+  if (!is_first || (request.get() < 0 && errno == EEXIST))
     throw Error(ExitCode::kUsage, "{}: another dtrain resize is under way", printable(run.string()));
   const std::string text = std::to_string(replicas);
   if (request.get() < 0 || !write_all(request.get(), text.data(), text.size()))
     fail_to_write(run / kRequest, "cannot ask for another number of replicas", errno, "");
-  while (number_in(run / kNow) != replicas) {
+  while (true) {
+    // Until it is taken, an earlier request may be about to change the number, and the answer is to that one.
     std::error_code none;
-    // An answer that is there before the request was taken is that of an earlier one.
-    if (!fs::exists(run / kRequest, none) && fs::exists(run / kAnswer, none)) {
+    const bool taken = !fs::exists(run / kRequest, none);
+    if (taken && number_in(run / kNow) == replicas) return *before;
+    if (taken && fs::exists(run / kAnswer, none)) {
       const std::string why = read_file(run / kAnswer, kMostAnswer, ExitCode::kUsage);
       fs::remove(run / kAnswer, none);
       throw Error(ExitCode::kUsage, why);
@@ -156,7 +162,6 @@ int64_t resize(const fs::path& run, int64_t replicas) {
     if (!is_in_use(run)) ended("the job has ended with as many replicas as before");
     std::this_thread::sleep_for(kLook);
   }
-  return *before;
 }
 
 }  // namespace dtrain

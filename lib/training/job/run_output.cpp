@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "initial_state/warm_start.h"
+#include "job/other_replicas.h"
 #include "job/replica_process.h"
 #include "job_file/print.h"
 #include "models/layer_kinds.h"
@@ -41,6 +42,7 @@ RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& 
     remove_all_checkpoints(checkpoint_folder(directory.path()));
     remove_files_of_callbacks(directory.path());
   }
+  const ResizeDesk leftovers(directory.path());  // removes those of a killed supervisor
   write_file_atomically(directory.spec_file(), spec, "--run-dir");
   return directory;
 }

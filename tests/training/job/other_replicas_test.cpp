@@ -125,6 +125,15 @@ TEST_CASE("what is asked for is taken once, and no file stays") {
   CHECK_THROWS_WITH(resize(folder.path(), 3), ContainsSubstring("no dtrain trains this job on one host"));
 }
 
+// What `resize`, under way in another thread, asks for; nullopt: it has ended without.
+std::optional<int64_t> asked_of(const std::future<int64_t>& resize, ResizeDesk& desk) {
+  std::optional<int64_t> asked;
+  while (!(asked = desk.take()) &&
+         resize.wait_for(std::chrono::milliseconds(1)) == std::future_status::timeout) {
+  }
+  return asked;
+}
+
 TEST_CASE("the refusal of a request that nobody waited for is no answer to the next one") {
   const TemporaryFolder folder;
   RunDirectoryOptions options;
@@ -134,13 +143,31 @@ TEST_CASE("the refusal of a request that nobody waited for is no answer to the n
   desk.open(2);
   desk.refuse("of another request");
   std::future<int64_t> before = std::async(std::launch::async, [&] { return resize(run.path(), 3); });
-  std::optional<int64_t> asked;
-  while (!(asked = desk.take()) &&
-         before.wait_for(std::chrono::milliseconds(1)) == std::future_status::timeout) {
-  }
-  CHECK(asked == 3);
+  CHECK(asked_of(before, desk) == 3);
   desk.open(3);
   CHECK(before.get() == 2);
+}
+
+TEST_CASE("one resize at a time, and each gets what it asks for") {
+  const TemporaryFolder folder;
+  RunDirectoryOptions options;
+  options.directory = folder / "run";
+  const RunDirectory run = RunDirectory::create(options);
+  ResizeDesk desk(run.path());
+  desk.open(2);
+  std::future<int64_t> first = std::async(std::launch::async, [&] { return resize(run.path(), 3); });
+  CHECK(asked_of(first, desk) == 3);
+  // Not even for the number that is there, which is about to change.
+  CHECK_THROWS_WITH(resize(run.path(), 2), ContainsSubstring("another dtrain resize is under way"));
+  desk.open(3);
+  CHECK(first.get() == 2);
+
+  // The request of one that was killed is taken, and what it has brought is not there yet.
+  std::ofstream(folder / "run/replicas.request") << "4";
+  CHECK(desk.take() == 4);
+  std::future<int64_t> second = std::async(std::launch::async, [&] { return resize(run.path(), 3); });
+  CHECK(asked_of(second, desk) == 3);
+  CHECK(second.get() == 3);
 }
 
 TEST_CASE("what cannot go on with fewer hosts says why") {

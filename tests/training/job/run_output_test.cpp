@@ -12,6 +12,7 @@
 #include "callbacks/callbacks.h"
 #include "catch.h"
 #include "files.h"
+#include "job/other_replicas.h"
 #include "job_file/print.h"
 #include "train/small_jobs.h"
 
@@ -249,6 +250,22 @@ TEST_CASE("what is removed from the folder while the job runs is written again, 
   CHECK(kinds == std::vector<std::string>{"run_start", "warning", "run_start", "run_end"});
   CHECK_THAT(out.str(),
              ContainsSubstring("WARNING: " + (folder / "run").string() + ", or some of it, was removed"));
+}
+
+TEST_CASE("what a killed supervisor has said of its replicas is not true of the next job in its folder") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  OutputOptions options = into(folder / "run");
+  report_run(*std::make_unique<RunOutput>(job, options, out), job.runs[0], 1000);
+  folder.write("run/replicas.now", "2");
+  folder.write("run/replicas.request", "3");
+  CHECK_THROWS_WITH(resize(folder / "run", 2), ContainsSubstring("no dtrain trains this job on one host"));
+  options.directory.overwrite = true;
+  const RunOutput next(job, options, out);
+  CHECK_THROWS_WITH(resize(folder / "run", 2), ContainsSubstring("no dtrain trains this job on one host"));
+  for (const char* const name : {"replicas.now", "replicas.request"})
+    CHECK_FALSE(std::filesystem::exists(folder / "run" / name));
 }
 
 TEST_CASE("a restart from the checkpoint of another run begins the files of callbacks anew") {
