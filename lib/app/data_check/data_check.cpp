@@ -191,7 +191,7 @@ DataCheck check_data(const DataSpec& spec, uint64_t seed, int64_t threads, const
     for (int64_t label = std::ssize(check.classes); label < info.classes; ++label)
       check.classes.push_back(std::to_string(label));
     if (is_picture_dataset(info.name)) {
-      check_pictures(check, list_pictures(info, of_all), threads, on_progress);
+      check_pictures(check, list_pictures(info, of_all), of_all, threads, on_progress);
     } else {
       check_examples(check, load_dataset(here, seed), on_progress);
     }

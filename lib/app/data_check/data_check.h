@@ -31,7 +31,7 @@ struct SameExamples {
   std::vector<size_t> members;
 };
 
-// An example that cannot be read.
+// An example that cannot be read, or not brought to the size that the model takes.
 struct BrokenExample {
   size_t example = 0;
   std::string reason;
@@ -80,7 +80,7 @@ DataCheck check_data(const DataSpec& spec, uint64_t seed, int64_t threads,
                      const OnPrepared& on_progress = {});
 
 // How it checks each kind of data.
-void check_pictures(DataCheck& check, const PictureList& list, int64_t threads,
+void check_pictures(DataCheck& check, const PictureList& list, const DataSpec& spec, int64_t threads,
                     const OnPrepared& on_progress);
 void check_table(DataCheck& check, const DataSpec& spec);
 // Of datasets whose examples are read as a whole: arrays, IDX, CIFAR, generated ones.

@@ -63,7 +63,7 @@ std::vector<DataFinding> findings_of(const DataCheck& check) {
   std::vector<std::string> broken;
   for (const BrokenExample& one : check.broken)
     broken.push_back(check.title_of(one.example) + ": " + one.reason);
-  add("broken", "cannot be read; training ends with an error, or leaves them out (data.on_bad_example: skip)",
+  add("broken", "cannot be used; training ends with an error, or leaves them out (data.on_bad_example: skip)",
       std::move(broken));
   add("refused", "training ends with an error", check.refused);
   add("doubtful", "training warns of it", check.doubtful);

@@ -6,6 +6,7 @@
 #include "core/checksum.h"
 #include "core/error.h"
 #include "data_check/data_check.h"
+#include "images/fit.h"
 
 namespace dtrain {
 namespace {
@@ -25,7 +26,11 @@ SizeRange range_of(std::vector<int64_t> sides) {
 
 class PictureChecker {
  public:
-  PictureChecker(DataCheck& check, const PictureList& list) : check_(check), list_(list) {
+  PictureChecker(DataCheck& check, const PictureList& list, const ImageSpec& image)
+      : check_(check),
+        list_(list),
+        shape_{image.channels, image.size.at(0), image.size.at(1)},
+        fit_(fit_of(image.fit)) {
     seen_.resize(list.pictures.size());
   }
 
@@ -37,6 +42,7 @@ class PictureChecker {
       const at::Tensor image = decode_image_file(bytes);
       seen_[at] = {Checksum(bytes.data(), bytes.size()).number(), look_of(image), image.size(3),
                    image.size(2)};
+      require_croppable(image.size(2), image.size(3), shape_, fit_);
       const std::lock_guard lock(mutex_);
       if (facts.colours != "colour") check_.odd_colours[facts.colours].push_back(at);
       if (facts.orientation != 1) check_.turned.push_back(at);
@@ -78,13 +84,15 @@ class PictureChecker {
  private:
   DataCheck& check_;
   const PictureList& list_;
+  const std::vector<int64_t> shape_;  // that the model takes
+  const Fit fit_;
   std::vector<SeenPicture> seen_;
   std::mutex mutex_;  // for what all threads add to
 };
 
 }  // namespace
 
-void check_pictures(DataCheck& check, const PictureList& list, int64_t threads,
+void check_pictures(DataCheck& check, const PictureList& list, const DataSpec& spec, int64_t threads,
                     const OnPrepared& on_progress) {
   check.root = list.root;
   check.left_out = list.left_out;
@@ -98,7 +106,7 @@ void check_pictures(DataCheck& check, const PictureList& list, int64_t threads,
   put(list.train, DataPart::kTrain);
   put(list.validation, DataPart::kValidation);
   put(list.test, DataPart::kTest);
-  PictureChecker checker(check, list);
+  PictureChecker checker(check, list, spec.image);
   std::mutex mutex;
   int64_t done = 0;
   for_each_image(std::ssize(list.pictures), threads, [&](int64_t at) {

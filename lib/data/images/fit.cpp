@@ -37,15 +37,31 @@ at::Tensor scaled(const at::Tensor& images, int64_t height, int64_t width) {
 // A side of an image that is scaled in proportion.
 int64_t side_of(double length) { return std::max<int64_t>(1, std::llround(length)); }
 
-at::Tensor resized(const at::Tensor& images, int64_t height, int64_t width, Fit fit) {
-  if (fit == Fit::kStretch) return scaled(images, height, width);
-  const double vertical = static_cast<double>(height) / static_cast<double>(images.size(2));
-  const double horizontal = static_cast<double>(width) / static_cast<double>(images.size(3));
+struct Size {
+  int64_t height, width;
+};
+
+// Of an image that is scaled in proportion, until it covers or fits into `target`.
+Size scaled_size(Size image, Size target, Fit fit) {
+  const double vertical = static_cast<double>(target.height) / static_cast<double>(image.height);
+  const double horizontal = static_cast<double>(target.width) / static_cast<double>(image.width);
   const double factor = fit == Fit::kCrop ? std::max(vertical, horizontal) : std::min(vertical, horizontal);
   // One side is exact, whatever the rounding.
-  const int64_t rows = factor == vertical ? height : side_of(factor * static_cast<double>(images.size(2)));
-  const int64_t columns =
-      factor == horizontal ? width : side_of(factor * static_cast<double>(images.size(3)));
+  const Size size = {
+      factor == vertical ? target.height : side_of(factor * static_cast<double>(image.height)),
+      factor == horizontal ? target.width : side_of(factor * static_cast<double>(image.width))};
+  if (fit == Fit::kCrop && size.height * size.width > kMaxImagePixels)  // a long one that is cut to a piece
+    throw Error(
+        ExitCode::kData,
+        "{} x {} pixels, which data.image.fit: crop scales to {} x {}, more than {} pixels; cut it, or "
+        "use pad or stretch",
+        image.width, image.height, size.width, size.height, with_separators(kMaxImagePixels));
+  return size;
+}
+
+at::Tensor resized(const at::Tensor& images, int64_t height, int64_t width, Fit fit) {
+  if (fit == Fit::kStretch) return scaled(images, height, width);
+  const auto [rows, columns] = scaled_size({images.size(2), images.size(3)}, {height, width}, fit);
   if (fit == Fit::kPad) {
     at::Tensor padded = at::zeros({images.size(0), images.size(1), height, width}, at::kByte);
     padded.narrow(2, (height - rows) / 2, rows)
@@ -53,12 +69,6 @@ at::Tensor resized(const at::Tensor& images, int64_t height, int64_t width, Fit 
         .copy_(scaled(images, rows, columns));
     return padded;
   }
-  if (rows * columns > kMaxImagePixels)  // of a long one that is cut to a short piece
-    throw Error(
-        ExitCode::kData,
-        "{} x {} pixels, which data.image.fit: crop scales to {} x {}, more than {} pixels; cut it, or "
-        "use pad or stretch",
-        images.size(3), images.size(2), columns, rows, with_separators(kMaxImagePixels));
   return scaled(images, rows, columns)
       .narrow(2, (rows - height) / 2, height)
       .narrow(3, (columns - width) / 2, width);
@@ -71,6 +81,10 @@ Fit fit_of(const std::string& name) {
   if (name == "crop") return Fit::kCrop;
   if (name == "pad") return Fit::kPad;
   throw Error(ExitCode::kBug, "no way to fit an image: " + name);
+}
+
+void require_croppable(int64_t height, int64_t width, const std::vector<int64_t>& shape, Fit fit) {
+  if (fit == Fit::kCrop) scaled_size({height, width}, {shape[1], shape[2]}, fit);
 }
 
 at::Tensor fit_images(const at::Tensor& images, const std::vector<int64_t>& shape, Fit fit) {

@@ -26,6 +26,9 @@ Fit fit_of(const std::string& name);
 // The same bits with any number of threads. Throws Error(kData) with the fault, without a file name.
 at::Tensor fit_images(const at::Tensor& images, const std::vector<int64_t>& shape, Fit fit);
 
+// Throws what fit_images() throws for images of this size that have too many pixels before they are cut.
+void require_croppable(int64_t height, int64_t width, const std::vector<int64_t>& shape, Fit fit);
+
 // One image, [channels, height, width], in proportion: with `side` pixels on its longer side.
 at::Tensor with_longer_side(const at::Tensor& image, int64_t side);
 

@@ -124,7 +124,7 @@ TEST_CASE("data check names broken files, copies, leaks and pictures of two clas
     ++shown;
   CHECK(shown == 5);  // two pairs, and the grey one
   const std::string text = pictures.run({"data", "check", "job.yaml", "--out", "check.html"}).output;
-  CHECK_THAT(text, ContainsSubstring("\nbroken (2): cannot be read; training ends with an error, or leaves "
+  CHECK_THAT(text, ContainsSubstring("\nbroken (2): cannot be used; training ends with an error, or leaves "
                                      "them out (data.on_bad_example: "
                                      "skip)\n  train/daisy/cut.png") &&
                        ContainsSubstring("\nleaked (2): ") && ContainsSubstring("\nseveral classes (1): ") &&
@@ -183,6 +183,27 @@ TEST_CASE("pictures that are nearly black and files that are left out are named 
                                          "--set",
                                          "data.image.standard_deviation=measured"};
   CHECK_THAT(pictures.run(show).errors, ContainsSubstring("WARNING: the training pictures are nearly black"));
+}
+
+TEST_CASE("data check names a picture that is too long to be cropped") {
+  const PictureFolder pictures;
+  pictures.put("train/daisy/long", png_file(at::zeros({3, 1, 16'384}, at::kByte)));
+  std::vector<std::string> check = {"data",     "check",
+                                    "job.yaml", "--json",
+                                    "--set",    "data.image.size=[65, 65]",
+                                    "--set",    "data.image.fit=crop"};
+  const Outcome cropped = pictures.run(check);
+  INFO(cropped.errors);
+  CHECK(cropped.exit_code == 3);
+  const json broken = json::parse(cropped.output).at("broken");
+  REQUIRE(broken.size() == 1);
+  CHECK(broken[0].at("file") == "train/daisy/long.png");
+  CHECK(
+      broken[0].at("reason") ==
+      "16384 x 1 pixels, which data.image.fit: crop scales to 1064960 x 65, more than 67,108,864 pixels; cut "
+      "it, or use pad or stretch");
+  check.back() = "data.image.fit=pad";
+  CHECK(json::parse(pictures.run(check).output).at("broken").empty());
 }
 
 TEST_CASE("data check names what there is no reading of, such as links to nowhere") {

@@ -409,7 +409,7 @@ TEST_CASE("init --from archives of pictures, which data check reads too") {
   CHECK_THAT(
       checked.output,
       ContainsSubstring(
-          "broken (1): cannot be read; training ends with an error, or leaves them out (data.on_bad_example: "
+          "broken (1): cannot be used; training ends with an error, or leaves them out (data.on_bad_example: "
           "skip)\n  ") &&
           ContainsSubstring("a.tar: 105.png: no JPEG, PNG"));
 }
