@@ -53,11 +53,6 @@ std::vector<Problem> problems_of_options(const LoadedSpec& loaded, const FirstJo
   return problems;
 }
 
-// The file of the new spec; nullopt: it goes to the standard output.
-std::optional<std::string> file_of(const InitOptions& options) {
-  return options.file || options.from ? options.file : "job.yaml";
-}
-
 // `path`, absolute, as the spec says it: relative to the spec where that needs no more than one step up.
 std::string path_for(const std::filesystem::path& path, const std::optional<std::string>& file) {
   const std::filesystem::path folder = std::filesystem::absolute(file.value_or("job.yaml")).parent_path();
@@ -185,7 +180,8 @@ ExitCode schema_command(bool markdown, bool events) {
 
 ExitCode init_command(InitOptions options) {
   if (options.plugin) return init_plugin(*options.plugin, options.overwrite);
-  const std::optional<std::string> file = file_of(options);
+  // nullopt: it goes to the standard output.
+  const std::optional<std::string> file = options.file || options.from ? options.file : "job.yaml";
   if (file) require_file_name(*file);
   const bool on_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
   const std::string ending = std::filesystem::path(file.value_or("")).extension();

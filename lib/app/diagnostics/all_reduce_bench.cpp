@@ -28,20 +28,18 @@ namespace {
 
 constexpr auto kTimeout = std::chrono::seconds(60);
 constexpr int64_t kWarmUp = 3;  // iterations that are checked but not timed
+constexpr int64_t kBytesInAll = int64_t{128} << 20;
 
 struct Dtype {
   std::string name;
   at::ScalarType type;
 };
 
-const std::vector<Dtype>& dtypes() {
-  static const std::vector<Dtype> list = {
-      {"float32", at::kFloat}, {"float64", at::kDouble}, {"float16", at::kHalf}, {"bfloat16", at::kBFloat16},
-      {"int32", at::kInt},     {"int64", at::kLong},     {"uint8", at::kByte}};
-  return list;
-}
+const std::vector<Dtype> kDtypes = {
+    {"float32", at::kFloat}, {"float64", at::kDouble}, {"float16", at::kHalf}, {"bfloat16", at::kBFloat16},
+    {"int32", at::kInt},     {"int64", at::kLong},     {"uint8", at::kByte}};
 
-at::ScalarType dtype_of(const std::string& name) { return row_named(dtypes(), name, "dtype").type; }
+at::ScalarType dtype_of(const std::string& name) { return row_named(kDtypes, name, "dtype").type; }
 
 // Test values that look random and differ by element, rank and round, so that a slice that is missing,
 // doubled, stale or in the wrong place is noticed. They are integers so small that sums over `size` ranks are
@@ -118,7 +116,8 @@ std::vector<Timings> measure_size(const AllReduceBench& bench, int64_t bytes,
   const at::ScalarType type = dtype_of(bench.dtype);
   at::Tensor tensor = at::empty({bytes / bench_element_bytes(bench.dtype)}, type);
   std::vector<Timings> timings(groups.size());
-  const int64_t rounds = kWarmUp + bench.iterations_for(bytes);
+  const int64_t by_size = std::clamp<int64_t>(kBytesInAll / std::max<int64_t>(bytes, 1), 10, 200);
+  const int64_t rounds = kWarmUp + (bench.iterations > 0 ? bench.iterations : by_size);
   for (int64_t round = 0; round < rounds; ++round) {
     for (size_t i = 0; i < groups.size(); ++i)
       measure_once(*groups[i], tensor, static_cast<uint32_t>(round), round >= kWarmUp, timings[i]);
@@ -198,18 +197,12 @@ void require_memory(const AllReduceBench& bench) {
 
 }  // namespace
 
-int64_t AllReduceBench::iterations_for(int64_t bytes) const {
-  constexpr int64_t kBytesInAll = int64_t{128} << 20;
-  return iterations > 0 ? iterations
-                        : std::clamp<int64_t>(kBytesInAll / std::max<int64_t>(bytes, 1), 10, 200);
-}
-
 int64_t bench_element_bytes(const std::string& dtype) {
   return static_cast<int64_t>(at::elementSize(dtype_of(dtype)));
 }
 
 const std::vector<std::string>& bench_dtypes() {
-  static const std::vector<std::string> names = names_of_rows(dtypes());
+  static const std::vector<std::string> names = names_of_rows(kDtypes);
   return names;
 }
 

@@ -17,8 +17,6 @@ struct AllReduceBench {
   std::vector<int64_t> sizes;  // in bytes of the tensor, in the order in which they are measured
   int64_t iterations = 0;      // timed, for each size; 0: 10 to 200, depending on the size
   std::string dtype = "float32";
-
-  int64_t iterations_for(int64_t bytes) const;
 };
 
 // The types that `dtype` may name.

@@ -5,9 +5,10 @@
 #include <cstddef>
 #include <functional>
 #include <numbers>
-#include <numeric>
 #include <unordered_map>
 #include <utility>
+
+#include "core/range.h"
 
 namespace dtrain {
 namespace {
@@ -89,8 +90,7 @@ double random_beta(RandomGenerator& random, double alpha) {
 }
 
 std::vector<int64_t> random_permutation(int64_t count, uint64_t seed) {
-  std::vector<int64_t> order(static_cast<size_t>(count));
-  std::iota(order.begin(), order.end(), int64_t{0});
+  std::vector<int64_t> order = consecutive(int64_t{0}, count);
   RandomGenerator random(seed);
   for (int64_t last = count - 1; last > 0; --last)
     std::swap(order[static_cast<size_t>(last)], order[random.below(static_cast<uint64_t>(last) + 1)]);

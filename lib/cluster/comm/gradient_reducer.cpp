@@ -2,8 +2,9 @@
 
 #include <ATen/ATen.h>
 
-#include <numeric>
 #include <utility>
+
+#include "core/range.h"
 
 namespace dtrain {
 
@@ -27,9 +28,7 @@ void GradientReducer::put_gradient(size_t parameter, const at::Tensor& gradient)
 
 void GradientReducer::finish(const PartsSummed& summed) {
   if (!summed || parts_.empty()) return;
-  std::vector<size_t> all(parts_.size());
-  std::iota(all.begin(), all.end(), size_t{0});
-  summed(all);
+  summed(consecutive(size_t{0}, parts_.size()));
 }
 
 }  // namespace dtrain

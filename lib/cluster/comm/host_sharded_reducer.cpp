@@ -32,8 +32,6 @@ at::ScalarType type_of(const std::vector<at::Tensor>& parameters) {
   return type;
 }
 
-at::Tensor bytes_of(const at::Tensor& numbers) { return numbers.view(-1).view(at::kByte); }
-
 // The parameters, laid out one after the other, are cut into chunks, and each chunk into a piece for each
 // host. When all gradients of a chunk are there, the ranks of a host sum them, and the host sends each host
 // its piece, which that host sums and its ranks update. Then the hosts gather the pieces. So each host sends
@@ -220,7 +218,8 @@ class HostShardedReducer : public GradientReducer {
     at::Tensor sent = areas_[0][chunk], received = received_[chunk % kMostUnderWay];
     if (packed_.defined()) {
       sent = packed_[chunk % kMostUnderWay].copy_(sent);
-      received = bytes_of(received).narrow(0, 0, sent.nbytes()).view(wire_type_).view_as(sent);
+      const at::Tensor bytes = received.view(-1).view(at::kByte);
+      received = bytes.narrow(0, 0, sent.nbytes()).view(wire_type_).view_as(sent);
     }
     start(chunk, sent.unbind(), received);
   }

@@ -129,13 +129,6 @@ pid_t fork_child(const Launch& launch) {
   return pid;
 }
 
-// Returns why the program could not be started, or 0 if it runs. Reads until exec closes the pipe.
-int read_exec_error(const Descriptor& pipe) {
-  int error = 0;
-  const ssize_t got = TEMP_FAILURE_RETRY(::read(pipe.get(), &error, sizeof error));
-  return got == static_cast<ssize_t>(sizeof error) ? error : 0;
-}
-
 pid_t wait_for(pid_t which) { return static_cast<pid_t>(TEMP_FAILURE_RETRY(::waitpid(which, nullptr, 0))); }
 
 }  // namespace
@@ -160,7 +153,8 @@ Process::Process(const ReplicaProcess& replica, int board_descriptor) {
                      log.get(), report.write.get(), board.get(), error.write.get(), ::getpid()});
   reports_ = std::move(report.read);
   error.write.reset();
-  if (const int reason = read_exec_error(error.read)) {
+  int reason = 0;  // why it could not be started; exec closes the pipe
+  if (TEMP_FAILURE_RETRY(::read(error.read.get(), &reason, sizeof reason)) == ssize_t{sizeof reason}) {
     reap();
     fail(reason, fmt::format("cannot start {}", program));
   }

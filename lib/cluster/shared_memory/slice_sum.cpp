@@ -3,10 +3,10 @@
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
 
-#include <numeric>
 #include <type_traits>
 
 #include "core/error.h"
+#include "core/range.h"
 
 namespace dtrain {
 namespace {
@@ -90,8 +90,7 @@ void sum_arrays(at::ScalarType type, const std::vector<const std::byte*>& inputs
 }
 
 std::vector<int> owners_of(const std::vector<size_t>& sizes, int ranks) {
-  std::vector<size_t> order(sizes.size()), loads(static_cast<size_t>(ranks));
-  std::iota(order.begin(), order.end(), size_t{0});
+  std::vector<size_t> order = consecutive(size_t{0}, sizes.size()), loads(static_cast<size_t>(ranks));
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
   std::vector<int> owners(sizes.size());
   for (const size_t buffer : order) {

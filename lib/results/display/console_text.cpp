@@ -86,12 +86,6 @@ std::string show_indices(const InspectedReplica& replica) {
   return replica.examples.value_or(0) > static_cast<int64_t>(shown) ? text + ", ..." : text;
 }
 
-std::string row_of(const InspectedReplica& replica) {
-  return fmt::format(kReplicaRow, show_count(replica.rank), show_count(replica.examples),
-                     show_indices(replica), show_metric(replica.loss), show_norm(replica.gradient_norm),
-                     show_norm(replica.weight_norm));
-}
-
 constexpr size_t kShortestBar = 12;
 constexpr size_t kLongestBar = 32;
 constexpr size_t kBar = 2;  // the index of the bar among the parts
@@ -206,7 +200,10 @@ std::string inspection_table(const InspectEvent& inspection) {
       fmt::format("step {}, replica by replica\n", show_count(inspection.step)) +
       fmt::format(kReplicaRow, "rank", "examples", "which", "loss", "gradient norm", "weight norm");
   if (inspection.replicas) {
-    for (const InspectedReplica& replica : *inspection.replicas) text += row_of(replica);
+    for (const InspectedReplica& replica : *inspection.replicas)
+      text += fmt::format(kReplicaRow, show_count(replica.rank), show_count(replica.examples),
+                          show_indices(replica), show_metric(replica.loss), show_norm(replica.gradient_norm),
+                          show_norm(replica.weight_norm));
   }
   text += fmt::format(
       "  shared gradient: norm {}\n  the sum of the above: {} (difference {:.1e}, allowed {:.0e})\n",

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
+#include "core/range.h"
 #include "job_file/print.h"
 #include "metrics/show.h"
 #include "report/page.h"
@@ -32,8 +32,7 @@ const std::string& main_metric(const std::vector<RunHistory>& runs) {
 
 // Of too many runs for a chart the best by what they ended with, in their order; else all.
 std::vector<size_t> charted(const std::vector<RunHistory>& runs) {
-  std::vector<size_t> chosen(runs.size());
-  std::iota(chosen.begin(), chosen.end(), size_t{0});
+  std::vector<size_t> chosen = consecutive(size_t{0}, runs.size());
   if (runs.size() <= kMostCharted) return chosen;
   const std::string& metric = main_metric(runs);
   const auto value_of = [&](size_t run) {

@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/files.h"
+#include "core/range.h"
 #include "core/text.h"
 #include "core/version.h"
 #include "traits/objectives.h"
@@ -246,8 +247,7 @@ std::vector<size_t> trials_of_rung(const Tune& tune, size_t rung) {
 }
 
 std::vector<size_t> ranking(const Tune& tune) {
-  std::vector<size_t> order(tune.trials.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::vector<size_t> order = consecutive(size_t{0}, tune.trials.size());
   const auto comes_before = [&](size_t a, size_t b) {
     const TuneTrial &one = tune.trials[a], &other = tune.trials[b];
     if (one.error.empty() != other.error.empty()) return one.error.empty();

@@ -243,16 +243,11 @@ void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, c
   window_started_ = now;
   line.traffic = std::exchange(window_sent_, SentSteps()).mean();
   sink_.on_event(encode(line));
-  if (line.speed.step_ms) warn_if_cores_are_shared(*line.speed.step_ms);
-}
-
-void RunReporter::warn_if_cores_are_shared(double step_ms) {
-  const double now = steady_seconds();
-  if (now - looked_for_cores_ < kCoresInterval) return;
+  if (!line.speed.step_ms || now - looked_for_cores_ < kCoresInterval) return;
   looked_for_cores_ = now;
   const std::optional<double> without_core = seconds_without_core();
   if (!without_core) return;
-  if (const auto advice = slow_steps_.look(step_ms, now, *without_core)) on_warning(*advice);
+  if (const auto advice = slow_steps_.look(*line.speed.step_ms, now, *without_core)) on_warning(*advice);
 }
 
 void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate,

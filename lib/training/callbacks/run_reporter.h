@@ -123,7 +123,6 @@ class RunReporter {
   SentSteps window_sent_, epoch_sent_, run_sent_;
   std::shared_ptr<const LossScale> loss_scale_;
   void warn_if_worse();
-  void warn_if_cores_are_shared(double step_ms);
   SlowSteps slow_steps_;
   double looked_for_cores_ = 0;
   std::optional<std::string> weights_, weights_sha256_;

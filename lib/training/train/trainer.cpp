@@ -39,7 +39,9 @@ void Trainer::run(const Resumption* from) {
   for (; epoch < run_.epochs && !ended_; ++epoch) {
     train_epoch(epoch);
     if (epoch + 1 == run_.epochs) workers = strategy_.end_training();
-    if (evaluation_is_due(epoch)) evaluate(epoch + 1);
+    const bool is_last = epoch + 1 == run_.epochs || ended_;
+    if (shares_->evaluated && (is_last || (epoch + 1) % job_.spec.evaluate.every_epochs == 0))
+      evaluate(epoch + 1);
     after_epoch(epoch);
   }
   if (run_.total_steps == 0) {  // the initial weights are evaluated and saved

@@ -133,7 +133,6 @@ class Trainer {
   void end_window(int64_t epoch, double learning_rate);
   // All replicas have the same loss, so all make the same decision.
   void require_finite(double loss, const char* of);
-  bool evaluation_is_due(int64_t epoch) const;
 
   const JobPlan& job_;
   const RunPlan& run_;

@@ -95,9 +95,4 @@ MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
   return sums;
 }
 
-bool Trainer::evaluation_is_due(int64_t epoch) const {
-  const bool is_last = epoch + 1 == run_.epochs || ended_;
-  return shares_->evaluated && (is_last || (epoch + 1) % job_.spec.evaluate.every_epochs == 0);
-}
-
 }  // namespace dtrain
