@@ -6,7 +6,7 @@
 
 #include "compiled/layer_passes.h"
 #include "export/layer_exports.h"
-#include "models/products.h"
+#include "models/operations.h"
 
 namespace dtrain {
 
