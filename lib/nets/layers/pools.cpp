@@ -1,6 +1,4 @@
 // max_pool2d and avg_pool2d: padded cells never win in the one and are not counted in the other.
-#include "layers/pools.h"
-
 #include <ATen/ATen.h>
 
 #include <algorithm>
