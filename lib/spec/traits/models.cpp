@@ -19,7 +19,7 @@ std::vector<ModelTraits>& added_models() {
 }
 
 const std::vector<ModelTraits>& all_models() {
-  static RemadeTable<std::vector<ModelTraits>> table([] {
+  return remade([] {
     std::vector<ModelTraits> all = {
         {.name = "mlp"},
         {.name = "cnn"},
@@ -45,7 +45,6 @@ const std::vector<ModelTraits>& all_models() {
     all.insert(all.end(), added_models().begin(), added_models().end());
     return all;
   });
-  return table.get();
 }
 
 }  // namespace
