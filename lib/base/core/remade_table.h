@@ -5,33 +5,27 @@
 #include <cstdint>
 #include <list>
 #include <mutex>
+#include <type_traits>
 
 namespace dtrain {
 
 // How often a kind was added to those that the program has by itself.
 inline std::atomic<int64_t> kinds_added = 0;
 
-// A table that depends on which kinds there are: it is made when it is asked for, and again when kinds were
-// added since. What was given out before stays valid, and has the kinds of its time.
-template <class Table>
-class RemadeTable {
- public:
-  explicit RemadeTable(Table (*make)()) : make_(make) {}
-
-  const Table& get() {
-    const std::lock_guard lock(mutex_);
-    if (versions_.empty() || made_at_ != kinds_added) {
-      made_at_ = kinds_added;
-      versions_.push_back(make_());
-    }
-    return versions_.back();
+// A table that depends on which kinds there are: `make` makes it when it is asked for, and again when kinds
+// were added since. What was given out before stays valid, and has the kinds of its time. `make` is a lambda
+// without captures: each lambda has a table of its own.
+template <class Make>
+requires(std::is_empty_v<Make>) const auto& remade(const Make& make) {
+  static std::mutex mutex;
+  static std::list<std::invoke_result_t<const Make&>> versions;
+  static int64_t made_at = 0;
+  const std::lock_guard lock(mutex);
+  if (versions.empty() || made_at != kinds_added) {
+    made_at = kinds_added;
+    versions.push_back(make());
   }
-
- private:
-  Table (*make_)();
-  std::mutex mutex_;
-  std::list<Table> versions_;
-  int64_t made_at_ = 0;
-};
+  return versions.back();
+}
 
 }  // namespace dtrain

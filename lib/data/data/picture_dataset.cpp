@@ -94,7 +94,7 @@ class ImageSource : public ExampleSource {
   std::vector<ExampleName> names_of(std::span<const int64_t> indices) const override {
     std::vector<ExampleName> names;
     for (const int64_t index : indices)
-      names.push_back({.file = title_of({}, set_.files[static_cast<size_t>(index)])});
+      names.push_back({.file = title_of({}, set_.files.at(static_cast<size_t>(index)))});
     return names;
   }
 
@@ -199,11 +199,7 @@ Dataset load_pictures(const DatasetInfo& info, const DataSpec& spec) {
                  [](const ListedPicture& picture) { return picture.label; });
   // Lists them again: decoded pictures are many, and few of them are ever named.
   const auto names = [info, spec](std::span<const int64_t> indices) {
-    const PictureList again = list_pictures(info, spec);
-    std::vector<ExampleName> names;
-    for (const int64_t index : indices)
-      names.push_back({.file = title_of({}, again.pictures.at(static_cast<size_t>(index)).file)});
-    return names;
+    return ImageSource(image_set_of(list_pictures(info, spec), spec), {}).names_of(indices);
   };
   const ExampleSourcePtr images = source_of(image_set_of(all, spec), labels, names, spec);
   Dataset dataset{now, make_selection(images, std::move(all.train)),

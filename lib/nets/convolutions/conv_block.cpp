@@ -5,7 +5,7 @@
 
 #include "convolutions/conv_direct.h"
 #include "core/cache_lines.h"
-#include "kernels/instructions.h"
+#include "kernels/dense.h"
 #include "kernels/max_pool.h"
 #include "kernels/products.h"
 #include "kernels/transpose.h"
@@ -103,16 +103,6 @@ void scatter_columns(const ConvSize& block, const float* columns, float* image) 
   });
 }
 
-// Adds the columns of [rows, columns] to `sums`.
-struct AddColumns {
-  [[gnu::always_inline]] static void run(int64_t rows, int64_t columns, const float* __restrict from,
-                                         float* __restrict sums) {
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int64_t column = 0; column < columns; ++column) sums[column] += from[row * columns + column];
-    }
-  }
-};
-
 // Of one image, with filters innermost.
 Pixels pixels_of(const ConvSize& block) { return {1, block.rows, block.columns, block.filters}; }
 
@@ -142,8 +132,7 @@ void weights_by_products(const ConvSize& block, const float* image, const float*
   gather_columns(block, image, place.columns);
   multiply(block.window(), block.filters, block.pixels(), place.columns, place.pixels, place.gradient,
            /*adds=*/true);
-  run_kernel<AddColumns>(block.pixels(), block.filters, static_cast<const float*>(place.pixels),
-                         place.gradient + block.window() * block.filters);
+  add_columns(block.pixels(), block.filters, place.pixels, place.gradient + block.window() * block.filters);
 }
 
 // `turned`: the weight, [window, filters].

@@ -32,13 +32,9 @@ struct FillRows {
   }
 };
 
-// The sums of the columns of [rows, columns].
-struct SumColumns {
-  [[gnu::always_inline]] static void run(int64_t rows, int64_t columns, const float* from, bool adds,
-                                         float* sums) {
-    if (!adds) {
-      for (int64_t column = 0; column < columns; ++column) sums[column] = 0;
-    }
+struct AddColumns {
+  [[gnu::always_inline]] static void run(int64_t rows, int64_t columns, const float* __restrict from,
+                                         float* __restrict sums) {
     for (int64_t row = 0; row < rows; ++row) {
       for (int64_t column = 0; column < columns; ++column) sums[column] += from[row * columns + column];
     }
@@ -89,8 +85,13 @@ void dense_backward_weights(const DenseSize& size, const float* input, const flo
     transpose(size.examples, size.outputs, output_gradient, scratch);
     multiply(size.outputs, size.inputs, size.examples, scratch, input, weight_gradient, adds);
   }
-  if (bias_gradient != nullptr)
-    run_kernel<SumColumns>(size.examples, size.outputs, output_gradient, adds, bias_gradient);
+  if (bias_gradient == nullptr) return;
+  if (!adds) std::fill_n(bias_gradient, size.outputs, 0.0F);
+  add_columns(size.examples, size.outputs, output_gradient, bias_gradient);
+}
+
+void add_columns(int64_t rows, int64_t columns, const float* from, float* sums) {
+  run_kernel<AddColumns>(rows, columns, from, sums);
 }
 
 }  // namespace dtrain

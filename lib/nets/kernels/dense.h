@@ -29,4 +29,7 @@ void dense_backward_input(const DenseSize& size, const float* output_gradient, c
 void dense_backward_weights(const DenseSize& size, const float* input, const float* output_gradient,
                             float* weight_gradient, float* bias_gradient, bool adds, float* scratch);
 
+// Adds the columns of [rows, columns] to `sums`.
+void add_columns(int64_t rows, int64_t columns, const float* from, float* sums);
+
 }  // namespace dtrain

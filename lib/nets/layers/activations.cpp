@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "layers/elementwise.h"
-#include "layers/pools.h"
+#include "layers/windows.h"
 
 namespace dtrain {
 namespace {

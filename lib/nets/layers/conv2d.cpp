@@ -14,7 +14,6 @@
 #include "kernels/norm.h"
 #include "kernels/transpose.h"
 #include "layers/faces.h"
-#include "layers/pools.h"
 #include "layers/windows.h"
 #include "spec/layer_kinds.h"
 #include "stablehlo/window_gradients.h"

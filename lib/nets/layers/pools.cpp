@@ -1,6 +1,4 @@
 // max_pool2d and avg_pool2d: padded cells never win in the one and are not counted in the other.
-#include "layers/pools.h"
-
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -11,7 +9,6 @@
 #include "layers/elementwise.h"
 #include "layers/faces.h"
 #include "layers/windows.h"
-#include "models/pooling.h"
 #include "spec/layer_kinds.h"
 #include "stablehlo/window_gradients.h"
 
@@ -114,28 +111,20 @@ void max_pool_backward_input(const LayerWork& work) {
   if (!window.is_symmetric()) put_gradient_of_padded(work, window, gradient);
 }
 
-Planes planes_of(const LayerWork& work) {
-  const Shape& shape = work.layer->input_shape;
-  return {work.examples * shape[0], shape[1], shape[2]};
-}
 Pixels pixels_of(const LayerWork& work) {
   const Shape& shape = work.layer->input_shape;
-  return {work.examples, shape[1], shape[2], shape[0]};
+  if (work.channels_inside) return {work.examples, shape[1], shape[2], shape[0]};
+  return {work.examples * shape[0], shape[1], shape[2], 1};
 }
 
 // Of a relu and the maximum after it, or the maximum alone.
 template <bool kRectifies>
 void max_pool2x2_of(const LayerWork& work) {
-  if (work.channels_inside)
-    return max_pool_pixels(pixels_of(work), kRectifies, work.input, work.output, work.argmaxes());
-  max_pool2x2(planes_of(work), kRectifies, work.input, work.output, work.argmaxes());
+  max_pool_pixels(pixels_of(work), kRectifies, work.input, work.output, work.argmaxes());
 }
 
 void max_pool2x2_backward_input(const LayerWork& work) {
-  if (work.channels_inside)
-    return max_pool_pixels_backward(pixels_of(work), work.output_gradient, work.argmaxes(),
-                                    work.input_gradient);
-  max_pool2x2_backward(planes_of(work), work.output_gradient, work.argmaxes(), work.input_gradient);
+  max_pool_pixels_backward(pixels_of(work), work.output_gradient, work.argmaxes(), work.input_gradient);
 }
 
 template <bool kRectifies>

@@ -75,7 +75,7 @@ class Adam : public ListOptimizer {
     const Value rate = learning_rate / start_correction(step, own.beta1);
     const Value factor = builder.apply("rsqrt", start_correction(step, own.beta2));
     return [=, &builder](UpdatedParameter& one) {
-      const Value gradient = decoupled ? one.gradient : decayed_gradient(spec, one);
+      const Value gradient = decoupled ? one.gradient : with_decay(spec, one, one.gradient);
       Value& average = one.memory.at(kAverage);
       Value& squares = one.memory.at(kSquareAverage);
       average = average + (gradient - average) * (1 - own.beta1);

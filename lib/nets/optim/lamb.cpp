@@ -38,8 +38,7 @@ class Lamb : public ScaledOptimizer {
       const Value square = one.gradient * one.gradient * (1 - own.beta2);
       squares = squares * own.beta2 + square;
       const Value root = one.gradient.builder->apply("sqrt", squares) * factor + own.epsilon;
-      Value direction = average / first / root;
-      if (spec.weight_decay != 0 && one.decays) direction = direction + one.parameter * spec.weight_decay;
+      const Value direction = with_decay(spec, one, average / first / root);
       one.parameter = one.parameter - learning_rate * lowered_change({}, one, direction);
     };
   }

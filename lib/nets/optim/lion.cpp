@@ -37,9 +37,8 @@ class Lion : public ListOptimizer {
     return [spec, own = spec.own.get<LionFields>(), learning_rate](UpdatedParameter& one) {
       Value& average = one.memory.at(kAverage);
       const Value fresh = one.gradient * (1 - own.beta1);
-      Value change = one.gradient.builder->apply("sign", average * own.beta1 + fresh);
-      if (spec.weight_decay != 0 && one.decays) change = change + one.parameter * spec.weight_decay;
-      one.parameter = one.parameter - learning_rate * change;
+      const Value sign = one.gradient.builder->apply("sign", average * own.beta1 + fresh);
+      one.parameter = one.parameter - learning_rate * with_decay(spec, one, sign);
       const Value added = one.gradient * (1 - own.beta2);
       average = average * own.beta2 + added;
     };

@@ -144,10 +144,9 @@ class Muon : public ListOptimizer {
       for (int64_t i = 1; i < update.rank(); ++i) columns *= update.size(i);
       const int64_t rows = update.size(0);
       const Value matrix = update.builder->reshape(update, {rows, columns});
-      Value change =
+      const Value change =
           update.builder->reshape(lowered_orthogonal(matrix), update.shape) * scale_of(rows, columns);
-      if (spec.weight_decay != 0 && one.decays) change = change + one.parameter * spec.weight_decay;
-      one.parameter = one.parameter - learning_rate * change;
+      one.parameter = one.parameter - learning_rate * with_decay(spec, one, change);
     };
   }
 

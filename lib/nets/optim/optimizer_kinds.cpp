@@ -52,9 +52,9 @@ const OptimizerMethod& optimizer_method(const std::string& name) {
   return row_named(methods(), name, "optimizer");
 }
 
-Value decayed_gradient(const OptimizerSpec& spec, const UpdatedParameter& one) {
-  if (spec.weight_decay == 0 || !one.decays) return one.gradient;
-  return one.gradient + one.parameter * spec.weight_decay;
+Value with_decay(const OptimizerSpec& spec, const UpdatedParameter& one, const Value& direction) {
+  if (spec.weight_decay == 0 || !one.decays) return direction;
+  return direction + one.parameter * spec.weight_decay;
 }
 
 Value start_correction(const Value& step, double beta) {

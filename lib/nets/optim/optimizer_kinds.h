@@ -63,8 +63,8 @@ void add_optimizer_method(const OptimizerMethod& method);
 // Throws Error(kBug) for an unknown name: specs are checked earlier.
 const OptimizerMethod& optimizer_method(const std::string& name);
 
-// The gradient, with weight decay as part of it.
-Value decayed_gradient(const OptimizerSpec& spec, const UpdatedParameter& one);
+// `direction`, such as the gradient, with weight decay as part of it.
+Value with_decay(const OptimizerSpec& spec, const UpdatedParameter& one, const Value& direction);
 
 // 1 - beta^step, which corrects an average for its start at 0; without the loss of digits that the difference
 // would have in 32 bits.

@@ -53,7 +53,7 @@ class Rmsprop : public ListOptimizer {
 
   static WriteUpdate lower(const OptimizerSpec& spec, const Value&, const Value& learning_rate) {
     return [spec, own = spec.own.get<RmspropFields>(), learning_rate](UpdatedParameter& one) {
-      const Value gradient = decayed_gradient(spec, one);
+      const Value gradient = with_decay(spec, one, one.gradient);
       Value& squares = one.memory.at(kSquareAverage);
       const Value square = gradient * gradient * (1 - own.decay);
       squares = squares * own.decay + square;

@@ -42,7 +42,7 @@ class Sgd : public ListOptimizer {
 
   static WriteUpdate lower(const OptimizerSpec& spec, const Value&, const Value& learning_rate) {
     return [spec, own = spec.own.get<SgdFields>(), learning_rate](UpdatedParameter& one) {
-      const Value gradient = decayed_gradient(spec, one);
+      const Value gradient = with_decay(spec, one, one.gradient);
       Value change = gradient;
       if (own.momentum != 0) {
         Value& momentum = one.memory.at(kMomentum);

@@ -311,10 +311,7 @@ const Choices& dataset_kinds() {
 }
 
 const Choices& model_kinds() {
-  static RemadeTable<Choices> choices([] {
-    return Choices{"model", models_where([](const ModelTraits&) { return true; })};
-  });
-  return choices.get();
+  return remade([] { return Choices{"model", models_where([](const ModelTraits&) { return true; })}; });
 }
 
 const Choices& initializer_kinds() {
@@ -325,16 +322,14 @@ const Choices& initializer_kinds() {
 }
 
 const Choices& evaluated_metrics() {
-  static RemadeTable<Choices> choices([] { return Choices{"metric", metric_names()}; });
-  return choices.get();
+  return remade([] { return Choices{"metric", metric_names()}; });
 }
 
 const Fields<JobSpec>& job_fields() {
-  static RemadeTable<Fields<JobSpec>> fields([] {
+  return remade([] {
     return joined<JobSpec>(
         {first_fields(), data_fields(), batch_and_model_fields(), train_fields(), running_fields()});
   });
-  return fields.get();
 }
 
 }  // namespace dtrain

@@ -60,7 +60,7 @@ LayerTraits conv2d_traits() {
 }
 
 const std::vector<LayerTraits>& all_layers() {
-  static RemadeTable<std::vector<LayerTraits>> kinds([] {
+  return remade([] {
     const Fields<KindFields> pool = sliding_fields<PoolFields>({
         KIND_FIELD(PoolFields, pool_size, .doc = "height and width of the pooled window", .unit = "pixels",
                    .bounds = between(1, 1024)),
@@ -124,7 +124,6 @@ const std::vector<LayerTraits>& all_layers() {
     for (const AddedKind& kind : added_kinds(AddedKind::kLayer)) all.push_back({kind.name, kind.fields});
     return all;
   });
-  return kinds.get();
 }
 
 #define LAYER(...) FIELD(LayerSpec, __VA_ARGS__)
@@ -137,7 +136,7 @@ const EntryList<LayerSpec>& entry_list() {
       "units",    "filters",    "kernel_size", "pool_size", "stride",   "padding", "output_size", "groups",
       "use_bias", "activation", "initializer", "rate",      "momentum", "epsilon", "with",
       "patch",    "heads"};
-  static RemadeTable<EntryList<LayerSpec>> list([] { return EntryList<LayerSpec>{
+  return remade([] { return EntryList<LayerSpec>{
       .path = "model.layers", .one = "a layer", .many = "layers", .example = "{kind: dense, units: 10}",
       .kinds = layer_kinds(), .fields = joined<LayerSpec>({{
       LAYER(kind, .doc = "the kind of layer; layer_norm normalises each example separately, over its features, or "
@@ -149,7 +148,6 @@ const EntryList<LayerSpec>& entry_list() {
       LAYER(from, .doc = "the name of the earlier layer whose output is this one's input", .pattern = kLayerName,
             .otherwise = "the layer before it"),
   }})}; });
-  return list.get();
 }
 // clang-format on
 
@@ -160,8 +158,7 @@ const Choices& activation_kinds() {
 }
 
 const Choices& layer_kinds() {
-  static RemadeTable<Choices> choices([] { return Choices{"layer", names_of_rows(all_layers())}; });
-  return choices.get();
+  return remade([] { return Choices{"layer", names_of_rows(all_layers())}; });
 }
 
 std::optional<std::string> activation_of(const LayerSpec& layer) {

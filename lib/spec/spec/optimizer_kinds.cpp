@@ -62,8 +62,7 @@ std::vector<OptimizerKind> make_optimizers() {
 }  // namespace
 
 const std::vector<OptimizerKind>& all_optimizers() {
-  static RemadeTable<std::vector<OptimizerKind>> kinds(make_optimizers);
-  return kinds.get();
+  return remade([] { return make_optimizers(); });
 }
 
 // clang-format off
@@ -72,7 +71,7 @@ const std::vector<OptimizerKind>& all_optimizers() {
 
 template <>
 const EntryList<OptimizerEntry>& entry_list() {
-  static RemadeTable<EntryList<OptimizerEntry>> list([] { return EntryList<OptimizerEntry>{
+  return remade([] { return EntryList<OptimizerEntry>{
       .path = "train.optimizers", .one = "an optimizer", .many = "optimizers",
       .example = "{parameters: head.*, kind: sgd, learning_rate: 0.01}",
       .kinds = optimizer_kinds(), .fields = joined<OptimizerEntry>({{
@@ -87,7 +86,6 @@ const EntryList<OptimizerEntry>& entry_list() {
       ENTRY(weight_decay, .doc = "as `train.optimizer.weight_decay`", .bounds = between(0, 1000)),
   }})}; });
   // clang-format on
-  return list.get();
 }
 
 const OptimizerKind& optimizer_kind(const std::string& name) {
@@ -95,8 +93,7 @@ const OptimizerKind& optimizer_kind(const std::string& name) {
 }
 
 const Choices& optimizer_kinds() {
-  static RemadeTable<Choices> choices([] { return Choices{"optimizer", names_of_rows(all_optimizers())}; });
-  return choices.get();
+  return remade([] { return Choices{"optimizer", names_of_rows(all_optimizers())}; });
 }
 
 }  // namespace dtrain

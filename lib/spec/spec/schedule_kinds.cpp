@@ -67,7 +67,7 @@ Fields<KindFields> curve_fields(const Fields<KindFields>& own = {}) {
 }  // namespace
 
 const std::vector<ScheduleKind>& all_schedules() {
-  static RemadeTable<std::vector<ScheduleKind>> kinds([]() -> std::vector<ScheduleKind> { return {
+  return remade([]() -> std::vector<ScheduleKind> { return {
       {"constant"},
       {"piecewise",
        {unit_field<PiecewiseFields>(),
@@ -99,7 +99,6 @@ const std::vector<ScheduleKind>& all_schedules() {
         KIND_FIELD(PlateauFields, min_delta, .doc = "the smallest change of the metric that is an improvement",
                    .bounds = between(0, 1e6))}},
   }; });
-  return kinds.get();
 }
 // clang-format on
 

@@ -53,8 +53,7 @@ Fields<PhaseSpec> schedule_fields_of_phases() {
 }  // namespace
 
 const Choices& loss_kinds() {
-  static RemadeTable<Choices> choices([] { return Choices{"loss", objective_names()}; });
-  return choices.get();
+  return remade([] { return Choices{"loss", objective_names()}; });
 }
 
 Fields<JobSpec> train_fields() {
@@ -127,7 +126,7 @@ Fields<JobSpec> train_fields() {
 template <>
 const EntryList<PhaseSpec>& entry_list() {
   // clang-format off
-  static RemadeTable<EntryList<PhaseSpec>> list([] { return EntryList<PhaseSpec>{
+  return remade([] { return EntryList<PhaseSpec>{
       .path = "phases", .one = "a phase", .many = "phases",
       .example = "{epochs: 3, trainable: head, learning_rate: 1.0e-3}", .selector = "schedule",
       .kinds = schedule_kinds(), .fields = joined<PhaseSpec>({{
@@ -155,7 +154,6 @@ const EntryList<PhaseSpec>& entry_list() {
                        member_of<PhaseSpec>([](auto& spec) { return &spec.schedule.kind; })},
   }, schedule_fields_of_phases()})}; });
   // clang-format on
-  return list.get();
 }
 
 }  // namespace dtrain

@@ -22,7 +22,6 @@ struct ModelTraits {
   bool widens(int64_t depth) const;
 };
 
-const std::vector<ModelTraits>& model_traits();
 // Adds a plug-in's model.
 void add_model(const std::string& name);
 

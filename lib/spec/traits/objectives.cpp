@@ -118,7 +118,7 @@ std::vector<ObjectiveInfo>& added_objectives() {
 }
 
 const std::vector<ObjectiveInfo>& objectives() {
-  static RemadeTable<std::vector<ObjectiveInfo>> table([] {
+  return remade([] {
     std::vector<ObjectiveInfo> all = {
         cross_entropy_info(),
         binary_cross_entropy_info(),
@@ -130,7 +130,6 @@ const std::vector<ObjectiveInfo>& objectives() {
     all.insert(all.end(), added_objectives().begin(), added_objectives().end());
     return all;
   });
-  return table.get();
 }
 
 }  // namespace
@@ -228,7 +227,7 @@ std::vector<std::string> objectives_with(Outputs outputs) {
 }
 
 const std::vector<MetricInfo>& known_metrics() {
-  static RemadeTable<std::vector<MetricInfo>> metrics([] {
+  return remade([] {
     std::vector<MetricInfo> all;
     const auto add = [&all](const std::vector<MetricInfo>& metrics) {
       for (const MetricInfo& metric : metrics) {
@@ -240,7 +239,6 @@ const std::vector<MetricInfo>& known_metrics() {
     for (const ObjectiveInfo& objective : objectives()) add(objective.of_evaluations);
     return all;
   });
-  return metrics.get();
 }
 
 std::vector<std::string> metric_names() { return names_of_rows(known_metrics()); }

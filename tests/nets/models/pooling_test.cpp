@@ -1,4 +1,4 @@
-#include "models/pooling.h"
+#include "models/operations.h"
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
