@@ -171,6 +171,21 @@ TEST_CASE("a clock that jumps a year ahead and days back changes timestamps only
   require_done(run_program({"watch", "--once", jumping.run_folder().string()}, with_jumping_clock()));
 }
 
+TEST_CASE("the replicas of a profile have one origin, whatever the clock says") {
+  if (kSanitized) return;
+  const Job job;
+  require_done(run_program(job.run(Job::set({"callbacks.profile.start_step=5"})), with_jumping_clock()));
+  const Event trace = Event::parse(content_of(job.run_folder() / "profile.json"));
+  std::set<int> ranks;
+  for (const Event& event : trace.at("traceEvents")) {
+    if (event.at("ph") != "X") continue;
+    ranks.insert(event.at("pid").get<int>());
+    CHECK(event.at("ts") >= 0);
+    CHECK(event.at("ts") < 600e6);
+  }
+  CHECK(ranks == std::set<int>{0, 1});
+}
+
 TEST_CASE("a stopped replica is missed after its time, and stacks are found, whatever the clock says") {
   if (kSanitized) return;
   const Job job;

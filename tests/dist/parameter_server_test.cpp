@@ -187,6 +187,31 @@ TEST_CASE("a worker that stops for ever before it has met the servers is started
     CHECK(updates_of(worker) == 30 * 21);
 }
 
+// The servers cannot tell it from the first one, or from one that loads its data: nobody ends it before the
+// others have ended.
+TEST_CASE(
+    "the others go on without a worker that was started again and stops before it has met the servers") {
+  const Job job(kParameterServerSpec);
+  Program program(
+      job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000", "strategy.timeout_seconds=5",
+                        "network.rendezvous_timeout_seconds=5", "strategy.restart_workers=1"})));
+  const pid_t first = job.wait_for_replica(1).process;
+  ::kill(first, SIGKILL);
+  const auto is_another = [&] {
+    const auto replica = job.replica(1);
+    return replica && replica->process != first;
+  };
+  REQUIRE(eventually(30, is_another));
+  ::kill(job.wait_for_replica(1).process, SIGSTOP);
+  const Finished run = program.wait(60);
+  INFO(run.output << run.errors);
+  CHECK(run.exit_code == 0);
+  const Event end = job.event("run_end", "distributed");
+  for (int worker = 0; worker < kWorkers; ++worker)
+    CHECK(end.at("workers").at(static_cast<size_t>(worker)).contains("lost") == (worker == 1));
+  CHECK(job.is_gone(0));
+}
+
 // Others wait for it once: all servers give it up when one has done so.
 TEST_CASE("a worker that stops for ever is given up where others wait for it") {
   const std::string bound = GENERATE("none", "4");

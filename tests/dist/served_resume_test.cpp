@@ -105,6 +105,46 @@ TEST_CASE("a stopped job of several workers goes on, and no step is made twice")
   CHECK(end.at("accuracy") > 0.5);
 }
 
+// Kills a server once a checkpoint is in the metrics, and checks that the job has ended well all the same.
+void check_goes_on_without(int server, const Job& job, int workers, const Arguments& options) {
+  Program program(job.run(options));
+  REQUIRE(eventually(60, [&] { return !job.events("checkpoint").empty(); }));
+  ::kill(job.wait_for_replica(workers + server).process, SIGKILL);
+  require_done(program.wait(60));
+  CHECK(job.is_gone(0));
+  const Event restart = job.event("restart", "distributed");
+  CHECK(restart.at("exit_code") == 4);
+  CHECK_THAT(restart.at("error").get<std::string>(),
+             ContainsSubstring("server " + std::to_string(server) + " failed first: killed by SIGKILL"));
+  CHECK(restart.at("step") >= 25);
+  CHECK(job.events("worker_lost").empty());
+  CHECK(job.event("run_end", "distributed").at("status") == "completed");
+  CHECK(job.event("run_end", "distributed").at("restarts") == 1);
+}
+
+TEST_CASE("a job of one worker that loses a server goes on by itself to the same bits") {
+  static const Arguments longer = Job::set({"train.epochs=20"});
+  static const Job whole(kServedResumeSpec);
+  static const int ended = run_program(whole.run(longer)).exit_code;
+  REQUIRE(ended == 0);
+  const Job job(kServedResumeSpec);
+  check_goes_on_without(GENERATE(0, 1), job, /*workers=*/1, longer);
+  CHECK(job.event("run_end", "distributed").at("steps") == 20 * 63);
+  CHECK(result_of(job) == result_of(whole));
+  CHECK(job.event("run_end", "distributed").at("loss") == whole.event("run_end", "distributed").at("loss"));
+}
+
+TEST_CASE("a job of several workers that loses a server goes on by itself, and all do their share") {
+  const Job job(kServedResumeSpec);
+  check_goes_on_without(
+      /*server=*/1, job, /*workers=*/3,
+      Job::set({"strategy.workers=3", "train.epochs=15", "batch.per_replica=4"}));
+  const Event end = job.event("run_end", "distributed");
+  CHECK(end.at("steps") == 15 * 84);  // 1000 = 83 * 12 + 4
+  for (const Event& worker : end.at("workers")) CHECK_FALSE(worker.contains("lost"));
+  CHECK(end.at("accuracy") > 0.5);
+}
+
 TEST_CASE("another strategy goes on from what servers had, and servers from another strategy") {
   const Job job(kServedResumeSpec);
   const Arguments part = Job::set({"train.max_steps=75"});

@@ -1,5 +1,7 @@
 // What a job does when it is told to stop, to save, or to say where it stands. SIGINT and SIGTERM of a job
 // that saves: resume_test.cpp.
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <memory>
@@ -75,6 +77,39 @@ TEST_CASE("nohup is for the replicas, too") {
   for (const pid_t process : job.processes()) ::kill(process, SIGHUP);
   CHECK(program.wait().exit_code == 0);
   CHECK(job.event("run_end", "distributed").at("steps") == 5200);
+}
+
+bool is_stopped(pid_t process) {
+  const std::string text = content_of("/proc/" + std::to_string(process) + "/stat");
+  const size_t name_end = text.rfind(") ");
+  return name_end != std::string::npos && text.compare(name_end + 2, 1, "T") == 0;
+}
+
+TEST_CASE("Ctrl-Z stops the replicas, too, and they go on with dtrain, however late") {
+  const Job job;
+  ProgramOptions options;
+  options.before_exec = [] {  // as a shell that can continue it
+    ::setpgid(0, 0);
+    std::signal(SIGTSTP, SIG_DFL);
+  };
+  Program program(job.run(kEndless + kSaving + Job::set({"strategy.timeout_seconds=2"})), options);
+  job.wait_for_step();
+  program.send(SIGTSTP);
+  const auto all_are_stopped = [&] {
+    const std::vector<pid_t> all = job.processes();
+    return all.size() == 3 && std::all_of(all.begin(), all.end(), is_stopped);
+  };
+  REQUIRE(eventually(20, all_are_stopped));
+  // Longer than they wait for each other.
+  CHECK_FALSE(eventually(3, [&] { return !all_are_stopped(); }));
+  program.send(SIGCONT);
+  wait_for_more_than(job, job.events("step").back().at("step"));
+  program.send(SIGTERM);
+  const Finished end = program.wait();
+  INFO(end.output << end.errors);
+  CHECK(end.exit_code == 75);
+  CHECK(job.events("restart").empty());
+  CHECK(saved_by(job).size() == 1);
 }
 
 TEST_CASE("SIGUSR1 saves, wherever it is sent, and training goes on") {

@@ -29,7 +29,8 @@ Event memory_json(const MemoryEstimate& memory, int64_t batch) {
   return {{"program", memory.program},         {"data", memory.data},
           {"parameters", memory.parameters},   {"gradients", memory.gradients},
           {"optimizer", memory.optimizer},     {"checkpoint", memory.checkpoint},
-          {"per_example", memory.per_example}, {"total", memory.with_batch(batch)}};
+          {"per_example", memory.per_example}, {"evaluation", memory.evaluation()},
+          {"total", memory.with_batch(batch)}};
 }
 
 Event phase_json(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
@@ -146,9 +147,12 @@ void print_memory(const JobPlan& job, const RunPlan& run) {
   const MemoryEstimate memory = estimate_memory(job, run);
   // What a program keeps for its backward pass is not known.
   const bool is_program = job.spec.model.is_program();
-  const std::string batch =
+  std::string batch =
       is_program ? "and what the model keeps of a batch"
                  : fmt::format("{} x {} a batch", run.batch.per_replica, human_bytes(memory.per_example));
+  if (memory.evaluated > 0)
+    batch += fmt::format(" {} {} x {} an evaluation", memory.keeps_both ? "and" : "or", memory.evaluated,
+                         human_bytes(memory.per_evaluated));
   print_line("memory per replica",
              fmt::format("about {} = {} program, {} data, {} parameters, {} gradients, {} optimizer, {} "
                          "checkpoints, {}",

@@ -130,9 +130,10 @@ class Measurement {
   Measurement(const JobPlan& job, const std::function<void(const std::string&)>& say) : job_(job), say_(say) {
     if (!on_processor(job)) return;
     // What replicas share is not among what each has for itself.
-    // And the steps that are tried save no checkpoint.
+    // And the steps that are tried save no checkpoint, and no evaluation keeps memory beside theirs.
     const MemoryEstimate estimate = estimate_memory(job, job.distributed_run());
     memory_ = memory_of_replica(job) - estimate.gradients - estimate.checkpoint;
+    if (estimate.keeps_both) *memory_ -= std::min(estimate.evaluation(), *memory_ / 2);
   }
 
   bool fits(int64_t size) {

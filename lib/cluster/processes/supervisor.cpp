@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 
@@ -53,6 +54,38 @@ struct Loss {
   bool told = false;
 };
 
+std::atomic<bool> terminal_stop = false;  // Ctrl-Z was pressed
+extern "C" void note_terminal_stop(int) { terminal_stop = true; }
+
+// While it exists, SIGTSTP (Ctrl-Z) does not stop this process at once, but when stop() is called.
+class TerminalStops {
+ public:
+  TerminalStops() {
+    ::sigaction(SIGTSTP, nullptr, &before_);
+    if (before_.sa_handler != SIG_IGN) catch_them();
+  }
+  ~TerminalStops() { ::sigaction(SIGTSTP, &before_, nullptr); }
+
+  // Stops this process until somebody continues it. Where nobody could (an orphaned process group), the
+  // kernel does not.
+  void stop() const {
+    terminal_stop = false;
+    ::sigaction(SIGTSTP, &before_, nullptr);
+    std::raise(SIGTSTP);
+    catch_them();
+  }
+
+ private:
+  static void catch_them() {
+    struct sigaction action {};
+    action.sa_handler = note_terminal_stop;
+    action.sa_flags = SA_RESTART;
+    ::sigaction(SIGTSTP, &action, nullptr);
+  }
+
+  struct sigaction before_ {};
+};
+
 class Job {
  public:
   Job(const std::vector<ReplicaProcess>& processes, StatusBoard& board, const SuperviseOptions& options)
@@ -69,6 +102,7 @@ class Job {
   SuperviseResult run() {
     while (alive_ > 0) {
       wait_for_events();
+      if (terminal_stop) stop_all();
       for (size_t rank = 0; rank < replicas_.size(); ++rank) {
         Replica& replica = replicas_[rank];
         if (!replica.process) continue;
@@ -94,6 +128,21 @@ class Job {
       watched.push_back({replica.process->exit_descriptor(), POLLIN, 0});
     }
     ::poll(watched.data(), watched.size(), static_cast<int>(kTickSeconds * 1000));
+  }
+
+  // With this process, and until it goes on: a shell stops and continues this process only.
+  void stop_all() {
+    const double begin = steady_seconds();
+    send_to_all(SIGSTOP);
+    terminal_stops_.stop();
+    send_to_all(SIGCONT);
+    deadline_ += steady_seconds() - begin;
+  }
+
+  void send_to_all(int signal) const {
+    for (const Replica& replica : replicas_) {
+      if (replica.process) replica.process->send(signal);
+    }
   }
 
   ReportLines lines_of(int rank) {
@@ -346,6 +395,7 @@ class Job {
   bool undisturbed() const { return stage_ == Stage::kRunning || stage_ == Stage::kGathering; }
 
   const ReapingScope reaping_;  // must outlive the replicas
+  const TerminalStops terminal_stops_;
   StatusBoard& board_;
   const SuperviseOptions& options_;
   const int64_t kills_before_ = out_of_memory_kills();

@@ -104,6 +104,8 @@ SuperviseResult stopped_by_signal(int signal, const std::string& host);
 // Children die with this thread, and have their own process group (process.h), so that Ctrl-C reaches only
 // the supervisor. Nothing of the job is left when this function returns or throws.
 //
+// SIGTSTP (Ctrl-Z) stops all processes with this one; they go on when it does.
+//
 // Throws Error if a process cannot be started, after ending those that were: kUsage or kDisk names the log or
 // program that cannot be opened, and kMemory means that there is no room for a process. One that cannot be
 // restarted stays lost. Exceptions of callbacks are passed on.

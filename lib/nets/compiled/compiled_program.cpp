@@ -96,6 +96,24 @@ int64_t numbers_of_example(const std::vector<PlacedLayer>& layers, size_t first,
   return (numbers + scratch + addend + examples - 1) / examples;
 }
 
+int64_t numbers_of_evaluated(const std::vector<PlacedLayer>& layers, size_t first, int64_t examples) {
+  const std::vector<Node> nodes = nodes_of(layers, first, /*training=*/false);
+  std::vector<int64_t> outputs;             // of each node
+  int64_t most = 0, kept = 0, scratch = 0;  // of the batch
+  for (const Node& node : nodes) {
+    const LayerWork work = sizes_of(node, layers, examples);
+    int64_t live = node.in_place ? 0 : examples * work.outputs;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (nodes[i].last_reader >= std::ssize(outputs)) live += outputs[i];
+    }
+    most = std::max(most, live);
+    if (node.passes->kept != nullptr) kept = std::max(kept, node.passes->kept(work));
+    if (node.passes->scratch != nullptr) scratch = std::max(scratch, node.passes->scratch(work));
+    outputs.push_back(examples * work.outputs);
+  }
+  return (most + kept + scratch + examples - 1) / examples;
+}
+
 Program::Program(const Model& model, int64_t examples, const std::vector<at::Tensor>& gradients)
     : examples_(examples) {
   add_layers(model, &gradients);

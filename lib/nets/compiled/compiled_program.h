@@ -25,6 +25,8 @@ std::string name_of_turning(const PlacedLayer* layer);
 // How many numbers a program for training lays out for each example of a batch of `examples` (at least 1).
 // The layers from `first` on must be such that can be compiled.
 int64_t numbers_of_example(const std::vector<PlacedLayer>& layers, size_t first, int64_t examples);
+// The same of a program for evaluation, about.
+int64_t numbers_of_evaluated(const std::vector<PlacedLayer>& layers, size_t first, int64_t examples);
 
 // Why a step of this model on a processor is not compiled; empty: it is. `dtype` is the spec's model.dtype;
 // `first`: the first of the layers that a step computes.

@@ -1,12 +1,14 @@
 #include "callbacks/profile.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "callbacks/step_trace.h"
 #include "core/clock.h"
 #include "core/files.h"
+#include "host/hosts.h"
 #include "step/device_steps.h"
 #include "strategy/strategy.h"
 
@@ -15,9 +17,25 @@ namespace {
 
 const char* const kOriginKey = "profile/origin";
 
+template <class Clock>
 int64_t now_in_microseconds() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now().time_since_epoch()).count();
+}
+
+// This moment, for origin_of().
+std::string told_origin() {
+  return fmt::format("{} {} {}", now_in_microseconds<StepClock::Clock>(),
+                     now_in_microseconds<std::chrono::system_clock>(), machine_id());
+}
+
+// The processes of a machine share its steady clock; those of others have only the time of day in common.
+StepTrace::Time origin_of(const std::string& told) {
+  using std::chrono::microseconds;
+  int64_t steady = 0, system = 0;
+  std::string machine;
+  std::istringstream(told) >> steady >> system >> machine;
+  if (!machine.empty() && machine == machine_id()) return StepTrace::Time(microseconds(steady));
+  return StepClock::Clock::now() - microseconds(now_in_microseconds<std::chrono::system_clock>() - system);
 }
 
 std::string key_of(int64_t rank) { return fmt::format("profile/{}", rank); }
@@ -40,7 +58,7 @@ class Profile : public StepWatch {
         trace_(context.rank, *clock_),
         first_(*context.job.spec.callbacks.profile.start_step),
         last_(first_ + context.job.spec.callbacks.profile.steps - 1) {
-    if (context_.rank == 0) context_.store->set(kOriginKey, std::to_string(now_in_microseconds()));
+    if (context_.rank == 0) context_.store->set(kOriginKey, told_origin());
     // Where a phase trains only some of the layers, the others have no backward pass of their weights.
     const std::vector<PhasePlan>& phases = context_.run.phases;
     if (phases.size() > 1 || !phases.front().layers.each.empty()) return;
@@ -136,13 +154,13 @@ class Profile : public StepWatch {
   void say(const std::string& text) const { context_.events.on_event(message_event(context_.run, text)); }
 
   // The origin of the times of all replicas: when rank 0 started its trace.
-  StepTrace::Origin origin() const {
-    int64_t microseconds = 0;
+  StepTrace::Time origin() const {
+    std::string told;
     with_peer_errors("asking for the beginning of the profile", [&] {
       context_.store->wait({kOriginKey}, timeout());
-      microseconds = std::stoll(context_.store->get_to_str(kOriginKey));
+      told = context_.store->get_to_str(kOriginKey);
     });
-    return StepTrace::Origin(std::chrono::microseconds(microseconds));
+    return origin_of(told);
   }
 
   std::chrono::milliseconds timeout() const {

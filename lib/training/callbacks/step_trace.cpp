@@ -93,14 +93,13 @@ StepTrace::StepTrace(int rank, StepClock& clock) : rank_(rank), clock_(clock) {
 
 StepTrace::~StepTrace() { stop(); }
 
-void StepTrace::start(Origin origin) {
+void StepTrace::start(Time origin) {
   StepTrace* nobody = nullptr;
   if (!active.compare_exchange_strong(nobody, this))
     throw Error(ExitCode::kBug, "two traces at a time in one process");
   recording_ = true;
-  system_origin_ = origin;
-  const auto since_origin = std::chrono::system_clock::now() - origin;
-  origin_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<Time::duration>(since_origin);
+  origin_ = origin;
+  system_origin_ = std::chrono::system_clock::now() - (std::chrono::steady_clock::now() - origin);
   listener_ = Listener::listen();
   clock_.observe([this](StepTime kind, Time begin, Time end) {
     const std::lock_guard lock(mutex_);

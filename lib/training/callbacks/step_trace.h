@@ -25,12 +25,10 @@ class StepTrace {
   StepTrace(int rank, StepClock& clock);
   ~StepTrace();
 
-  // Times are microseconds since `origin`, a time of the system clock that is the same on all replicas.
-  // (Counted from 1970, a double would resolve only a quarter of a microsecond.)
-  using Origin = std::chrono::system_clock::time_point;
-  void start(Origin origin);
-  void stop();
+  // Times are microseconds since `origin`, which is the same moment on all replicas.
   using Time = std::chrono::steady_clock::time_point;
+  void start(Time origin);
+  void stop();
   void add_step(int64_t step, Time begin, Time end);
   // Adds what the device called `name` did since start(). May follow stop().
   void add_device(const std::string& name, const std::vector<DeviceActivity>& activities);
@@ -55,8 +53,8 @@ class StepTrace {
   StepClock& clock_;
   bool recording_ = false;
   uint64_t listener_ = 0;  // LibTorch's handle
-  Origin system_origin_;
-  Time origin_;                     // the same on the steady clock
+  Time origin_;
+  std::chrono::system_clock::time_point system_origin_;  // the same on the clock that devices go by
   std::mutex mutex_;                // guards the members below: backward may run on other threads
   std::map<uint64_t, int> tracks_;  // by thread
   std::string events_;

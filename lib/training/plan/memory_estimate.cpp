@@ -18,6 +18,8 @@ namespace dtrain {
 namespace {
 
 constexpr int64_t kProgramBytes = int64_t{150} << 20;
+// What an example needs changes little from there on, and products of sizes stay far from overflowing.
+constexpr int64_t kMostPlanned = 4096;
 
 // How many numbers the optimizer stores per parameter.
 int64_t remembered(const TrainSpec& train) {
@@ -53,9 +55,7 @@ int64_t per_example(const JobPlan& job, const RunPlan& run) {
   const int64_t input = c10::multiply_integers(job.data.example_shape) * job.bytes_per_parameter;
   if (planned_step(job, run).execution == "compiled") {
     const auto first = static_cast<size_t>(run.phases.front().layers.first);
-    // What an example needs changes little from there on, and products of sizes stay far from overflowing.
-    constexpr int64_t kMost = 4096;
-    const int64_t examples = std::clamp<int64_t>(run.batch.per_replica, 1, kMost);
+    const int64_t examples = std::clamp<int64_t>(run.batch.per_replica, 1, kMostPlanned);
     return numbers_of_example(job.model.layers, first, examples) * job.bytes_per_parameter + input;
   }
   const bool mixed = job.spec.train.precision != "float32";
@@ -71,6 +71,43 @@ int64_t per_example(const JobPlan& job, const RunPlan& run) {
     at_once = std::max({at_once, 2 * outputs * bytes, keeps * bytes});
   }
   return kept + at_once + input;
+}
+
+// The examples that a replica evaluates at once.
+int64_t evaluated_at_once(const JobPlan& job, const RunPlan& run) {
+  if (!run.evaluates || job.spec.model.is_program()) return 0;
+  const int64_t examples = std::max(job.data.evaluated_examples(), job.data.test_examples);
+  const int64_t parts = run.is_asynchronous() ? 1 : run.parts();
+  return std::min(job.spec.evaluate.batch_per_replica, (examples + parts - 1) / parts);
+}
+
+// The outputs that exist at once: what the next layer reads, or a later one.
+int64_t numbers_of_forward(const std::vector<PlacedLayer>& layers) {
+  std::vector<int64_t> outputs;  // 0: the model's input
+  int64_t most = 0, waits = 0;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const LayerKind& kind = kind_of(layers[i]);
+    const int64_t input = layers[i].input;
+    const int64_t read = input == kModelInput ? 0 : outputs[static_cast<size_t>(input)];
+    outputs.push_back(kind.is_view ? read : c10::multiply_integers(layers[i].output_shape));
+    if (kind.is_view) continue;
+    const int64_t keeps = kind.keeps == nullptr ? 0 : kind.keeps(layers[i]);
+    most = std::max(most, read + outputs.back() + keeps);
+    if (i + 1 < layers.size() && !is_read_by_next(layers, i)) waits = std::max(waits, outputs.back());
+  }
+  return most + waits;
+}
+
+// Evaluations compute in full precision, and views of a picture are another input.
+int64_t per_evaluated(const JobPlan& job, const RunPlan& run, int64_t examples) {
+  const EvaluateSpec& evaluate = job.spec.evaluate;
+  const int64_t inputs = evaluate.flip || evaluate.zoom < 1 ? 2 : 1;
+  const bool compiled = planned_step(job, run).execution == "compiled";
+  const auto first = static_cast<size_t>(run.phases.front().layers.first);
+  const int64_t numbers =
+      compiled ? numbers_of_evaluated(job.model.layers, first, std::min(examples, kMostPlanned))
+               : numbers_of_forward(job.model.layers);
+  return (inputs * c10::multiply_integers(job.data.example_shape) + numbers) * job.bytes_per_parameter;
 }
 
 // Of a replica, where `replicas` divide the update of parameters of `trained` bytes.
@@ -127,17 +164,21 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   if (run.traits().saves && job.spec.checkpoint.saves())
     estimate.checkpoint = (variables + remembered(job.spec.train) * trained) / replicas;
   estimate.per_example = per_example(job, run);
+  estimate.evaluated = evaluated_at_once(job, run);
+  if (estimate.evaluated > 0) estimate.per_evaluated = per_evaluated(job, run, estimate.evaluated);
+  estimate.keeps_both = planned_step(job, run).execution == "compiled";
   return estimate;
 }
 
 int64_t largest_batch(const MemoryEstimate& estimate, int64_t bytes, int64_t fixed) {
-  if (bytes <= fixed) return 0;
-  return (bytes - fixed) / std::max<int64_t>(1, estimate.per_example);
+  const int64_t beside = fixed + (estimate.keeps_both ? estimate.evaluation() : 0);
+  if (bytes <= beside) return 0;
+  return (bytes - beside) / std::max<int64_t>(1, estimate.per_example);
 }
 
 std::string memory_advice(const JobPlan& job, const RunPlan& run, const MemoryInUse& at_start,
                           int64_t replicas_here) {
-  const MemoryEstimate estimate = estimate_memory(job, run);
+  MemoryEstimate estimate = estimate_memory(job, run);
   const int64_t own = estimate.parameters + estimate.gradients + estimate.optimizer + estimate.checkpoint;
   const int64_t batch = run.batch.per_replica;
   std::string text = fmt::format(
@@ -149,13 +190,20 @@ std::string memory_advice(const JobPlan& job, const RunPlan& run, const MemoryIn
   else
     text += fmt::format("{} for each example, so {} for a batch of {}", human_bytes(estimate.per_example),
                         human_bytes(own + batch * estimate.per_example), batch);
+  const int64_t step = batch * estimate.per_example, evaluation = estimate.evaluation();
+  if (evaluation > step)
+    text += fmt::format(", and {} for an evaluation of {} at once (evaluate.batch_per_replica)",
+                        human_bytes(evaluation), counted(estimate.evaluated, "example"));
   if (run.one_process) return text + "; use a smaller batch, or more replicas";
   const std::string smaller = "; use a smaller batch.per_replica with as many batch.accumulate_steps more";
   if (job.device_of(0) != "cpu" || is_program) return text + smaller;
   // The dataset is already counted in `at_start`.
-  int64_t fits = largest_batch(estimate, memory_for_all() / replicas_here, own + at_start.resident);
-  if (const auto limit = address_space_limit())
-    fits = std::min(fits, largest_batch(estimate, *limit, own + at_start.address_space));
+  int64_t room = memory_for_all() / replicas_here - own - at_start.resident;
+  if (const auto limit = address_space_limit()) room = std::min(room, *limit - own - at_start.address_space);
+  const bool needs_more = evaluation > step && estimate.with_batch(batch) - estimate.fixed() > room;
+  if (needs_more && step <= room) return text + "; use a smaller evaluate.batch_per_replica";
+  if (needs_more) estimate.evaluated = 0;  // the step comes first
+  const int64_t fits = largest_batch(estimate, room, 0);
   if (fits == 0) return text + "; not even a batch of 1 fits here: use a smaller model or fewer replicas";
   if (fits >= batch) return text + ", which should fit: others use the memory, too";
   const int64_t steps = fewest_passes(batch, fits);

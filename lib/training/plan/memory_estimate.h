@@ -1,6 +1,7 @@
 // The memory that a replica needs, estimated from the plan.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -18,15 +19,24 @@ struct MemoryEstimate {
   int64_t optimizer = 0;    // with averaged weights
   int64_t checkpoint = 0;   // the copy that the first replica keeps while it is written, divided among all
   int64_t per_example = 0;  // in a micro-batch: what backward needs
+  int64_t evaluated = 0;    // how many examples a pass of an evaluation has
+  int64_t per_evaluated = 0;
+  bool keeps_both = false;  // compiled steps: what evaluations need is beside what steps need
 
   int64_t fixed() const { return program + data + parameters + gradients + optimizer + checkpoint; }
-  int64_t with_batch(int64_t examples) const { return fixed() + per_example * examples; }
+  int64_t evaluation() const { return evaluated * per_evaluated; }
+  int64_t with_batch(int64_t examples) const {
+    const int64_t step = per_example * examples;
+    return fixed() + (keeps_both ? step + evaluation() : std::max(step, evaluation()));
+  }
 };
 
 // Assumes that every layer's output is kept for the backward pass, with the two largest gradients of outputs.
+// What evaluations of a program of the user's need is not known.
 MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run);
 
-// The largest batch.per_replica that fits into `bytes` beside `fixed`; 0 if none does.
+// The largest batch.per_replica that fits into `bytes` beside `fixed` and what is kept for evaluations; 0 if
+// none does.
 int64_t largest_batch(const MemoryEstimate& estimate, int64_t bytes, int64_t fixed);
 
 // Advice for a replica out of memory, in a sentence or two with numbers. `at_start`: in use before it began.

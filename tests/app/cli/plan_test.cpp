@@ -112,7 +112,8 @@ TEST_CASE("the plan as JSON has every number that the issue of a batch needs") {
   CHECK(memory["data"] == 70000 * 784);
   CHECK(memory["optimizer"] == 940584);  // Adam's averages, divided by two replicas
   int64_t total = 64 * memory["per_example"].get<int64_t>();
-  for (const char* part : {"program", "data", "parameters", "gradients", "optimizer", "checkpoint"})
+  for (const char* part :
+       {"program", "data", "parameters", "gradients", "optimizer", "checkpoint", "evaluation"})
     total += memory[part].get<int64_t>();
   CHECK(memory["total"] == total);
   CHECK(parse_spec(document["spec"], "printed").ok());

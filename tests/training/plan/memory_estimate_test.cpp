@@ -33,7 +33,6 @@ TEST_CASE("one device holds parameters, gradients and what the optimizer remembe
   CHECK(adam.fixed() == adam.program + adam.data + 7 * kParameters);
   CHECK(estimate({"checkpoint.final=false"}).checkpoint == 0);
   CHECK(estimate({"checkpoint.final=false", "checkpoint.every_steps=2"}).checkpoint == 3 * kParameters);
-  CHECK(adam.with_batch(10) == adam.fixed() + 10 * adam.per_example);
   CHECK(estimate({"train.optimizer.kind=sgd"}).optimizer == 0);
   CHECK(estimate({"train.optimizer.kind=lion"}).optimizer == kParameters);
   const std::string rate = "train.optimizer.learning_rate=1";  // what a step changes is as large again
@@ -46,6 +45,29 @@ TEST_CASE("one device holds parameters, gradients and what the optimizer remembe
             .optimizer == 2 * kParameters);
   CHECK(estimate({"train.precision=bf16_mixed"}).per_example < eager.per_example);
   CHECK(estimate({"model.dtype=float64"}).per_example == 2 * eager.per_example);
+}
+
+TEST_CASE("evaluations need what a forward pass has at once, instead of a step's memory or beside it") {
+  const MemoryEstimate compiled = estimate({});
+  // The outputs of relu and the second dense layer, a transposed weight where products take one, the input.
+  const int64_t transposed = has_block_products() ? 16 * 5 : 0;
+  CHECK(compiled.evaluated == 7);
+  CHECK(compiled.per_evaluated == 4 * ((7 * (5 + 3) + transposed + 6) / 7 + 16));
+  CHECK(compiled.with_batch(10) == compiled.fixed() + 10 * compiled.per_example + 7 * compiled.per_evaluated);
+  // Those of dense and relu, which does not work in place.
+  const MemoryEstimate eager = estimate({"train.step=eager"});
+  CHECK(eager.per_evaluated == 4 * (5 + 5 + 16));
+  CHECK(eager.with_batch(1) == eager.fixed() + 7 * eager.per_evaluated);
+  CHECK(eager.with_batch(100) == eager.fixed() + 100 * eager.per_example);
+  CHECK(estimate({"train.precision=bf16_mixed"}).per_evaluated == eager.per_evaluated);
+  CHECK(estimate({"train.step=eager", "evaluate.flip=true"}).per_evaluated == 4 * (5 + 5 + 2 * 16));
+  CHECK(estimate({"evaluate.batch_per_replica=2"}).evaluated == 2);
+  CHECK(estimate({"strategy.kind=mirrored", "strategy.replicas=2"}).evaluated == 4);
+  CHECK(estimate({"data.split.validation=0.25"}).evaluated == 7);  // the test part, at the end
+  const std::string block =
+      "model.layers=[{kind: flatten}, {kind: dense, units: 8, name: a}, {kind: dense, units: 8}, "
+      "{kind: dense, units: 8}, {kind: add, with: a}, {kind: dense, units: 3}]";
+  CHECK(estimate({"train.step=eager", "model.kind=layers", block}).per_evaluated == 4 * (8 + 8 + 8 + 16));
 }
 
 TEST_CASE("attention keeps queries, keys, values, what it mixes, and with dropout the shares of the tokens") {
@@ -91,9 +113,14 @@ TEST_CASE("hosts that divide the optimizer have a part of it, and one copy of th
 TEST_CASE("the largest batch is what fits beside the rest") {
   MemoryEstimate memory;
   memory.per_example = 10;
+  memory.evaluated = 100;
+  memory.per_evaluated = 3;
   CHECK(largest_batch(memory, 1000, 500) == 50);
   CHECK(largest_batch(memory, 509, 500) == 0);
   CHECK(largest_batch(memory, 500, 501) == 0);
+  memory.keeps_both = true;
+  CHECK(largest_batch(memory, 1000, 500) == 20);
+  CHECK(largest_batch(memory, 809, 500) == 0);
 }
 
 TEST_CASE("the advice is a batch that fits, for the same update") {
@@ -115,6 +142,16 @@ TEST_CASE("the advice is a batch that fits, for the same update") {
   CHECK_THAT(memory_advice(job, run, {0, memory}, 1), ContainsSubstring("not even a batch of 1 fits"));
   CHECK_THAT(memory_advice(small_job(), small_job().distributed_run(), {0, 0}, 1),
              ContainsSubstring("others use"));
+}
+
+TEST_CASE("the advice where a step fits and an evaluation does not is a smaller evaluation") {
+  const JobPlan job = small_job({"train.step=eager", "data.shape=[1, 64, 64]", "data.test_examples=100000",
+                                 "evaluate.batch_per_replica=100000"});
+  const MemoryInUse used{0, memory_for_all() - (int64_t{64} << 20)};
+  const std::string advice = memory_advice(job, job.distributed_run(), used, 1);
+  CHECK_THAT(advice, ContainsSubstring("for a batch of 4, and 1.5 GiB for an evaluation of 100") &&
+                         ContainsSubstring("; use a smaller evaluate.batch_per_replica") &&
+                         !ContainsSubstring("others use"));
 }
 
 TEST_CASE("the advice for a user's module gives no numbers of its batch, which are not known") {
