@@ -56,6 +56,7 @@ class ShareLoader::Implementation {
   }
 
   const ExampleSource& source() const { return *source_; }
+  bool fetches() const { return looks_ahead_; }
   int64_t steps() const { return options_.plan.steps_per_epoch(source_->size()); }
 
   void start_epoch(int64_t epoch, int64_t first_step, int64_t most_steps) {
@@ -258,6 +259,8 @@ void ShareLoader::start_epoch(int64_t epoch, int64_t first_step, int64_t most_st
 std::optional<Share> ShareLoader::next() { return implementation_->next(); }
 
 int64_t ShareLoader::steps_per_epoch() const { return implementation_->steps(); }
+
+bool ShareLoader::fetches() const { return implementation_->fetches(); }
 
 const ExampleSource& ShareLoader::source() const { return implementation_->source(); }
 

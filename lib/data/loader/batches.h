@@ -49,6 +49,8 @@ class ShareLoader {
   // The next share, or nullopt at the end of the epoch.
   std::optional<Share> next();
   int64_t steps_per_epoch() const;
+  // Whether examples are elsewhere, and next() may wait for a server.
+  bool fetches() const;
   const ExampleSource& source() const;
 
  private:

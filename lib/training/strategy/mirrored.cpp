@@ -145,6 +145,15 @@ class Mirrored : public Strategy {
     return {sums[0] > 0, sums[1] > 0, sums[2] > 0, outer_ ? outer_->round_up(until) : until, cost};
   }
 
+  bool all_have(bool own) override try {
+    at::Tensor lacking = at::full({1}, own ? 0 : 1, at::kDouble);
+    everyone().all_reduce_sum(lacking);
+    return lacking.item<double>() == 0;
+  } catch (const Error& error) {
+    reducer_->lose_step(error.what());
+    throw;
+  }
+
   std::string check_variables() override {
     show_evaluated(false);
     pacer_.wait_for_all();

@@ -41,6 +41,7 @@ class FakeStrategy : public Strategy {
   int64_t forgotten = 0;                  // examples that the sums of an evaluation lack
   bool stops_at_phase = false;            // another worker has left when a phase is to begin
   int64_t failing_step = 0;               // throws instead
+  int64_t peer_lacks = -1;                // after so many steps another replica has no data
   bool loses_step = false;                // which leaves the variables of the step before
 
   std::function<void()> on_finish = [] {};
@@ -108,6 +109,7 @@ class FakeStrategy : public Strategy {
     decisions.push_back(std::ssize(steps));
     return own;
   }
+  bool all_have(bool own) override { return own && std::ssize(steps) != peer_lacks; }
   std::string check_variables() override {
     const auto step = static_cast<int64_t>(steps.size());
     checks.push_back(step);
