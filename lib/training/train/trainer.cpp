@@ -103,7 +103,8 @@ void Trainer::resume(const Resumption& from) {
         fmt::format("the checkpoint's steps were {}, and these are {}: the same training, but not to the "
                     "last bit",
                     printable(state.arithmetic), arithmetic));
-  if (deciding_) ended_ = decide().end;  // a callback may have ended it before
+  // A callback may have ended it before. After an epoch it is asked when that is evaluated.
+  if (deciding_ && !pass_is_complete()) ended_ = decide().end;
 }
 
 MetricSums Trainer::restored_sums(const std::map<std::string, double>& sums) const {
@@ -207,8 +208,9 @@ std::optional<Share> Trainer::next_share(ShareLoader& loader, std::optional<int6
   const bool meets = loader.fetches() && checkpoints_.are_saved() &&
                      (run_.processes() == 1 || !job_.spec.strategy.local_steps.every);
   if (meets ? strategy_.all_have(has_come) : has_come) return share;
-  // In the first step of a phase, the variables are no longer those of the step before.
-  if (!meets || !epoch || step_ == phase_->first_step)
+  // In the first step of a phase, the variables are no longer those of the step before. What a callback has
+  // ended within an epoch would be resumed as if it were evaluated.
+  if (!meets || !epoch || ended_ || step_ == phase_->first_step)
     throw Error(ExitCode::kData, "stopped while fetching data");
   if (step_ != kept_step_) save(*epoch);
   leave();

@@ -114,6 +114,40 @@ TEST_CASE("an evaluation that is stopped twice is made by the third run") {
   check_rest(first, states[0]);
 }
 
+TEST_CASE(
+    "an evaluation that was stopped is made also where fewer of them are now enough to end the training") {
+  Training stopped;
+  put_elsewhere(stopped, kAll, 0);
+  const auto states = saved_by(stopped);
+  REQUIRE(states.size() == 1);
+  Resumption from{states[0], {}};
+  from.state.callbacks["early_stopping"] = {{"best", 0.1}, {"best_epoch", 1}, {"waited", 1}};
+  Training rest({"callbacks.early_stopping.metric=loss", "callbacks.early_stopping.patience=1",
+                 "callbacks.early_stopping.restore_best=false"});
+  rest.strategy.steps_before = 5;
+  rest.run(/*evaluates=*/true, &from);
+  CHECK(rest.values<int64_t>("eval", "epoch") == Numbers{1});
+  CHECK(rest.strategy.steps.empty());
+}
+
+TEST_CASE("the evaluation after max_steps, within an epoch, is made by the run that resumes") {
+  Training stopped({"train.max_steps=7"}), rest({"train.max_steps=7"});
+  put_elsewhere(stopped, kAll, 7);
+  const auto states = saved_by(stopped);
+  REQUIRE(states.size() == 1);
+  CHECK(states[0].step == 7);
+  CHECK(states[0].position == 8);
+  CHECK_FALSE(states[0].unevaluated);
+  rest.strategy.steps_before = 7;
+  const Resumption from{states[0], {}};
+  rest.run(/*evaluates=*/true, &from);
+  CHECK(rest.strategy.steps.empty());
+  CHECK(rest.values<int64_t>("eval", "epoch") == Numbers{2});
+  // Its event is that of the stopped run, which goes when the file of metrics is taken back to the
+  // checkpoint.
+  CHECK(rest.values<double>("epoch", "loss").back() == stopped.values<double>("epoch", "loss").back());
+}
+
 TEST_CASE("what is no state after a step is not saved, and a run that saves nothing does not say so") {
   Training begin, unsaved({"checkpoint.final=false"});
   put_elsewhere(begin, 3);
