@@ -58,6 +58,10 @@ class ShareLoader::Implementation {
   const ExampleSource& source() const { return *source_; }
   bool fetches() const { return looks_ahead_; }
   int64_t steps() const { return options_.plan.steps_per_epoch(source_->size()); }
+  int64_t ready() {
+    const std::lock_guard lock(mutex_);
+    return std::ssize(ready_);
+  }
 
   void start_epoch(int64_t epoch, int64_t first_step, int64_t most_steps) {
     require(first_step >= 0, "first_step must not be negative");
@@ -272,6 +276,8 @@ std::optional<Share> ShareLoader::next() { return implementation_->next(); }
 int64_t ShareLoader::steps_per_epoch() const { return implementation_->steps(); }
 
 bool ShareLoader::fetches() const { return implementation_->fetches(); }
+
+int64_t ShareLoader::ready() const { return implementation_->ready(); }
 
 const ExampleSource& ShareLoader::source() const { return implementation_->source(); }
 

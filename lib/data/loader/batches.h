@@ -51,6 +51,8 @@ class ShareLoader {
   int64_t steps_per_epoch() const;
   // Whether examples are elsewhere, and next() may wait for a server.
   bool fetches() const;
+  // How many shares next() will return without waiting, as they are there already.
+  int64_t ready() const;
   const ExampleSource& source() const;
 
  private:

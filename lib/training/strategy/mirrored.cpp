@@ -41,6 +41,8 @@ VirtualReplicas replicas_of(const StrategyParts& parts) {
   return {count, share_of({0, count}, rank, size)};
 }
 
+constexpr int64_t kMostReady = 64;  // steps for which replicas tell each other that they have the data
+
 class Mirrored : public Strategy {
  public:
   explicit Mirrored(StrategyParts parts)
@@ -145,10 +147,10 @@ class Mirrored : public Strategy {
     return {sums[0] > 0, sums[1] > 0, sums[2] > 0, outer_ ? outer_->round_up(until) : until, cost};
   }
 
-  bool all_have(bool own) override try {
-    at::Tensor lacking = at::full({1}, own ? 0 : 1, at::kDouble);
+  int64_t fewest_ready(int64_t own) override try {
+    at::Tensor lacking = at::arange(kMostReady, at::kLong).ge(own).to(at::kDouble);
     everyone().all_reduce_sum(lacking);
-    return lacking.item<double>() == 0;
+    return lacking.eq(0).sum().item<int64_t>();
   } catch (const Error& error) {
     reducer_->lose_step(error.what());
     throw;

@@ -188,12 +188,13 @@ void Trainer::train_epoch(int64_t epoch) {
 void Trainer::start_shares(int64_t epoch) {
   clock_.start();
   reporter_.leave_out_traffic();
+  ready_ = 0;
   shares().train->start_epoch(epoch, position_ / run_.batch.global,
                               phase_->first_step + phase_->steps - step_);
 }
 
 // Within a step and at the end of an evaluation replicas wait for each other. So none begins what another has
-// no data for.
+// no data for. They meet again when they have taken what all of them had at the last meeting.
 std::optional<Share> Trainer::next_share(ShareLoader& loader, std::optional<int64_t> epoch) try {
   std::optional<Share> share;
   bool has_come = true;
@@ -207,7 +208,12 @@ std::optional<Share> Trainer::next_share(ShareLoader& loader, std::optional<int6
   // With local steps, hosts are at different steps.
   const bool meets = loader.fetches() && checkpoints_.are_saved() &&
                      (run_.processes() == 1 || !job_.spec.strategy.local_steps.every);
-  if (meets ? strategy_.all_have(has_come) : has_come) return share;
+  if (!meets) {
+    ready_ = has_come ? 1 : 0;
+  } else if (ready_ == 0) {
+    ready_ = strategy_.fewest_ready(has_come ? 1 + loader.ready() : 0);
+  }
+  if (ready_-- > 0) return share;
   // In the first step of a phase, the variables are no longer those of the step before. What a callback has
   // ended within an epoch would be resumed as if it were evaluated.
   if (!meets || !epoch || ended_ || step_ == phase_->first_step)

@@ -73,6 +73,7 @@ MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count, std::optiona
   activity_.doing(Activity::kEvaluating);
   MetricSums sums;
   indices_.clear();
+  ready_ = 0;
   examples.start_epoch(0);
   while (std::optional<Share> share = next_share(examples, epoch)) {
     activity_.doing(Activity::kEvaluating);  // the replicas may have waited for each other

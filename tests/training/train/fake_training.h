@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -42,6 +43,8 @@ class FakeStrategy : public Strategy {
   bool stops_at_phase = false;            // another worker has left when a phase is to begin
   int64_t failing_step = 0;               // throws instead
   int64_t peer_lacks = -1;                // after so many steps another replica has no data
+  std::optional<int64_t> all_ready;       // steps for which all have data at each meeting, if not own
+  std::vector<int64_t> meetings;          // after which step they met for that
   bool loses_step = false;                // which leaves the variables of the step before
 
   std::function<void()> on_finish = [] {};
@@ -109,7 +112,11 @@ class FakeStrategy : public Strategy {
     decisions.push_back(std::ssize(steps));
     return own;
   }
-  bool all_have(bool own) override { return own && std::ssize(steps) != peer_lacks; }
+  int64_t fewest_ready(int64_t own) override {
+    const auto made = static_cast<int64_t>(steps.size());
+    meetings.push_back(made);
+    return made > peer_lacks ? all_ready.value_or(own) : std::min(own, peer_lacks - made);
+  }
   std::string check_variables() override {
     const auto step = static_cast<int64_t>(steps.size());
     checks.push_back(step);

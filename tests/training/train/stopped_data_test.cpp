@@ -1,4 +1,6 @@
 // Trainings that are stopped while examples do not come from elsewhere.
+#include <fmt/format.h>
+
 #include <tuple>
 
 #include "checkpoint/checkpoint.h"
@@ -75,7 +77,7 @@ TEST_CASE("when data do not come after a stop signal, the last step is saved, al
   using Case = std::tuple<int64_t, int64_t, int64_t>;
   const auto [trained, evaluated, step] = GENERATE(
       values<Case>({{7, kAll, 1}, {18 + 4, kAll, 6}, {kAll, 0, 5}, {kAll, 7 + 4, 10}, {kAll, 20, 15}}));
-  Training stopped;
+  Training stopped({fmt::format("data.prefetch={}", GENERATE(0, 3))});
   put_elsewhere(stopped, trained, evaluated);
   const auto states = saved_by(stopped);
   REQUIRE(states.size() == 1);
@@ -89,7 +91,7 @@ TEST_CASE("when data do not come after a stop signal, the last step is saved, al
 
 TEST_CASE("a replica for whose peer data do not come saves the step that both have made, and stops") {
   const int64_t step = GENERATE(3, 5, 8, 15);
-  Training stopped;
+  Training stopped({fmt::format("data.prefetch={}", GENERATE(0, 3))});
   put_elsewhere(stopped);
   stopped.strategy.peer_lacks = step;
   const auto states = saved_by(stopped);
@@ -98,6 +100,21 @@ TEST_CASE("a replica for whose peer data do not come saves the step that both ha
   CHECK(states[0].unevaluated == (step % 5 == 0));
   CHECK(stopped.strategy.calls.back() == "finish");
   check_rest(stopped, states[0]);
+}
+
+TEST_CASE("replicas meet for data that come from elsewhere, again when they have taken what all had") {
+  Training here({"train.epochs=2"}), elsewhere({"train.epochs=2", "evaluate.batch_per_replica=2"});
+  here.run();
+  CHECK(here.strategy.meetings.empty());
+  put_elsewhere(elsewhere);
+  elsewhere.strategy.all_ready = 2;
+  elsewhere.run();
+  // Each epoch and each evaluation begins with one: five steps, and four batches.
+  CHECK(elsewhere.strategy.meetings == Numbers{0, 2, 4, 5, 5, 5, 7, 9, 10, 10});
+  Training slow({"train.epochs=1"});  // whose batches are not prepared in advance
+  put_elsewhere(slow);
+  slow.run();
+  CHECK(slow.strategy.meetings == Numbers{0, 1, 2, 3, 4, 5});
 }
 
 TEST_CASE("an evaluation that is stopped twice is made by the third run") {
