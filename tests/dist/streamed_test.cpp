@@ -35,6 +35,7 @@ struct PackedJob : PictureJob {
 enum class Silence {
   kOfAll,
   kOfOnePicture,  // the first that is asked for: one replica has its data, and the other has not
+  kOfEvaluations,
 };
 
 // Its archives at a server that takes 20 ms for a picture, and may fall silent.
@@ -68,6 +69,7 @@ class ShardServer {
 
   bool is_silent(const AskedFor& request) {
     const std::lock_guard lock(mutex_);
+    if (silence_ == Silence::kOfEvaluations) return request.path.find("/validation/") != std::string::npos;
     if (--answers_ >= 0) return false;
     const std::string picture = request.path + request.header("range");
     if (picture_.empty()) picture_ = picture;
@@ -108,8 +110,7 @@ bool waits_for_data(const std::string& run) {
   });
 }
 
-// One replica saves its last step. Of several, others may be within the next.
-TEST_CASE("a stop signal ends a streamed training within seconds, whose server has fallen silent") {
+TEST_CASE("a stop signal saves the last step of a streamed training, whose server has fallen silent") {
   for (const auto& [replicas, prefetch, silence] :
        {std::tuple{1, 0, Silence::kOfAll}, std::tuple{1, 3, Silence::kOfAll},
         std::tuple{2, 2, Silence::kOfAll}, std::tuple{2, 2, Silence::kOfOnePicture}}) {
@@ -136,10 +137,9 @@ TEST_CASE("a stop signal ends a streamed training within seconds, whose server h
     CHECK(stopped.seconds < 10);  // silence alone is a fault after 30
     const auto step = job.events("step", "distributed").back().at("step").get<int64_t>();
     const int64_t saved = list_checkpoints(checkpoints_of(job)).back().step;
-    CHECK(saved == (replicas == 1 ? step : step / 3 * 3));
-    const std::string told =
-        replicas == 1 ? "stopped by SIGINT after step " : "; the last checkpoint is of step ";
-    CHECK_THAT(stopped.errors, ContainsSubstring(fmt::format("{}{}\nto resume: ", told, saved)));
+    CHECK(saved == step);
+    CHECK_THAT(stopped.errors,
+               ContainsSubstring(fmt::format("stopped by SIGINT after step {}\nto resume: ", step)));
 
     // An epoch has six steps.
     const std::string epochs = fmt::format("train.epochs={}", step / 6 + 2);
@@ -147,6 +147,37 @@ TEST_CASE("a stop signal ends a streamed training within seconds, whose server h
     require_done(
         undisturbed.start(undisturbed.run_on(undisturbed.folder() / "shards", training + Arguments{epochs})));
     CHECK(result_of(job) == result_of(undisturbed));
+  }
+}
+
+TEST_CASE(
+    "an evaluation that a stop signal ends, as the server has fallen silent, is made by the run that "
+    "resumes") {
+  for (const int replicas : {1, 2}) {
+    INFO(replicas << " replicas");
+    const PackedJob job, undisturbed;
+    ShardServer server(job);
+    server.fall_silent(Silence::kOfEvaluations);
+    const Arguments training = {fmt::format("strategy.replicas={}", replicas), "train.epochs=2"};
+    Program program(job.run_on(server.address(), training + Arguments{"data.stream=true"}), job.options);
+    REQUIRE(eventually(30, [&] { return server.holds() > 0; }));
+    program.send(SIGINT);
+    const Finished stopped = program.wait();
+    server.speak();
+    INFO(stopped.output << stopped.errors);
+    CHECK(stopped.exit_code == 75);
+    CHECK(stopped.seconds < 10);
+    CHECK_THAT(stopped.errors, ContainsSubstring("stopped by SIGINT after step 6\nto resume: "));
+    CHECK(job.events("eval", "distributed").empty());
+    require_done(job.start({"run", "--resume", job.run_folder()}));
+    require_done(undisturbed.start(undisturbed.run_on(undisturbed.folder() / "shards", training)));
+    CHECK(result_of(job) == result_of(undisturbed));
+    const auto made = job.events("eval", "distributed"), usual = undisturbed.events("eval", "distributed");
+    REQUIRE(made.size() == usual.size());
+    for (size_t i = 0; i < made.size(); ++i) {
+      for (const char* key : {"epoch", "step", "loss"}) CHECK(made[i].at(key) == usual[i].at(key));
+    }
+    CHECK(job.events("epoch", "distributed").size() == 2);
   }
 }
 

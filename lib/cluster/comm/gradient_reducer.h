@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "core/error.h"
@@ -64,6 +65,8 @@ class GradientReducer {
   // layout, on the host; on other ranks none. Throws like finish().
   virtual void gather_parts(size_t memory, const std::vector<at::Tensor>& of_parts,
                             const std::vector<at::Tensor>& whole);
+  // Call between two steps when a peer was lost. With virtual replicas throws StepLost as finish() does.
+  virtual void lose_step(const std::string& /*failure*/) {}
   // Whether StepLost was thrown. gather_parts() then asks no other rank for anything.
   virtual bool has_lost_step() const { return false; }
   // Whether sums begin during the backward pass, so that end_replica() finds nothing of this rank's own.

@@ -175,6 +175,9 @@ class ShardedReducer : public GradientReducer {
     if (!lost_) meeting_.meet();
   }
 
+  void lose_step(const std::string& failure) override {
+    if (virtual_) decide(/*made=*/false, failure);
+  }
   bool has_lost_step() const override { return lost_; }
 
   int shards() const override { return size_; }

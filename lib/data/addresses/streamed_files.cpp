@@ -30,21 +30,22 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
   }
 
   std::string read(const RemoteFile& file, const FilePart& part) {
-    {
-      std::unique_lock lock(mutex_);
-      const auto found = expected_.find({&file, part.offset});
-      if (found != expected_.end()) {
-        const std::shared_ptr<Expected> one = found->second;
-        fetched_.wait(lock, [&] { return one->state != State::kFetching; });
-        if (one->failure) std::rethrow_exception(one->failure);
-        if (one->state == State::kFetched) return taken(*one);
-        one->state = State::kGone;  // no thread has come to it: this one fetches it
-      }
+    std::unique_lock lock(mutex_);
+    const auto found = expected_.find({&file, part.offset});
+    if (found != expected_.end()) {
+      const std::shared_ptr<Expected> one = found->second;
+      if (one->state == State::kWaiting) fetch_into(*one, lock);  // no thread has come to it
+      fetched_.wait(lock, [&] { return one->state != State::kFetching; });
+      if (one->failure) std::rethrow_exception(one->failure);
+      if (one->state == State::kFetched) return --one->readings > 0 ? one->bytes : taken(*one);
     }
+    lock.unlock();
     return fetch(file, part);
   }
 
-  std::shared_ptr<const void> expect(const std::shared_ptr<const RemoteFile>& file, const FilePart& part) {
+  // `counts`: one more reading is to come, and what is read before that is kept for it.
+  std::shared_ptr<const void> expect(const std::shared_ptr<const RemoteFile>& file, const FilePart& part,
+                                     bool counts) {
     const std::lock_guard lock(mutex_);
     add_threads();
     std::shared_ptr<Expected>& known = expected_[{file.get(), part.offset}];
@@ -54,6 +55,7 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
       wanted_.notify_one();
     }
     ++known->handles;
+    if (counts) ++known->readings;
     return {known.get(), [self = shared_from_this(), one = known](const void*) { self->give_up(one); }};
   }
 
@@ -64,6 +66,7 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
     FilePart part;
     State state = State::kWaiting;
     int handles = 0;
+    int readings = 0;  // that are still to come, as far as is known
     std::string bytes = {};
     std::exception_ptr failure = {};
   };
@@ -121,30 +124,35 @@ class PartReader : public std::enable_shared_from_this<PartReader> {
       if (stop.stop_requested()) return;
       const std::shared_ptr<Expected> one = waiting_.front();
       waiting_.pop_front();
-      if (one->state != State::kWaiting) continue;
-      one->state = State::kFetching;
-      held_ += one->part.bytes;
-      lock.unlock();
-      std::string bytes;
-      std::exception_ptr failure;
-      try {
-        bytes = fetch(*one->file, one->part);
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      lock.lock();
-      const bool is_wanted = one->state == State::kFetching;
-      one->bytes = std::move(bytes);
-      one->failure = failure;
-      one->state = State::kFetched;
-      if (!is_wanted) taken(*one);
-      fetched_.notify_all();
+      if (one->state == State::kWaiting) fetch_into(*one, lock);
     }
+  }
+
+  // Without the mutex meanwhile.
+  void fetch_into(Expected& one, std::unique_lock<std::mutex>& lock) {
+    one.state = State::kFetching;
+    held_ += one.part.bytes;
+    lock.unlock();
+    std::string bytes;
+    std::exception_ptr failure;
+    try {
+      bytes = fetch(*one.file, one.part);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    const bool is_wanted = one.state == State::kFetching;
+    one.bytes = std::move(bytes);
+    one.failure = failure;
+    one.state = State::kFetched;
+    if (!is_wanted) taken(one);
+    fetched_.notify_all();
   }
 
   void give_up(const std::shared_ptr<Expected>& one) {
     const std::lock_guard lock(mutex_);
-    if (--one->handles > 0) return;
+    one->readings = std::min(one->readings, --one->handles);
+    if (one->handles > 0) return;
     expected_.erase({one->file.get(), one->part.offset});
     if (one->state == State::kFetched) taken(*one);
     one->state = State::kGone;
@@ -175,8 +183,8 @@ class StreamedBytes : public ArchiveBytes {
   std::string read(int64_t offset, int64_t bytes) const override {
     return reader_->read(*remote_, part_at(offset, bytes));
   }
-  std::shared_ptr<const void> expect(int64_t offset, int64_t bytes) const override {
-    return reader_->expect(remote_, part_at(offset, bytes));
+  std::shared_ptr<const void> expect(int64_t offset, int64_t bytes, bool counts) const override {
+    return reader_->expect(remote_, part_at(offset, bytes), counts);
   }
 
  private:

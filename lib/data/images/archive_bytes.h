@@ -17,8 +17,11 @@ class ArchiveBytes {
 
   // Of an archive elsewhere: a checksum of it. Empty: it is here, and reading is quick.
   virtual std::string content() const { return {}; }
-  // Has another thread fetch what read() will be asked for while the result lives.
-  virtual std::shared_ptr<const void> expect(int64_t /*offset*/, int64_t /*bytes*/) const { return {}; }
+  // Has another thread fetch what read() will be asked for while the result lives. `counts`: for a reading of
+  // its own, so that what others read before is kept for it.
+  virtual std::shared_ptr<const void> expect(int64_t /*offset*/, int64_t /*bytes*/, bool /*counts*/) const {
+    return {};
+  }
 };
 
 }  // namespace dtrain

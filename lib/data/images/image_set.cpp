@@ -87,13 +87,14 @@ at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file, 
   }
 }
 
-std::shared_ptr<const void> expect_images(const ImageSet& set, std::span<const int64_t> indices) {
+std::shared_ptr<const void> expect_images(const ImageSet& set, std::span<const int64_t> indices,
+                                          bool counts) {
   const ArchiveBytes* const first = set.files.empty() ? nullptr : set.files.front().archive.get();
   if (first == nullptr || first->content().empty()) return nullptr;
   auto all = std::make_shared<std::vector<std::shared_ptr<const void>>>();
   for (const int64_t index : indices) {
     const ImageFile& file = set.files[static_cast<size_t>(index)];
-    all->push_back(file.archive->expect(file.offset, file.bytes));
+    all->push_back(file.archive->expect(file.offset, file.bytes, counts));
   }
   return all;
 }
@@ -127,9 +128,9 @@ void read_image_set(const ImageSet& set, std::span<const int64_t> indices, uint8
     return indices.subspan(std::min(first, indices.size()),
                            std::min(most, indices.size() - std::min(first, indices.size())));
   };
-  std::shared_ptr<const void> expected = expect_images(set, part_from(0)), next;
+  std::shared_ptr<const void> expected = expect_images(set, part_from(0), /*counts=*/false), next;
   for (size_t first = 0; first < indices.size(); first += most) {
-    next = expect_images(set, part_from(first + most));
+    next = expect_images(set, part_from(first + most), /*counts=*/false);
     for_each_image(std::ssize(part_from(first)), threads,
                    [&](int64_t at) { read_one(static_cast<int64_t>(first) + at); });
     expected = std::move(next);

@@ -62,9 +62,11 @@ std::string read_image_bytes(const std::filesystem::path& root, const ImageFile&
 // The image as read_image_file() returns it, which throws for it in the same way.
 at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file, SmallestSize smallest = {});
 
-// Has other threads fetch the bytes of images in archives elsewhere, for what reads them while the result
-// lives. Null, whatever the images: they are here.
-std::shared_ptr<const void> expect_images(const ImageSet& set, std::span<const int64_t> indices);
+// Has other threads fetch the bytes of images in archives elsewhere, for what reads each of them once while
+// the result lives. Null, whatever the images: they are here. Not `counts`: these readings are expected
+// already, if any are.
+std::shared_ptr<const void> expect_images(const ImageSet& set, std::span<const int64_t> indices,
+                                          bool counts = true);
 
 // Calls `work` with 0 to count - 1, each once, on at most `threads` threads. Each computes alone: LibTorch
 // uses no other threads there. Throws what one of the calls has thrown; some others are then not made.

@@ -56,7 +56,12 @@ class ShareLoader::Implementation {
   }
 
   const ExampleSource& source() const { return *source_; }
+  bool fetches() const { return looks_ahead_; }
   int64_t steps() const { return options_.plan.steps_per_epoch(source_->size()); }
+  int64_t ready() {
+    const std::lock_guard lock(mutex_);
+    return std::ssize(ready_);
+  }
 
   void start_epoch(int64_t epoch, int64_t first_step, int64_t most_steps) {
     require(first_step >= 0, "first_step must not be negative");
@@ -171,31 +176,42 @@ class ShareLoader::Implementation {
     const int64_t last = std::min(end_ - 1, step + std::max<int64_t>(1, options_.prefetch));
     for (int64_t next = expected_.empty() ? step : expected_.rbegin()->first + 1; next <= last; ++next) {
       const Range whole = plan.step_range(next, source_->size());
-      const Range mine = {share_of(whole, options_.own.begin, plan.parts).begin,
-                          share_of(whole, options_.own.end - 1, plan.parts).end};
-      expected_[next] = source_->expect(reader_->needed_for(place_of(whole, mine)));
+      std::vector<int64_t> needed;
+      for (const Range positions : own_micro_batches(whole)) {
+        const std::vector<int64_t> more = reader_->needed_for(place_of(whole, positions));
+        needed.insert(needed.end(), more.begin(), more.end());
+      }
+      expected_[next] = source_->expect(needed);
     }
+  }
+
+  // The positions of this replica's micro-batches in the step `whole`.
+  std::vector<Range> own_micro_batches(Range whole) const {
+    const BatchPlan& plan = options_.plan;
+    const int64_t largest = share_of(whole, 0, plan.parts).size();
+    std::vector<Range> all;
+    for (int64_t part = options_.own.begin; part < options_.own.end; ++part) {
+      const Range mine = share_of(whole, part, plan.parts);
+      for (int64_t done = 0; done < largest; done += plan.per_replica) {
+        const int64_t begin = std::min(mine.begin + done, mine.end);
+        all.push_back({begin, std::min(begin + plan.per_replica, mine.end)});
+      }
+    }
+    return all;
   }
 
   Share assemble(int64_t step) {
     if (looks_ahead_) look_ahead(step);
-    const BatchPlan& plan = options_.plan;
-    const Range whole = plan.step_range(step, source_->size());
+    const Range whole = options_.plan.step_range(step, source_->size());
     Share share;
     share.parts = static_cast<size_t>(options_.own.size());
     share.global_examples = whole.size();
     share.epoch = epoch_;
     share.step = step;
-    const int64_t largest = share_of(whole, 0, plan.parts).size();
-    for (int64_t part = options_.own.begin; part < options_.own.end; ++part) {
-      const Range mine = share_of(whole, part, plan.parts);
+    for (const Range positions : own_micro_batches(whole)) {
       const auto first = order_.examples.begin();
-      share.indices.insert(share.indices.end(), first + mine.begin, first + mine.end);
-      for (int64_t done = 0; done < largest; done += plan.per_replica) {
-        const int64_t begin = std::min(mine.begin + done, mine.end);
-        share.micro_batches.push_back(
-            micro_batch(whole, {begin, std::min(begin + plan.per_replica, mine.end)}));
-      }
+      share.indices.insert(share.indices.end(), first + positions.begin, first + positions.end);
+      share.micro_batches.push_back(micro_batch(whole, positions));
     }
     return share;
   }
@@ -258,6 +274,10 @@ void ShareLoader::start_epoch(int64_t epoch, int64_t first_step, int64_t most_st
 std::optional<Share> ShareLoader::next() { return implementation_->next(); }
 
 int64_t ShareLoader::steps_per_epoch() const { return implementation_->steps(); }
+
+bool ShareLoader::fetches() const { return implementation_->fetches(); }
+
+int64_t ShareLoader::ready() const { return implementation_->ready(); }
 
 const ExampleSource& ShareLoader::source() const { return implementation_->source(); }
 

@@ -49,6 +49,10 @@ class ShareLoader {
   // The next share, or nullopt at the end of the epoch.
   std::optional<Share> next();
   int64_t steps_per_epoch() const;
+  // Whether examples are elsewhere, and next() may wait for a server.
+  bool fetches() const;
+  // How many shares next() will return without waiting, as they are there already.
+  int64_t ready() const;
   const ExampleSource& source() const;
 
  private:

@@ -14,13 +14,14 @@
 namespace dtrain {
 namespace {
 
-bool stays(const Event& event, int64_t epochs, int64_t step) {
+bool stays(const Event& event, int64_t epochs, int64_t step, bool unevaluated) {
   const EventPlace place = place_of(event);
   if (place.run != "distributed") return true;
   if (decode<RunEndEvent>(event) || decode<ComparisonEvent>(event)) return false;
   if (decode<RestartEvent>(event)) return true;  // its cost remains
   const auto evaluation = decode<EvalEvent>(event);
   if (evaluation && evaluation->part == kTestPart) return false;
+  if (evaluation && unevaluated) return place.epoch.value_or(0) < epochs;
   if (decode<EpochEvent>(event) || evaluation) return place.epoch.value_or(0) <= epochs;
   return place.step.value_or(0) <= step;
 }
@@ -92,12 +93,13 @@ void for_each_line(
 
 std::optional<std::filesystem::path> rewind_metrics(const std::filesystem::path& file, int64_t epochs,
                                                     int64_t step,
-                                                    const std::function<void(const Event&)>& on_kept) {
+                                                    const std::function<void(const Event&)>& on_kept,
+                                                    bool unevaluated) {
   std::string kept;
   bool damaged = false;
   for_each_line(file, [&](const std::string& line, const Event& event, bool is_whole) {
     damaged |= !event.is_object() && is_whole;  // a killed job may leave the last line incomplete
-    if (!event.is_object() || !stays(event, epochs, step)) return;
+    if (!event.is_object() || !stays(event, epochs, step, unevaluated)) return;
     kept += line + "\n";
     on_kept(event);
   });

@@ -76,7 +76,7 @@ std::string step_problem(const TrainingState& state) {
 template <class State, class Each>
 void each_of_state(State& state, const Each& each) {
   NLOHMANN_JSON_EXPAND(NLOHMANN_JSON_PASTE(
-      EACH_MEMBER, run, epoch, step, position, train_examples, validation_examples, global_batch,
+      EACH_MEMBER, run, epoch, step, position, unevaluated, train_examples, validation_examples, global_batch,
       pass_seconds, pass_sums, window_sums, learning_rate, schedule, callbacks, metrics, suspicion, replicas,
       spec, dataset, content, table, dtrain, libtorch, arithmetic));
 }
@@ -102,7 +102,8 @@ Manifest manifest_of(const Json& json) {
 TrainingState training_state_from(const Json& json) {
   static const std::set<std::string> kMayBeMissing = {
       // in checkpoints of older versions of dtrain
-      "validation_examples", "pass_seconds", "suspicion", "dataset", "content", "table", "arithmetic"};
+      "unevaluated", "validation_examples", "pass_seconds", "suspicion", "dataset", "content",
+      "table",       "arithmetic"};
   TrainingState state;
   each_of_state(state, [&json](const char* name, auto& value) {
     if (kMayBeMissing.contains(name) && !json.contains(name)) return;
@@ -143,6 +144,8 @@ std::string problem_of(const TrainingState& state) {
   if (state.position % state.global_batch != 0)
     return fmt::format("its position is {}, within a global batch of {}", state.position, state.global_batch);
   if (std::string problem = step_problem(state); !problem.empty()) return problem;
+  if (state.unevaluated && (state.epoch == 0 || state.position > 0))
+    return "it is unevaluated, but not at the end of an epoch";
   if (!(state.learning_rate >= 0 && std::isfinite(state.learning_rate)))
     return "its learning_rate is not a finite number of at least 0";
   if (std::string problem = problem_of_sums("pass_sums", state.pass_sums); !problem.empty()) return problem;

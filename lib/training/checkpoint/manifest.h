@@ -17,6 +17,7 @@ struct TrainingState {
   int64_t epoch = 0;                // complete passes over the training examples
   int64_t step = 0;                 // optimizer steps since the run began
   int64_t position = 0;             // examples of the current pass that were trained on
+  bool unevaluated = false;         // stopped in the evaluation that follows the last complete pass
   int64_t train_examples = 0;       // examples in a pass
   int64_t validation_examples = 0;  // training examples kept for validation
   int64_t global_batch = 0;         // examples in a step

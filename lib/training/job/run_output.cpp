@@ -96,11 +96,13 @@ void RunOutput::rewind(const ResumePoint* from) {
   summaries_ = SummaryCollector();
   console_.forget();
   // Nothing of a run that begins again stays, not even that it began.
-  const auto damaged = rewind_metrics(directory_.metrics_file(), from == nullptr ? -1 : from->state.epoch,
-                                      from == nullptr ? -1 : from->state.step, [&](const Event& event) {
-                                        summaries_.on_event(event);
-                                        console_.remember(event);
-                                      });
+  const auto on_kept = [&](const Event& event) {
+    summaries_.on_event(event);
+    console_.remember(event);
+  };
+  const auto damaged = from == nullptr ? rewind_metrics(directory_.metrics_file(), -1, -1, on_kept)
+                                       : rewind_metrics(directory_.metrics_file(), from->state.epoch,
+                                                        from->state.step, on_kept, from->state.unevaluated);
   file_.emplace(directory_.metrics_file());
   if (damaged)
     warn(fmt::format("{} had lines that are no events; they are left out, and the old file is kept as {}",

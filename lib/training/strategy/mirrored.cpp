@@ -41,6 +41,8 @@ VirtualReplicas replicas_of(const StrategyParts& parts) {
   return {count, share_of({0, count}, rank, size)};
 }
 
+constexpr int64_t kMostReady = 64;  // steps for which replicas tell each other that they have the data
+
 class Mirrored : public Strategy {
  public:
   explicit Mirrored(StrategyParts parts)
@@ -143,6 +145,15 @@ class Mirrored : public Strategy {
     const double* const sums = words.const_data_ptr<double>();
     const auto until = static_cast<int64_t>(sums[3]);
     return {sums[0] > 0, sums[1] > 0, sums[2] > 0, outer_ ? outer_->round_up(until) : until, cost};
+  }
+
+  int64_t fewest_ready(int64_t own) override try {
+    at::Tensor lacking = at::arange(kMostReady, at::kLong).ge(own).to(at::kDouble);
+    everyone().all_reduce_sum(lacking);
+    return lacking.eq(0).sum().item<int64_t>();
+  } catch (const Error& error) {
+    reducer_->lose_step(error.what());
+    throw;
   }
 
   std::string check_variables() override {

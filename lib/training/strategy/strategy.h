@@ -87,6 +87,10 @@ class Strategy {
   // replicas train asynchronously it is not collective: each replica does what it wants, and leaves if
   // another one has left. With local steps, `steps_until` is rounded up to an outer update.
   virtual Decision agree(const Decision& own) = 0;
+  // For how many steps, or batches of an evaluation, from the next one on, every replica has its data, as far
+  // as they look. `own`: for how many this one has. Collective; without waiting for a device. A peer that is
+  // lost here is lost before the step. If replicas train asynchronously, `own`.
+  virtual int64_t fewest_ready(int64_t own) { return own; }
   // Called between two steps: checks, as far as possible, that the variables are still what the updates made
   // them (docs/strategies.md). Collective. If memory is corrupt, throws Error(kDisagree) on every replica. In
   // some strategies the next step detects it, and train_step() throws the error. Returns a warning for the

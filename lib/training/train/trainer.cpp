@@ -37,10 +37,10 @@ void Trainer::run(const Resumption* from) {
   int64_t epoch = first_epoch_;
   if (epoch >= run_.epochs) workers = strategy_.end_training();  // what is left is for others to do
   for (; epoch < run_.epochs && !ended_; ++epoch) {
-    train_epoch(epoch);
+    if (!pass_is_complete()) train_epoch(epoch);  // else only its evaluation is left
     if (epoch + 1 == run_.epochs) workers = strategy_.end_training();
     const bool is_last = epoch + 1 == run_.epochs || ended_;
-    if (shares_->evaluated && (is_last || (epoch + 1) % job_.spec.evaluate.every_epochs == 0))
+    if (shares().evaluated && (is_last || (epoch + 1) % job_.spec.evaluate.every_epochs == 0))
       evaluate(epoch + 1);
     after_epoch(epoch);
   }
@@ -84,6 +84,10 @@ void Trainer::restore_best() {
 void Trainer::resume(const Resumption& from) {
   const TrainingState& state = from.state;
   go_to(strategy_.restore_variables(from.variables, state.step), state);
+  if (state.unevaluated && step_ == state.step) {  // back into the epoch that they complete
+    --first_epoch_;
+    position_ = job_.data.train_examples;
+  }
   kept_step_ = step_;
   epoch_start_ = steady_seconds() - state.pass_seconds;
   // That of the last step made when it was saved, whose schedule was saved too. A worker of parameter servers
@@ -101,7 +105,8 @@ void Trainer::resume(const Resumption& from) {
         fmt::format("the checkpoint's steps were {}, and these are {}: the same training, but not to the "
                     "last bit",
                     printable(state.arithmetic), arithmetic));
-  if (deciding_) ended_ = decide().end;  // a callback may have ended it before
+  // A callback may have ended it before. After an epoch it is asked when that is evaluated.
+  if (deciding_ && !pass_is_complete()) ended_ = decide().end;
 }
 
 MetricSums Trainer::restored_sums(const std::map<std::string, double>& sums) const {
@@ -133,7 +138,8 @@ ReplicaShares& Trainer::shares() try {
   if (!shares_) shares_ = make_shares_(*phase_);
   return *shares_;
 } catch (const Error& error) {
-  refuse_data(error);
+  if (error.code() != ExitCode::kStopped) throw;
+  throw Error(ExitCode::kData, "{}", error.what());  // kStopped would say that a checkpoint was saved
 }
 
 double Trainer::learning_rate_at(int64_t step) const { return learning_rate_.at(step - phase_->first_step); }
@@ -162,7 +168,7 @@ void Trainer::train_epoch(int64_t epoch) {
     activity_.at_step(step_ + 1);
     activity_.doing(Activity::kWaitingForData);
     clock_.enter(StepTime::kDataWait);
-    const std::optional<Share> share = next_share(epoch);
+    const std::optional<Share> share = next_share(*shares().train, epoch);
     if (!share) break;
     activity_.doing(Activity::kComputing);
     learning_rate = learning_rate_at(step_);
@@ -184,20 +190,41 @@ void Trainer::train_epoch(int64_t epoch) {
 void Trainer::start_shares(int64_t epoch) {
   clock_.start();
   reporter_.leave_out_traffic();
+  ready_ = 0;
   shares().train->start_epoch(epoch, position_ / run_.batch.global,
                               phase_->first_step + phase_->steps - step_);
 }
 
-std::optional<Share> Trainer::next_share(int64_t epoch) try {
-  return next_of(*shares().train);
-} catch (const Error& error) {
-  // Where there are others, they may be within the step. In the first one of a phase, there is nothing to
-  // save.
-  if (error.code() != ExitCode::kData || stop_signals_received() == 0 || run_.processes() > 1 ||
-      step_ == phase_->first_step)
-    throw;
-  save_before_lost_step(epoch);
+// Within a step and at the end of an evaluation replicas wait for each other. So none begins what another has
+// no data for. They meet again when they have taken what all of them had at the last meeting.
+std::optional<Share> Trainer::next_share(ShareLoader& loader, std::optional<int64_t> epoch) try {
+  std::optional<Share> share;
+  bool has_come = true;
+  try {
+    share = loader.next();
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kStopped) throw;
+    has_come = false;
+  }
+  if (has_come && !share) return share;  // as on all replicas
+  // With local steps, hosts are at different steps.
+  const bool meets = loader.fetches() && checkpoints_.are_saved() &&
+                     (run_.processes() == 1 || !job_.spec.strategy.local_steps.every);
+  if (!meets) {
+    ready_ = has_come ? 1 : 0;
+  } else if (ready_ == 0) {
+    ready_ = strategy_.fewest_ready(has_come ? 1 + loader.ready() : 0);
+  }
+  if (ready_-- > 0) return share;
+  // In the first step of a phase, the variables are no longer those of the step before. What a callback has
+  // ended within an epoch would be resumed as if it were evaluated.
+  if (!meets || !epoch || ended_ || step_ == phase_->first_step)
+    throw Error(ExitCode::kData, "stopped while fetching data");
+  if (step_ != kept_step_) save(*epoch);
   leave();
+} catch (const StepLost&) {
+  if (epoch && !evaluating_) save_before_lost_step(*epoch);
+  throw;
 }
 
 MetricSums Trainer::make_step(const Share& share, const StepContext& context, int64_t epoch) {
@@ -367,6 +394,7 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
   state.epoch = complete ? epoch + 1 : epoch;
   state.step = step_;
   state.position = complete ? 0 : position_;
+  state.unevaluated = complete && evaluating_;
   state.train_examples = job_.data.train_examples;
   state.validation_examples = job_.data.validation_examples;
   state.global_batch = run_.batch.global;

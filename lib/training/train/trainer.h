@@ -86,12 +86,10 @@ class Trainer {
   void go_to(int64_t step, const TrainingState& from);
   void train_epoch(int64_t epoch);
   void start_shares(int64_t epoch);
-  // nullopt: the epoch has no more. Error(kData), or leaves, if data do not come after a stop signal.
-  static std::optional<Share> next_of(ShareLoader& loader);
-  // Within a handler: after a stop signal data do not come, and kStopped would say that a checkpoint was
-  // saved.
-  [[noreturn]] static void refuse_data(const Error& error);
-  std::optional<Share> next_share(int64_t epoch);
+  // The next share in epoch `epoch` or its evaluation; nullopt: there is no other. Collective if examples are
+  // elsewhere: when they do not come to a replica after a stop signal, all save the last step and leave, or
+  // throw Error(kData) if that is no state to save, or without `epoch`.
+  std::optional<Share> next_share(ShareLoader& loader, std::optional<int64_t> epoch);
   MetricSums make_step(const Share& share, const StepContext& context, int64_t epoch);
   // Between two steps of an epoch, and after an epoch with its evaluation: acts on what was decided.
   void after_step(int64_t epoch);
@@ -127,8 +125,8 @@ class Trainer {
   // Keeps these results on rank 0, and computes the intervals of the metrics.
   NamedIntervals keep_examples();
   bool keeps(int64_t examples) const;  // for `examples` examples; the same on every replica
-  // Evaluates all of `examples`, which are `count`. Collective.
-  MetricSums pass_over(ShareLoader& examples, int64_t count);
+  // Evaluates all of `examples`, which are `count`. Collective. `epoch`: as for next_share().
+  MetricSums pass_over(ShareLoader& examples, int64_t count, std::optional<int64_t> epoch = {});
   // Adds the window's sums over all replicas to the epoch's and reports them.
   void end_window(int64_t epoch, double learning_rate);
   // All replicas have the same loss, so all make the same decision.
@@ -159,6 +157,8 @@ class Trainer {
   bool warned_ = false;        // about what the last check of the variables found
   bool ended_ = false;         // before the end of the plan
   bool went_back_ = false;     // to the weights of the best evaluation
+  bool evaluating_ = false;    // the weights after an epoch
+  int64_t ready_ = 0;          // the next shares that every replica is known to have
   int save_requests_met_ = 0;
   double epoch_start_ = steady_seconds();  // of the pass, as if all of it had been made by this process
   MetricSums window_;                      // of this replica

@@ -11,7 +11,9 @@ namespace dtrain {
 
 void Trainer::evaluate(int64_t epochs) {
   const double start = steady_seconds();
-  const MetricSums sums = pass_over(*shares().evaluated, job_.data.evaluated_examples());
+  evaluating_ = true;
+  const MetricSums sums = pass_over(*shares().evaluated, job_.data.evaluated_examples(), epochs - 1);
+  evaluating_ = false;
   const MetricValues metrics = sums.metrics();
   learning_rate_.on_evaluation(metrics);  // the same sums on every replica
   evaluation_ = {metrics.begin(), metrics.end()};
@@ -67,23 +69,14 @@ NamedIntervals Trainer::keep_examples() {
   return {};
 }
 
-std::optional<Share> Trainer::next_of(ShareLoader& loader) try {
-  return loader.next();
-} catch (const Error& error) {
-  refuse_data(error);
-}
-
-void Trainer::refuse_data(const Error& error) {
-  if (error.code() != ExitCode::kStopped) throw;
-  throw Error(ExitCode::kData, "{}", error.what());
-}
-
-MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
+MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count, std::optional<int64_t> epoch) {
   activity_.doing(Activity::kEvaluating);
   MetricSums sums;
   indices_.clear();
+  ready_ = 0;
   examples.start_epoch(0);
-  while (std::optional<Share> share = next_of(examples)) {
+  while (std::optional<Share> share = next_share(examples, epoch)) {
+    activity_.doing(Activity::kEvaluating);  // the replicas may have waited for each other
     share->keeps_rows = keeps(count);
     sums.add(strategy_.evaluate(*share));
     indices_.insert(indices_.end(), share->indices.begin(), share->indices.end());

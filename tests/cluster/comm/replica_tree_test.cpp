@@ -215,6 +215,29 @@ TEST_CASE("who comes too late for a step finds it lost, and nobody has updated a
   CHECK(gathered == 3);
 }
 
+TEST_CASE("a step is lost with a peer that is missed before it, too") {
+  std::atomic<int> lost = 0;
+  with_ranks(
+      "shared_memory", 3,
+      [&](ProcessGroup& group) {
+        const at::Tensor parameter = at::ones({20}).requires_grad_();
+        StepClock clock;
+        const auto reducer = group.make_gradient_reducer({parameter}, {.virtual_replicas = 3}, clock);
+        if (group.rank() == 2) return;
+        try {
+          group.barrier();
+        } catch (const Error& missed) {
+          try {
+            reducer->lose_step(missed.what());
+          } catch (const StepLost&) {
+            if (reducer->has_lost_step()) ++lost;
+          }
+        }
+      },
+      std::chrono::seconds(2));
+  CHECK(lost == 2);
+}
+
 TEST_CASE("all ranks of a host learn that a step is lost with another host") {
   std::atomic<int> lost = 0;
   with_ranks(

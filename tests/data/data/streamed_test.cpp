@@ -167,8 +167,8 @@ TEST_CASE("what is still being fetched does not hold up the end, however long th
        .content = "x",
        .parts = {{.offset = 0, .bytes = 10, .checksum = 0}, {.offset = 10, .bytes = 10, .checksum = 0}}}};
   auto streamed = stream_files(std::move(files));
-  std::vector<std::shared_ptr<const void>> expected = {streamed[0]->expect(0, 10),
-                                                       streamed[0]->expect(10, 10)};
+  std::vector<std::shared_ptr<const void>> expected = {streamed[0]->expect(0, 10, true),
+                                                       streamed[0]->expect(10, 10, true)};
   while (asked < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   const auto begin = Clock::now();
   expected.clear();
@@ -267,6 +267,33 @@ TEST_CASE("partners that another replica has are fetched ahead of their step, li
   for (int look = 0; look < 2000 && shards.ranges().size() < before + both; ++look)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   CHECK(shards.ranges().size() == before + both);
+}
+
+TEST_CASE(
+    "a picture that is read again within the look-ahead is fetched once, and kept no longer than that") {
+  const ServedShards shards;
+  const Dataset streamed = load_dataset(shards.spec_at(shards.address()), 1);
+  const std::vector<int64_t> twice = {4, 4};
+  const std::shared_ptr<const void> expected = streamed.train->expect(twice);
+  for (const size_t asked : {1, 1, 2}) {
+    read_rows(*streamed.train, {4, 5});
+    CHECK(shards.ranges().size() == asked);
+  }
+  // Partners in other micro-batches.
+  LoaderOptions options;
+  options.plan.global = 12;
+  options.plan.per_replica = 3;
+  options.plan.accumulate_steps = 4;
+  options.augment = {AugmentSpec{.kind = "mixup"}};
+  const Dataset again = load_dataset(shards.spec_at(shards.address()), 1);
+  for (const int64_t prefetch : {0, 1}) {
+    options.prefetch = prefetch;
+    const size_t before = shards.ranges().size();
+    ShareLoader loader(again.train, options);
+    loader.start_epoch(0, 0, 1);
+    CHECK(loader.next()->micro_batches.size() == 4);
+    CHECK(shards.ranges().size() == before + 12);
+  }
 }
 
 TEST_CASE(

@@ -380,6 +380,19 @@ TEST_CASE("drop_remainder leaves the partial step out") {
   CHECK(epoch_of(images, options).empty());
 }
 
+TEST_CASE("shares that are ready are counted, until the end of the epoch") {
+  LoaderOptions options = options_for(4);
+  options.prefetch = 3;
+  ShareLoader loader(make_memory_source(numbered_images(20)), options);
+  CHECK(loader.ready() == 0);
+  loader.start_epoch(0);
+  for (const int64_t ready : {3, 3, 3, 2, 1, 0}) {
+    while (loader.ready() < ready) std::this_thread::yield();
+    CHECK(loader.ready() == ready);
+    CHECK(loader.next().has_value() == (ready > 0));
+  }
+}
+
 TEST_CASE("an error in the prefetch thread is thrown by next(), and the loader can be used again") {
   const StoredExamples images = numbered_images(100);
   for (const int64_t prefetch : {0, 2}) {

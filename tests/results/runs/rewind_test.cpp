@@ -55,6 +55,21 @@ TEST_CASE("the test at the end goes too, for it comes again, and the validation 
   CHECK(content_of(file) == stays);
 }
 
+TEST_CASE("an evaluation that is made again goes, and its epoch stays") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "metrics.jsonl";
+  const std::string stays =
+      R"({"event":"eval","run":"distributed","part":"validation","epoch":1,"step":5}
+{"event":"epoch","run":"distributed","epoch":2}
+{"event":"checkpoint","run":"distributed","epoch":2,"step":10}
+)";
+  write_file(
+      file, stays + R"({"event":"eval","run":"distributed","part":"validation","epoch":2,"step":10})" + "\n");
+  rewind_metrics(
+      file, 2, 10, [](const Event&) {}, /*unevaluated=*/true);
+  CHECK(content_of(file) == stays);
+}
+
 TEST_CASE("a file with lines that are no events is kept beside the new one") {
   const TemporaryFolder folder;
   const auto file = folder.path() / "metrics.jsonl";

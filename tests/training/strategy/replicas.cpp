@@ -171,6 +171,20 @@ void with_ranks(const JobSpec& spec, int replicas,
   }
 }
 
+// What `ask` returns to each rank, with what that rank has.
+template <class Own, class Ask>
+std::vector<Own> ask_with_threads(const JobSpec& spec, const Dataset& dataset, const std::vector<Own>& own,
+                                  const Ask& ask) {
+  std::vector<Own> answers(own.size());
+  with_ranks(spec, static_cast<int>(own.size()), [&](int rank, std::unique_ptr<ProcessGroup> group) {
+    const auto strategy = build(spec, dataset, std::move(group));
+    strategy->place_variables();
+    answers[static_cast<size_t>(rank)] = ask(*strategy, own[static_cast<size_t>(rank)]);
+    strategy->finish();
+  });
+  return answers;
+}
+
 }  // namespace
 
 TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, int replicas, int steps,
@@ -192,14 +206,14 @@ TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, i
 
 std::vector<Decision> agree_with_threads(const JobSpec& spec, const Dataset& dataset,
                                          const std::vector<Decision>& own) {
-  std::vector<Decision> agreed(own.size());
-  with_ranks(spec, static_cast<int>(own.size()), [&](int rank, std::unique_ptr<ProcessGroup> group) {
-    const auto strategy = build(spec, dataset, std::move(group));
-    strategy->place_variables();
-    agreed[static_cast<size_t>(rank)] = strategy->agree(own[static_cast<size_t>(rank)]);
-    strategy->finish();
-  });
-  return agreed;
+  return ask_with_threads(spec, dataset, own,
+                          [](Strategy& strategy, const Decision& one) { return strategy.agree(one); });
+}
+
+std::vector<int64_t> fewest_ready_with_threads(const JobSpec& spec, const Dataset& dataset,
+                                               const std::vector<int64_t>& own) {
+  return ask_with_threads(spec, dataset, own,
+                          [](Strategy& strategy, int64_t one) { return strategy.fewest_ready(one); });
 }
 
 JobSpec placed(JobSpec spec, const Place& place) {

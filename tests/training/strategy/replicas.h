@@ -43,6 +43,9 @@ TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, i
 // What replicas agree on, by rank, of which each wants its own.
 std::vector<Decision> agree_with_threads(const JobSpec& spec, const Dataset& dataset,
                                          const std::vector<Decision>& own);
+// The same for Strategy::fewest_ready().
+std::vector<int64_t> fewest_ready_with_threads(const JobSpec& spec, const Dataset& dataset,
+                                               const std::vector<int64_t>& own);
 
 // How and where replicas train.
 struct Place {

@@ -162,5 +162,19 @@ TEST_CASE("replicas agree: anybody may ask to save or to leave, rank 0 says when
   CHECK_FALSE(all({{}, {.leave = true}}).save);
 }
 
+TEST_CASE("replicas learn for how many steps all of them have data") {
+  JobSpec spec = small_spec();
+  spec.strategy.kind = GENERATE("mirrored", "central_storage");
+  const Dataset dataset = load_dataset(spec.data, 1);
+  using Steps = std::vector<int64_t>;
+  CHECK(fewest_ready_with_threads(spec, dataset, {3, 2, 5}) == Steps{2, 2, 2});
+  CHECK(fewest_ready_with_threads(spec, dataset, {1, 0}) == Steps{0, 0});
+  CHECK(fewest_ready_with_threads(spec, dataset, {1000, 4}) == Steps{4, 4});
+  const Steps many = fewest_ready_with_threads(spec, dataset, {1000, 1000});
+  CHECK(many[0] > 1);
+  CHECK(many[0] <= 1000);
+  CHECK(many[1] == many[0]);
+}
+
 }  // namespace
 }  // namespace dtrain

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -41,6 +42,9 @@ class FakeStrategy : public Strategy {
   int64_t forgotten = 0;                  // examples that the sums of an evaluation lack
   bool stops_at_phase = false;            // another worker has left when a phase is to begin
   int64_t failing_step = 0;               // throws instead
+  int64_t peer_lacks = -1;                // after so many steps another replica has no data
+  std::optional<int64_t> all_ready;       // steps for which all have data at each meeting, if not own
+  std::vector<int64_t> meetings;          // after which step they met for that
   bool loses_step = false;                // which leaves the variables of the step before
 
   std::function<void()> on_finish = [] {};
@@ -107,6 +111,11 @@ class FakeStrategy : public Strategy {
     ++sums;
     decisions.push_back(std::ssize(steps));
     return own;
+  }
+  int64_t fewest_ready(int64_t own) override {
+    const auto made = static_cast<int64_t>(steps.size());
+    meetings.push_back(made);
+    return made > peer_lacks ? all_ready.value_or(own) : std::min(own, peer_lacks - made);
   }
   std::string check_variables() override {
     const auto step = static_cast<int64_t>(steps.size());
