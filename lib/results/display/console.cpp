@@ -279,12 +279,17 @@ std::string Console::evaluation_lines(const RunEndEvent& event) const {
   if (all == evaluations_.end()) return text;
   const EvaluationPoint* best = all->second.best(options_.best);
   if (best == nullptr || best == &all->second.points.back()) return text;
-  return text + "  " +
-         coloured(kGreen,
-                  fmt::format("best epoch by {}: {}, loss {}, {} {}", *options_.best.metric, best->epoch,
-                              show_metric(best->value("loss")), main_metric_of(best->metrics),
-                              show_metric(best->value(main_metric_of(best->metrics))))) +
-         "\n";
+  const std::string& metric = *options_.best.metric;
+  text += "  " +
+          coloured(kGreen, fmt::format("best epoch by {}: {}, loss {}, {} {}", metric, best->epoch,
+                                       show_metric(best->value("loss")), main_metric_of(best->metrics),
+                                       show_metric(best->value(main_metric_of(best->metrics))))) +
+          "\n";
+  if (event.run != "distributed" || !options_.is_lost || !options_.is_lost(best->step)) return text;
+  return text +
+         in_lines(fmt::format("  its weights were not saved; checkpoint: {{best: {{metric: {}}}}} saves "
+                              "the best ones\n",
+                              metric));
 }
 
 void Console::on_comparison(const ComparisonEvent& event) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "callbacks/callbacks.h"
 #include "core/files.h"
@@ -47,10 +49,12 @@ RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& 
   return directory;
 }
 
-// With what the job says of how its output is shown.
-ConsoleOptions console_options(const JobPlan& job, ConsoleOptions options) {
+// With what the job says of how its output is shown. `is_lost`: whether there is no checkpoint of a step.
+ConsoleOptions console_options(const JobPlan& job, ConsoleOptions options,
+                               std::function<bool(int64_t)> is_lost) {
   options.alone = job.runs.size() == 1 && job.distributed_run().processes() == 1;
   options.best = deciding_metric(job.spec);
+  if (!job.spec.checkpoint.best.metric) options.is_lost = std::move(is_lost);
   return options;
 }
 
@@ -75,7 +79,13 @@ RunOutput::RunOutput(const JobPlan& job, const OutputOptions& options, std::ostr
                      const ResumePoint* from)
     : out_(out),
       say_(options.say),
-      console_(out, console_options(job, options.console)),
+      console_(out, console_options(job, options.console,
+                                    [this](int64_t step) {
+                                      std::error_code none;
+                                      const std::filesystem::path saved =
+                                          checkpoint_folder(directory_.path()) / checkpoint_name(step);
+                                      return !std::filesystem::exists(saved, none);
+                                    })),
       spec_(print_spec(job.spec)),
       directory_(make_directory(spec_, directory_options(job, options), from)),
       machine_seconds_(options.machine_seconds) {
