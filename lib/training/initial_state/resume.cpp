@@ -38,7 +38,8 @@ fs::path newest_run(const RunDirectoryOptions& options) {
   if (!newest.empty()) return newest;
   throw Error(
       ExitCode::kCheckpoint,
-      "{}: no run of '{}' with checkpoints there; name one with --resume RUN, or start without --resume",
+      "{}: there is no folder {}-TIME with checkpoints; name a run with --resume RUN, or start without "
+      "--resume",
       options.parent.string(), options.name);
 }
 
@@ -186,8 +187,9 @@ ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions
 }
 
 std::string resume_text(const JobPlan& job, const ResumePoint& from) {
-  std::string text = fmt::format("resuming from step {} of {}", with_separators(from.state.step),
-                                 with_separators(job.distributed_run().total_steps));
+  std::string text =
+      fmt::format("resuming {} from step {} of {}", from.run.string(), with_separators(from.state.step),
+                  with_separators(job.distributed_run().total_steps));
   if (from.state.epoch > 0) text += ", after " + counted(from.state.epoch, "epoch");
   const LoadedSpec saved = parse_spec(from.state.spec, "the checkpoint's spec");
   if (!saved.ok()) return text;
