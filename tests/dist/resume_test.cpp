@@ -141,7 +141,8 @@ TEST_CASE("a run that early stopping has ended has nothing left to do, until it 
   const Finished nothing = resume(job);
   INFO(nothing.errors);
   CHECK(nothing.exit_code == 0);
-  CHECK_THAT(nothing.output, ContainsSubstring("is complete: early stopping: "));
+  CHECK_THAT(nothing.output, ContainsSubstring("is complete: early stopping: ") &&
+                                 ContainsSubstring("; more callbacks.early_stopping.patience would"));
   CHECK(content_of(job.run_folder() / "metrics.jsonl") == before);
   require_done(resume(job, Job::set({"callbacks.early_stopping.patience=2"})));
   CHECK(job.event("run_end", "distributed").at("steps") == steps / 2 * 3);  // after the third epoch
@@ -157,7 +158,9 @@ TEST_CASE("a run that went back to its best weights has nothing left to do") {
   const Finished nothing = resume(job);
   INFO(nothing.errors);
   CHECK(nothing.exit_code == 0);
-  CHECK_THAT(nothing.output, ContainsSubstring("is complete: it has ended early"));
+  CHECK_THAT(nothing.output,
+             ContainsSubstring("is complete: its best weights were restored; more train.epochs or "
+                               "callbacks.early_stopping.patience would continue it"));
   CHECK(content_of(job.run_folder() / "metrics.jsonl") == before);
 }
 

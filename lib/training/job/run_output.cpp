@@ -58,18 +58,20 @@ ConsoleOptions console_options(const JobPlan& job, ConsoleOptions options,
   return options;
 }
 
-// Of a run that has ended; nullopt: this job may train on. Early stopping that returned to the best weights
-// has no later checkpoint, whose state would tell.
+// Of a run that has ended, with what would continue it; nullopt: this job may train on. Early stopping that
+// returned to the best weights has no later checkpoint, whose state would tell.
 std::optional<std::string> reason_to_end_early(const JobPlan& job, const ResumePoint& from) {
   if (const auto state = from.state.callbacks.find("early_stopping"); state != from.state.callbacks.end()) {
     NullSink nobody;
     const auto stopping = make_early_stopping({job, job.distributed_run(), from.run, nobody});
     stopping->restore(*state);
-    if (auto reason = stopping->reason_to_end()) return reason;
+    if (const auto reason = stopping->reason_to_end())
+      return *reason + "; more callbacks.early_stopping.patience";
   }
   const auto saved = list_checkpoints(from.checkpoint.parent_path());
   const bool is_newest = !saved.empty() && std::filesystem::equivalent(saved.back().path, from.checkpoint);
-  if (is_newest && from.state.spec == print_spec(job.spec)) return "it has ended early";
+  if (is_newest && from.state.spec == print_spec(job.spec))
+    return "its best weights were restored; more train.epochs or callbacks.early_stopping.patience";
   return std::nullopt;
 }
 
@@ -336,9 +338,7 @@ std::string nothing_left(const JobPlan& job, const ResumePoint* from) {
   } catch (const std::exception&) {  // the run that resumes says what is wrong
     return complete;
   }
-  return reason ? fmt::format("{} is complete: {}; more callbacks.early_stopping.patience would continue it",
-                              from->run.string(), *reason)
-                : complete;
+  return reason ? fmt::format("{} is complete: {} would continue it", from->run.string(), *reason) : complete;
 }
 
 std::string stopped_message(const std::string& reason, const RunOutput& output, bool saved) {
