@@ -252,7 +252,11 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
   const std::optional<ResumePoint> point = resume_point(job, options);
   const ResumePoint* from = point ? &*point : nullptr;
   const std::string complete = nothing_left(job, from);
-  if (!complete.empty()) out << printable(complete, 4000) << std::endl;
+  if (!complete.empty()) {
+    auto message = begin_event<MessageEvent>(name_of(RunKind::kDistributed));
+    message.text = complete;
+    Console(out, options.console).on_event(encode(message));
+  }
   std::unique_ptr<RunOutput> output;
   const auto make_output = [&] {
     if (!complete.empty()) throw Error(ExitCode::kDone, complete);  // which the other hosts get, too
