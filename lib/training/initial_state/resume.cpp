@@ -46,7 +46,7 @@ fs::path newest_run(const RunDirectoryOptions& options) {
 ResumePoint from_checkpoint(const fs::path& path) {
   const CheckpointReport report = inspect_checkpoint(path);
   if (!report.problems.empty()) {
-    throw Error(ExitCode::kCheckpoint, "{} cannot be used: {}; --resume {} takes the newest good one",
+    throw Error(ExitCode::kCheckpoint, "{} cannot be used: {}; for the newest good one, name the run: {}",
                 path.string(), report.problems.front(), run_of_checkpoint(path).string());
   }
   return {run_of_checkpoint(path), path, *report.state, {}};

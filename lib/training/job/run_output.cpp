@@ -21,10 +21,11 @@
 namespace dtrain {
 namespace {
 
-// The options with the job's name in them.
+// The options with what the job says of them.
 RunDirectoryOptions directory_options(const JobPlan& job, const OutputOptions& options) {
   RunDirectoryOptions directory = options.directory;
   directory.name = job.spec.name;
+  directory.resumes = options.resume.has_value();
   return directory;
 }
 

@@ -115,7 +115,7 @@ TEST_CASE("of a run a damaged checkpoint is passed over with a warning; one that
   REQUIRE(point.warnings.size() == 1);
   CHECK_THAT(point.warnings[0], ContainsSubstring("step-000000002 is not used"));
   CHECK_THAT(failure_of(ExitCode::kCheckpoint, [&] { find_resume_point(bad.string(), {}); }),
-             ContainsSubstring("cannot be used") && ContainsSubstring("--resume " + run.string()));
+             ContainsSubstring("cannot be used") && ContainsSubstring("name the run: " + run.string()));
   damage(good);
   failure_of(ExitCode::kCheckpoint, [&] { find_resume_point(run.string(), {}); });
 }
