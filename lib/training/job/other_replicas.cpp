@@ -137,8 +137,7 @@ int64_t resize(const fs::path& run, int64_t replicas) {
   if (!before || !is_in_use(run))
     ended(
         "no dtrain trains this job on one host with strategy.virtual_replicas now; a stopped job that has "
-        "them "
-        "goes on with another number");
+        "them goes on with another number");
   // Held until this one has its answer, which another one would take for its own.
   const Descriptor turn(::open((run / "logs").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const bool is_first = ::flock(turn.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
