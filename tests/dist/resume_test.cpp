@@ -325,7 +325,7 @@ TEST_CASE("what does not fit the checkpoint is refused before anything changes")
   CHECK_THAT(batch.errors, ContainsSubstring("use --set batch.global=16"));
   CHECK(content_of(job.run_folder() / "metrics.jsonl") == before);
   const Finished optimizer = resume(job, Job::set({"train.max_steps=none", "model.layers[1].units=16"}));
-  CHECK(optimizer.exit_code == 7);
+  CHECK(optimizer.exit_code == 2);
   CHECK_THAT(optimizer.errors, ContainsSubstring("use the spec that it was trained with"));
   CHECK(run_program({"run", "--resume"}).exit_code == 2);
   CHECK(run_program(job.run({"--resume", "--overwrite"})).exit_code == 2);

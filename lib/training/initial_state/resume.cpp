@@ -274,7 +274,8 @@ void require_resumable(const JobPlan& job, const TrainingState& state, const std
                     job.spec.data.drop_remainder, saved.spec.data.drop_remainder));
   }
   if (differences.empty()) return;
-  throw Error(other_model.empty() ? ExitCode::kUsage : ExitCode::kCheckpoint,
+  const bool is_explained = other_model.empty() || differences.size() > 1;  // else the checkpoint is at fault
+  throw Error(is_explained ? ExitCode::kUsage : ExitCode::kCheckpoint,
               "cannot resume from the checkpoint: " + join(differences, "\n  "));
 }
 
