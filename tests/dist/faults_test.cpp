@@ -1,5 +1,7 @@
 // Processes that die or stop answering: the job ends soon, says which was the first, and leaves none behind.
+#include <algorithm>
 #include <csignal>
+#include <iterator>
 
 #include "catch.h"
 #include "job.h"
@@ -10,17 +12,20 @@ namespace {
 
 constexpr double kFaultSeconds = 5;
 
-// What holds after every fault: the exit code, the last lines, the end of the metrics, no process.
-void check_failed(Program& program, const Job& job, double seconds, const std::string& run, int rank,
-                  const std::string& reason) {
+// What holds after every fault: the exit code, the last lines, the end of the metrics, no process. Returns
+// what the job said.
+std::string check_failed(Program& program, const Job& job, double seconds, const std::string& run, int rank,
+                         const std::string& reason) {
   const Finished end = program.wait(seconds);
   INFO(end.output << end.errors);
   CHECK(end.exit_code == 4);
   const auto lines = lines_of(end.errors);
-  REQUIRE(lines.size() >= 2);
-  CHECK_THAT(lines[lines.size() - 2], ContainsSubstring("rank " + std::to_string(rank) + " failed first: ") &&
-                                          ContainsSubstring(reason));
-  CHECK_THAT(lines.back(), ContainsSubstring("log: " + job.log(run, rank).string()));
+  const std::string first = "rank " + std::to_string(rank) + " failed first: ";
+  const auto named = std::ranges::find_if(
+      lines, [&](const std::string& line) { return line.find(first) != std::string::npos; });
+  REQUIRE(lines.end() - named >= 2);
+  CHECK_THAT(*named, ContainsSubstring(reason));
+  CHECK_THAT(*std::next(named), ContainsSubstring("log: " + job.log(run, rank).string()));
   CHECK(std::filesystem::exists(job.log(run, rank)));
   CHECK(job.is_gone(0));
   REQUIRE_FALSE(job.events().empty());
@@ -31,9 +36,10 @@ void check_failed(Program& program, const Job& job, double seconds, const std::s
   CHECK(last.at("exit_code") == 4);
   CHECK(last.at("error").get<std::string>() + "\n" == end.errors);
   CHECK(std::filesystem::exists(job.run_folder() / "summary.json"));
+  return end.errors;
 }
 
-TEST_CASE("a killed replica ends the job and is named") {
+TEST_CASE("a killed replica ends the job and is named, and what would have kept its work") {
   struct Case {
     int replicas, rank;
     const char* communication;
@@ -45,7 +51,10 @@ TEST_CASE("a killed replica ends the job and is named") {
                                                std::string("strategy.communication=") + communication})));
   job.wait_for_step();
   ::kill(job.wait_for_replica(rank).process, SIGKILL);
-  check_failed(program, job, kFaultSeconds, "distributed", rank, "killed by SIGKILL at step ");
+  const std::string said =
+      check_failed(program, job, kFaultSeconds, "distributed", rank, "killed by SIGKILL at step ");
+  CHECK(last_line(said) ==
+        "nothing was saved; with checkpoint: {every_epochs: 1} the job restarts from its last checkpoint");
 }
 
 TEST_CASE("a killed replica of the baseline ends the job") {
@@ -53,7 +62,8 @@ TEST_CASE("a killed replica of the baseline ends the job") {
   Program program(job.run(kEndless + Job::set({"compare.baseline=one_device"})));
   job.wait_for_step("baseline");
   ::kill(job.wait_for_replica(0, "baseline").process, SIGKILL);
-  check_failed(program, job, kFaultSeconds, "baseline", 0, "killed by SIGKILL at step ");
+  CHECK_THAT(check_failed(program, job, kFaultSeconds, "baseline", 0, "killed by SIGKILL at step "),
+             !ContainsSubstring("nothing was saved"));
 }
 
 TEST_CASE("a replica that stops answering is named when its time is over") {

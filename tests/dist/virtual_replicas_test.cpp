@@ -189,8 +189,8 @@ TEST_CASE("dtrain resize changes the number of replicas while a job runs, to the
   CHECK(result_of(job) == result_of(alone));
   CHECK_THAT(resize(2).errors,
              ContainsSubstring("no dtrain trains this job on one host with "
-                               "strategy.virtual_replicas now; to go on with another number: "
-                               "dtrain run --resume "));
+                               "strategy.virtual_replicas now; a stopped job that has them goes on with "
+                               "another number: dtrain run --resume "));
   for (const auto& entry : std::filesystem::directory_iterator(job.run_folder()))
     CHECK_FALSE(entry.path().filename().string().starts_with("replicas."));
 }

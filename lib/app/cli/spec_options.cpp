@@ -86,7 +86,8 @@ void CommandLine::add_run() {
   CLI::Option* overwrite =
       command->add_flag("--overwrite", run.overwrite, "Replace the run that --run-dir holds");
   add_value(command, "--resume [auto|PATH]", run.resume,
-            "Resume from a checkpoint: auto (the newest good one of --run-dir or of the job's newest run), "
+            "Resume from a checkpoint: auto (the newest good one of --run-dir, or of the newest folder "
+            "runs/NAME-TIME of the job), "
             "or the folder of a run or of a checkpoint")
       ->expected(0, 1)
       ->default_str("auto")

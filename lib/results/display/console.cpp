@@ -114,6 +114,7 @@ void Console::on_run_start(const RunStartEvent& event) {
   progress_.run = title_of(event.run);
   progress_.epochs = event.epochs.value_or(0);
   progress_.total_steps = event.total_steps.value_or(0);
+  resumed_step_ = event.resumed_step;
   pace_ = Pace();
   training_ = true;
   headed_ = false;
@@ -242,8 +243,12 @@ void Console::on_run_end(const RunEndEvent& event) {
   std::string text =
       fmt::format("END {}: {}", title_of(event.run),
                   failed ? "failed, exit code " + show_count(event.exit_code) : show_text(event.status));
-  if (event.steps)
-    text += fmt::format(", {} in {}", show_counted(event.steps, "step"), show_duration(event.seconds));
+  if (event.steps) {
+    const std::string rest =
+        resumed_step_ ? ", the last " + with_separators(*event.steps - *resumed_step_) : "";
+    text +=
+        fmt::format(", {}{} in {}", show_counted(event.steps, "step"), rest, show_duration(event.seconds));
+  }
   text = coloured(failed ? kRed : kBold, text) + "\n";
   if (event.speed.examples_per_second) {
     const int64_t skipped = event.skipped_steps.value_or(0);
@@ -279,12 +284,17 @@ std::string Console::evaluation_lines(const RunEndEvent& event) const {
   if (all == evaluations_.end()) return text;
   const EvaluationPoint* best = all->second.best(options_.best);
   if (best == nullptr || best == &all->second.points.back()) return text;
-  return text + "  " +
-         coloured(kGreen,
-                  fmt::format("best epoch by {}: {}, loss {}, {} {}", *options_.best.metric, best->epoch,
-                              show_metric(best->value("loss")), main_metric_of(best->metrics),
-                              show_metric(best->value(main_metric_of(best->metrics))))) +
-         "\n";
+  const std::string& metric = *options_.best.metric;
+  text += "  " +
+          coloured(kGreen, fmt::format("best epoch by {}: {}, loss {}, {} {}", metric, best->epoch,
+                                       show_metric(best->value("loss")), main_metric_of(best->metrics),
+                                       show_metric(best->value(main_metric_of(best->metrics))))) +
+          "\n";
+  if (event.run != "distributed" || !options_.is_lost || !options_.is_lost(best->step)) return text;
+  return text +
+         in_lines(fmt::format("  its weights were not saved; checkpoint: {{best: {{metric: {}}}}} saves "
+                              "the best ones\n",
+                              metric));
 }
 
 void Console::on_comparison(const ComparisonEvent& event) {

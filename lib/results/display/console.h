@@ -71,11 +71,12 @@ class Console : public EventSink {
   bool pending_ = false;   // the drawn line is older than progress_
   bool noted_ = false;     // when quiet: the note was shown
   bool restarted_ = false;
-  std::optional<int64_t> replicas_;  // of the run that started last; nullopt before the first
-  std::optional<EpochRow> row_;      // of an epoch whose evaluation may follow
-  bool headed_ = false;              // the run's table has its heading
-  std::string metric_;               // that the table shows besides the loss
-  std::string evaluated_ = "test";   // the part that is evaluated after epochs
+  std::optional<int64_t> replicas_;      // of the run that started last; nullopt before the first
+  std::optional<int64_t> resumed_step_;  // of the same run; nullopt: it began anew
+  std::optional<EpochRow> row_;          // of an epoch whose evaluation may follow
+  bool headed_ = false;                  // the run's table has its heading
+  std::string metric_;                   // that the table shows besides the loss
+  std::string evaluated_ = "test";       // the part that is evaluated after epochs
   std::map<std::string, EvaluationSeries> evaluations_;  // by run
   double drawn_at_ = 0;
   Pace pace_;  // of the run, for the time left

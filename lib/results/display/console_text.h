@@ -20,6 +20,9 @@ struct ConsoleOptions {
   int width = 80;      // columns of the terminal; without one, lines are not broken
   bool alone = false;  // the job is one run on one device: texts do not mention distribution
   BestCheckpointSpec best{"loss"};  // decides which epoch is the best
+  // Whether the weights of that epoch, after this step of the distributed run, could have been saved and are
+  // not there; empty: nobody knows.
+  std::function<bool(int64_t)> is_lost = {};
   std::function<double()> clock = steady_seconds;
 };
 

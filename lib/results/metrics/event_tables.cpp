@@ -246,7 +246,7 @@ const EventTable<RunEndEvent> RunEndEvent::table = {
      {FIELD(error), "", "the reason", "when failed or stopped"},
      {FIELD(epochs), "", "the amount trained"},
      {FIELD(steps), "steps", "likewise"},
-     {FIELD(seconds), "s", "its duration, including evaluations"},
+     {FIELD(seconds), "s", "the duration since its start or last resume, with evaluations"},
      {FIELD(phase), "",
       "the number of the last phase, from 1, which `seconds_per_epoch`, `examples_per_second`, `step_ms`, "
       "`bytes_sent`, `bytes_received`, `skipped_steps` and `phases_ms` describe",

@@ -72,7 +72,8 @@ void EvaluationSeries::take(const Event& event) {
   const auto evaluation = decode<EvalEvent>(event);
   if (!evaluation) return;
   seconds += evaluation->seconds.value_or(0);
-  const EvaluationPoint point{evaluation->epoch.value_or(0), evaluation->metrics, seconds};
+  const EvaluationPoint point{evaluation->epoch.value_or(0), evaluation->metrics, seconds,
+                              evaluation->step.value_or(0)};
   if (evaluation->part == kTestPart) {
     final_test = point;
     return;

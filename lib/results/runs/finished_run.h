@@ -19,6 +19,7 @@ struct EvaluationPoint {
   int64_t epoch = 0;
   MetricValues metrics;
   double seconds = 0;  // of training and evaluations up to this one
+  int64_t step = 0;
 
   double value(const std::string& metric) const;  // NaN if the evaluation does not have it
 };

@@ -242,10 +242,11 @@ RunDirectory RunDirectory::create(const RunDirectoryOptions& options) {
   const fs::path path = make_folder_of_run(options);
   RunDirectory run(path, lock_folder(path));
   if (!clear_leftovers(path)) {
+    if (options.resumes) refuse(path, "the run directory is not empty; choose another with --run-dir");
     if (!options.overwrite) {
       refuse(path,
-             "the run directory is not empty; choose another with --run-dir, or replace the run in it with "
-             "--overwrite");
+             "the run directory is not empty; choose another with --run-dir, continue its run with --resume, "
+             "or replace that with --overwrite");
     }
     if (!is_surely_a_run(path)) {
       refuse(path,

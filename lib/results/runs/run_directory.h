@@ -20,6 +20,7 @@ struct RunDirectoryOptions {
   std::filesystem::path parent = "runs";           // of a folder with a generated name
   std::optional<std::filesystem::path> directory;  // this folder instead
   bool overwrite = false;                          // replace the run in `directory`
+  bool resumes = false;                            // a run that is elsewhere: do not advise to replace one
 };
 
 // Returns only the folder, without checking its contents: `directory`, created if it is absent, or a new

@@ -216,7 +216,7 @@ Fields<JobSpec> running_fields() {
       JOB(checkpoint.every_minutes, .doc = "minutes between checkpoints", .unit = "min",
           .bounds = between(1, 1e6), .word = "none"),
       JOB(checkpoint.final, .doc = "save the final model, and a checkpoint when a stop signal interrupts the run"),
-      JOB(checkpoint.keep, .doc = "the number of newest checkpoints to keep", .unit = "checkpoints",
+      JOB(checkpoint.keep, .doc = "the number of newest checkpoints to keep, besides the best", .unit = "checkpoints",
           .bounds = between(1, 1e6)),
       JOB(checkpoint.best.metric, .doc = "save a checkpoint whenever an evaluation has a better value of this metric, "
           "and keep the best", .choices = &evaluated_metrics(), .word = "none"),

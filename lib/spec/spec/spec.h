@@ -302,7 +302,7 @@ struct EvaluateSpec {
 };
 
 struct BestCheckpointSpec {
-  std::optional<std::string> metric;  // nullopt: no checkpoint is kept for being the best
+  std::optional<std::string> metric;  // nullopt: no checkpoint is saved for being the best
   std::string mode = "auto";          // auto: as is better for the metric
 };
 

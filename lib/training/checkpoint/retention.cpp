@@ -219,9 +219,9 @@ void remove_old_checkpoints(const fs::path& folder, int64_t saved, const Checkpo
   const auto is_other = [saved](const SavedCheckpoint& one) { return one.suspect || one.step > saved; };
   std::vector<SavedCheckpoint> line = list_checkpoints(folder);  // from which `saved` was reached
   std::erase_if(line, is_other);
-  const auto best = best_of(line, spec.best);
   const int64_t count = std::ssize(line);
   const int64_t first = count > spec.keep ? line[static_cast<size_t>(count - spec.keep)].step : 0;
+  const auto best = first > 0 ? best_of(line, spec.best) : std::nullopt;
   remove_checkpoints(folder, [&](const SavedCheckpoint& one) {
     return is_other(one) || (one.step < first && (!best || best->step != one.step));
   });

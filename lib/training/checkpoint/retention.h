@@ -70,7 +70,7 @@ std::optional<SavedCheckpoint> best_checkpoint(const std::filesystem::path& fold
 bool is_best(const std::filesystem::path& folder, const BestCheckpointSpec& best, int64_t step, double value);
 
 // Removes old checkpoints. Keeps the checkpoint of step `saved`, which must be good, the `keep` - 1 before
-// it, and the best one if `spec` asks for it. Removes all others, including suspect ones and those of later
+// it, and the best one by `spec.best`. Removes all others, including suspect ones and those of later
 // steps, which remain when a run went back to an earlier checkpoint. What cannot be removed is hidden, for
 // remove_leftovers(); for one that cannot even be hidden, throws Error(kUsage, kDisk) at the end.
 void remove_old_checkpoints(const std::filesystem::path& folder, int64_t saved, const CheckpointSpec& spec);

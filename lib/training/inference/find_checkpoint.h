@@ -26,7 +26,8 @@ ResumePoint find_checkpoint(const CheckpointChoice& choice);
 
 struct BestCheckpoint {
   SavedCheckpoint saved;
-  std::string metric;  // by which it is the best
+  std::string metric;   // by which it is the best
+  std::string warning;  // that the run had a better epoch, which has no checkpoint; empty: it had none
 };
 
 // The checkpoint with the best evaluation, by the run's deciding_metric(), in the run's folder `checkpoints`.

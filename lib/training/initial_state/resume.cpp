@@ -38,14 +38,15 @@ fs::path newest_run(const RunDirectoryOptions& options) {
   if (!newest.empty()) return newest;
   throw Error(
       ExitCode::kCheckpoint,
-      "{}: no run of '{}' with checkpoints there; name one with --resume RUN, or start without --resume",
+      "{}: there is no folder {}-TIME with checkpoints; name a run with --resume RUN, or start without "
+      "--resume",
       options.parent.string(), options.name);
 }
 
 ResumePoint from_checkpoint(const fs::path& path) {
   const CheckpointReport report = inspect_checkpoint(path);
   if (!report.problems.empty()) {
-    throw Error(ExitCode::kCheckpoint, "{} cannot be used: {}; --resume {} takes the newest good one",
+    throw Error(ExitCode::kCheckpoint, "{} cannot be used: {}; for the newest good one, name the run: {}",
                 path.string(), report.problems.front(), run_of_checkpoint(path).string());
   }
   return {run_of_checkpoint(path), path, *report.state, {}};
@@ -186,8 +187,9 @@ ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions
 }
 
 std::string resume_text(const JobPlan& job, const ResumePoint& from) {
-  std::string text = fmt::format("resuming from step {} of {}", with_separators(from.state.step),
-                                 with_separators(job.distributed_run().total_steps));
+  std::string text =
+      fmt::format("resuming {} from step {} of {}", from.run.string(), with_separators(from.state.step),
+                  with_separators(job.distributed_run().total_steps));
   if (from.state.epoch > 0) text += ", after " + counted(from.state.epoch, "epoch");
   const LoadedSpec saved = parse_spec(from.state.spec, "the checkpoint's spec");
   if (!saved.ok()) return text;
@@ -272,7 +274,8 @@ void require_resumable(const JobPlan& job, const TrainingState& state, const std
                     job.spec.data.drop_remainder, saved.spec.data.drop_remainder));
   }
   if (differences.empty()) return;
-  throw Error(other_model.empty() ? ExitCode::kUsage : ExitCode::kCheckpoint,
+  const bool is_explained = other_model.empty() || differences.size() > 1;  // else the checkpoint is at fault
+  throw Error(is_explained ? ExitCode::kUsage : ExitCode::kCheckpoint,
               "cannot resume from the checkpoint: " + join(differences, "\n  "));
 }
 

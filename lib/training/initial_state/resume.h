@@ -45,9 +45,10 @@ std::string resume_text(const JobPlan& job, const ResumePoint& from);
 // For people, why nothing is left to train of a job that resumes; empty if something is.
 std::string complete_text(const JobPlan& job, const ResumePoint& from);
 
-// Throws an Error with all reasons why the distributed run of `job` cannot resume from `state`: its variables
-// are of another model (`other_model` says how; then the code is kCheckpoint, else kUsage), it minimised
-// another loss or with another optimizer, or it would not train on each of the same examples once.
+// Throws Error(kUsage) with all reasons why the distributed run of `job` cannot resume from `state`: its
+// variables are of another model (`other_model` says how; where nothing else differs the code is
+// kCheckpoint), it minimised another loss or with another optimizer, or it would not train on each of the
+// same examples once.
 void require_resumable(const JobPlan& job, const TrainingState& state, const std::string& other_model = "");
 
 }  // namespace dtrain

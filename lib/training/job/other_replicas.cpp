@@ -130,14 +130,14 @@ void ResizeDesk::refuse(const std::string& why) { write_file_atomically(run_ / k
 
 int64_t resize(const fs::path& run, int64_t replicas) {
   const auto ended = [&](const std::string& what) {
-    throw Error(ExitCode::kUsage,
-                "{}: {}; to go on with another number: dtrain run --resume {} --set "
-                "strategy.replicas={}",
+    throw Error(ExitCode::kUsage, "{}: {}: dtrain run --resume {} --set strategy.replicas={}",
                 printable(run.string()), what, shell_word(run.string()), replicas);
   };
   const std::optional<int64_t> before = number_in(run / kNow);
   if (!before || !is_in_use(run))
-    ended("no dtrain trains this job on one host with strategy.virtual_replicas now");
+    ended(
+        "no dtrain trains this job on one host with strategy.virtual_replicas now; a stopped job that has "
+        "them goes on with another number");
   // Held until this one has its answer, which another one would take for its own.
   const Descriptor turn(::open((run / "logs").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const bool is_first = ::flock(turn.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
@@ -159,7 +159,8 @@ int64_t resize(const fs::path& run, int64_t replicas) {
       fs::remove(run / kAnswer, none);
       throw Error(ExitCode::kUsage, why);
     }
-    if (!is_in_use(run)) ended("the job has ended with as many replicas as before");
+    if (!is_in_use(run))
+      ended("the job has ended with as many replicas as before; to go on with another number");
     std::this_thread::sleep_for(kLook);
   }
 }

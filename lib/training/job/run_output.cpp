@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "callbacks/callbacks.h"
 #include "core/files.h"
@@ -19,10 +21,11 @@
 namespace dtrain {
 namespace {
 
-// The options with the job's name in them.
+// The options with what the job says of them.
 RunDirectoryOptions directory_options(const JobPlan& job, const OutputOptions& options) {
   RunDirectoryOptions directory = options.directory;
   directory.name = job.spec.name;
+  directory.resumes = options.resume.has_value();
   return directory;
 }
 
@@ -47,25 +50,29 @@ RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& 
   return directory;
 }
 
-// With what the job says of how its output is shown.
-ConsoleOptions console_options(const JobPlan& job, ConsoleOptions options) {
+// With what the job says of how its output is shown. `is_lost`: whether there is no checkpoint of a step.
+ConsoleOptions console_options(const JobPlan& job, ConsoleOptions options,
+                               std::function<bool(int64_t)> is_lost) {
   options.alone = job.runs.size() == 1 && job.distributed_run().processes() == 1;
   options.best = deciding_metric(job.spec);
+  if (!job.spec.checkpoint.best.metric) options.is_lost = std::move(is_lost);
   return options;
 }
 
-// Of a run that has ended; nullopt: this job may train on. Early stopping that returned to the best weights
-// has no later checkpoint, whose state would tell.
+// Of a run that has ended, with what would continue it; nullopt: this job may train on. Early stopping that
+// returned to the best weights has no later checkpoint, whose state would tell.
 std::optional<std::string> reason_to_end_early(const JobPlan& job, const ResumePoint& from) {
   if (const auto state = from.state.callbacks.find("early_stopping"); state != from.state.callbacks.end()) {
     NullSink nobody;
     const auto stopping = make_early_stopping({job, job.distributed_run(), from.run, nobody});
     stopping->restore(*state);
-    if (auto reason = stopping->reason_to_end()) return reason;
+    if (const auto reason = stopping->reason_to_end())
+      return *reason + "; more callbacks.early_stopping.patience";
   }
   const auto saved = list_checkpoints(from.checkpoint.parent_path());
   const bool is_newest = !saved.empty() && std::filesystem::equivalent(saved.back().path, from.checkpoint);
-  if (is_newest && from.state.spec == print_spec(job.spec)) return "it has ended early";
+  if (is_newest && from.state.spec == print_spec(job.spec))
+    return "its best weights were restored; more train.epochs or callbacks.early_stopping.patience";
   return std::nullopt;
 }
 
@@ -75,7 +82,13 @@ RunOutput::RunOutput(const JobPlan& job, const OutputOptions& options, std::ostr
                      const ResumePoint* from)
     : out_(out),
       say_(options.say),
-      console_(out, console_options(job, options.console)),
+      console_(out, console_options(job, options.console,
+                                    [this](int64_t step) {
+                                      std::error_code none;
+                                      const std::filesystem::path saved =
+                                          checkpoint_folder(directory_.path()) / checkpoint_name(step);
+                                      return !std::filesystem::exists(saved, none);
+                                    })),
       spec_(print_spec(job.spec)),
       directory_(make_directory(spec_, directory_options(job, options), from)),
       machine_seconds_(options.machine_seconds) {
@@ -328,9 +341,7 @@ std::string nothing_left(const JobPlan& job, const ResumePoint* from) {
   } catch (const std::exception&) {  // the run that resumes says what is wrong
     return complete;
   }
-  return reason ? fmt::format("{} is complete: {}; more callbacks.early_stopping.patience would continue it",
-                              from->run.string(), *reason)
-                : complete;
+  return reason ? fmt::format("{} is complete: {} would continue it", from->run.string(), *reason) : complete;
 }
 
 std::string stopped_message(const std::string& reason, const RunOutput& output, bool saved) {

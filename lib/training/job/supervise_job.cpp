@@ -75,9 +75,9 @@ class SupervisingLauncher : public RunLauncher {
       if (result.code == ExitCode::kDone || (result.code == ExitCode::kStopped && !planned)) return result;
       output_.look_for_checkpoints();
       const FailedAttempt failed = failed_attempt(result, output_);
-      if (!planned && stop_signals_received() > signals_before_) return with_advice(result, policy);
+      if (!planned && stop_signals_received() > signals_before_) return with_advice(result, policy, run);
       const std::optional<double> wait = planned ? 0 : policy.on_failure(failed);
-      if (!wait) return with_advice(result, policy);
+      if (!wait) return with_advice(result, policy, run);
       std::optional<SuperviseResult> stop;
       try {
         stop = restart(failed, *wait, planned);
@@ -85,7 +85,7 @@ class SupervisingLauncher : public RunLauncher {
         if (error.code() == ExitCode::kStopped) stop = stop_between();
         if (!stop) {
           result.message += std::string("\n") + error.what();
-          return with_advice(result, policy);
+          return with_advice(result, policy, run);
         }
       }
       if (!stop) continue;
@@ -205,13 +205,18 @@ class SupervisingLauncher : public RunLauncher {
     }
   }
 
-  // A failure with why it was not tried again, and how a user resumes.
-  SuperviseResult with_advice(SuperviseResult failure, const RestartPolicy& policy) const {
+  // A failure with why it was not tried again, and how a user resumes, or would.
+  SuperviseResult with_advice(SuperviseResult failure, const RestartPolicy& policy,
+                              const RunPlan& run) const {
     if (!policy.why_not().empty()) failure.message += "\n" + policy.why_not();
     const int64_t saved = output_.checkpoint_step();
-    if (may_end_otherwise(failure.code) && saved >= 0)
+    if (!may_end_otherwise(failure.code)) return failure;
+    if (saved >= 0)
       failure.message += fmt::format("\nto resume from step {}: {}", with_separators(saved),
                                      resume_command(output_.directory().path()));
+    else if (run.traits().saves && failure.step > 0 && !job_.spec.checkpoint.saves_during_run())
+      failure.message +=
+          "\nnothing was saved; with checkpoint: {every_epochs: 1} the job restarts from its last checkpoint";
     return failure;
   }
 
@@ -252,7 +257,11 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
   const std::optional<ResumePoint> point = resume_point(job, options);
   const ResumePoint* from = point ? &*point : nullptr;
   const std::string complete = nothing_left(job, from);
-  if (!complete.empty()) out << printable(complete, 4000) << std::endl;
+  if (!complete.empty()) {
+    auto message = begin_event<MessageEvent>(name_of(RunKind::kDistributed));
+    message.text = complete;
+    Console(out, options.console).on_event(encode(message));
+  }
   std::unique_ptr<RunOutput> output;
   const auto make_output = [&] {
     if (!complete.empty()) throw Error(ExitCode::kDone, complete);  // which the other hosts get, too

@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "plan/own_program.h"
+#include "runs/finished_run.h"
 
 namespace dtrain {
 namespace {
@@ -60,9 +61,11 @@ RunCheckpoints::RunCheckpoints(const JobPlan& job, const RunPlan& run, const std
   make_checkpoint_folder(folder_);
   program_ = settled_program(keep_program(job, folder_.parent_path()));
   const auto warn = [this](const std::string& text) { sink_.on_event(warning_event(run_, text)); };
+  CheckpointSpec kept = spec_;
+  kept.best = deciding_metric(job.spec);  // of those that an interval saves, too
   // A run that resumes from a checkpoint reads the metrics up to there: they are in their file before it is.
   writer_ = std::make_unique<CheckpointWriter>(
-      folder_, spec_, [this] { sink_.settle(); }, warn);
+      folder_, kept, [this] { sink_.settle(); }, warn);
 }
 
 bool RunCheckpoints::are_due_by_time() const {

@@ -1,5 +1,7 @@
 // dtrain eval and dtrain export: what a saved model makes of the test examples, and the model for other
 // programs.
+#include <fmt/format.h>
+
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -302,6 +304,32 @@ TEST_CASE("what is called the best says by which metric") {
   fs::copy(checkpoint_folder(run) / "step-000000005", checkpoint_folder(run) / "step-000000004",
            fs::copy_options::recursive);
   CHECK_THAT(dtrain_command({"inspect", run}).output, ContainsSubstring("  loss 0.5  best by loss\n"));
+}
+
+TEST_CASE("the best checkpoint comes with a warning if a better epoch has none") {
+  const TemporaryFolder folder;
+  const fs::path run = save_run(folder.path(), [](Checkpoint& checkpoint) {
+    checkpoint.state.metrics = {{"loss", 0.5}};
+  });
+  fs::copy(checkpoint_folder(run) / "step-000000005", checkpoint_folder(run) / "step-000000004",
+           fs::copy_options::recursive);
+  write_file(run / "spec.yaml", kSavedSpec);
+  const auto warnings_of = [&](const char* command, double better, const std::vector<std::string>& more) {
+    write_file(run / "metrics.jsonl",
+               fmt::format(R"({{"event": "eval", "run": "distributed", "epoch": 1, "step": 5, "loss": {}}})"
+                           "\n",
+                           better));
+    std::vector<std::string> arguments = {command, run};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return dtrain_command(arguments).errors;
+  };
+  const std::string warning =
+      "WARNING: epoch 1 was better by loss (0.4000 against 0.5000), but has no checkpoint\n";
+  CHECK(warnings_of("eval", 0.4, {"--best"}) == warning);
+  CHECK(warnings_of("inspect", 0.4, {}) == warning);
+  CHECK(warnings_of("eval", 0.4, {}).empty());
+  CHECK(warnings_of("eval", 0.5, {"--best"}).empty());
+  CHECK(warnings_of("inspect", 0.5, {}).empty());
 }
 
 TEST_CASE("a file of a checkpoint means the checkpoint") {

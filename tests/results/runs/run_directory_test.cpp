@@ -107,12 +107,15 @@ TEST_CASE("a given folder may be absent or empty, with and without overwrite") {
   }
 }
 
-TEST_CASE("a run is not replaced without overwrite, and the refusal names both ways out") {
+TEST_CASE("a run is not replaced without overwrite, and the refusal names the ways out") {
   const TemporaryFolder folder;
   leave_a_run(folder.path() / "run");
   const std::string message = refusal(into(folder.path() / "run"));
   CHECK_THAT(message, ContainsSubstring("--run-dir"));
-  CHECK_THAT(message, ContainsSubstring("--overwrite"));
+  CHECK_THAT(message, ContainsSubstring("--resume") && ContainsSubstring("--overwrite"));
+  RunDirectoryOptions elsewhere = into(folder.path() / "run");
+  elsewhere.resumes = true;
+  CHECK_THAT(refusal(elsewhere), ContainsSubstring("--run-dir") && !ContainsSubstring("--overwrite"));
   CHECK_THAT(message, ContainsSubstring((folder.path() / "run").string()));
   CHECK(fs::file_size(folder.path() / "run" / "metrics.jsonl") > 1);
 }

@@ -171,6 +171,32 @@ TEST_CASE("without a baseline nothing is compared") {
   CHECK(metrics_in(folder / "run").size() == 2);
 }
 
+TEST_CASE("that the weights of the best epoch were not saved is said at the end, with what saves them") {
+  const auto shown = [](const std::vector<std::string>& overrides, bool saved) {
+    const TemporaryFolder folder;
+    const JobPlan job = small_job(overrides);
+    std::ostringstream out;
+    RunOutput output(job, into(folder / "run"), out);
+    for (const int64_t epoch : {1, 2}) {
+      auto evaluation = begin_event<EvalEvent>("distributed");
+      evaluation.epoch = epoch;
+      evaluation.step = 5 * epoch;
+      evaluation.metrics = {{"loss", 0.1 * static_cast<double>(epoch)}};
+      output.on_event(encode(evaluation));
+    }
+    if (saved) std::filesystem::create_directories(folder / "run/checkpoints/step-000000005");
+    auto end = begin_event<RunEndEvent>("distributed");
+    end.status = "completed";
+    output.on_event(encode(end));
+    return out.str();
+  };
+  const std::string note =
+      "\n  its weights were not saved; checkpoint: {best: {metric: loss}} saves the best ones\n";
+  CHECK_THAT(shown({}, false), ContainsSubstring("best epoch by loss: 1") && ContainsSubstring(note));
+  CHECK_THAT(shown({}, true), ContainsSubstring("best epoch by loss: 1") && !ContainsSubstring(note));
+  CHECK_THAT(shown({"checkpoint.best.metric=loss"}, false), !ContainsSubstring(note));
+}
+
 TEST_CASE("a failure ends the run that was under way and is in the summary") {
   const TemporaryFolder folder;
   const JobPlan job = compared_job();

@@ -38,8 +38,7 @@ TEST_CASE("checkpoints come every so many steps, or epochs, and at the end") {
                          {{"checkpoint.every_steps=5"}, {5, 10, 15}},
                          {{"checkpoint.every_steps=100"}, {15}},
                          {{"checkpoint.every_minutes=1"}, {15}},
-                         {{"checkpoint.every_steps=4", "train.max_steps=7"}, {4, 7}},
-                         {{"checkpoint.every_steps=1", "checkpoint.keep=2"}, {14, 15}}}) {
+                         {{"checkpoint.every_steps=4", "train.max_steps=7"}, {4, 7}}}) {
     INFO(overrides.front());
     Training training(overrides);
     if (overrides.size() == 1) training.job.spec.checkpoint.keep = 100;
@@ -125,6 +124,13 @@ TEST_CASE("the best one is saved whenever an evaluation is better than all befor
   kept.strategy.evaluation_losses = {0.5, 0.3, 0.4};
   kept.run();
   CHECK(steps_of(saved_in(kept.folder / "checkpoints")) == Numbers{10, 15});  // the best and the final one
+}
+
+TEST_CASE("of the checkpoints of an interval the best stays, too, without checkpoint.best") {
+  Training training({"checkpoint.every_steps=1", "checkpoint.keep=2"});
+  training.strategy.evaluation_losses = {0.5, 0.3, 0.4};
+  training.run();
+  CHECK(steps_of(saved_in(training.folder / "checkpoints")) == Numbers{10, 14, 15});
 }
 
 TEST_CASE("early stopping hands back the weights of the best evaluation, unless told not to") {
@@ -479,7 +485,7 @@ TEST_CASE(
   Training going_on({"checkpoint.every_steps=2", "checkpoint.keep=1"});
   going_on.strategy.suspect_step = 6;
   going_on.run();
-  CHECK(steps_of(saved_in(going_on.folder / "checkpoints")) == Numbers{15});
+  CHECK(steps_of(saved_in(going_on.folder / "checkpoints")) == Numbers{10, 15});  // and the best
 }
 
 TEST_CASE("checkpoints that cannot be written end the run") {
