@@ -192,7 +192,7 @@ void CommandLine::add_verify() {
   command->add_flag("--json", verify.json, "Print the same as JSON");
   command->footer(exit_code_help({{ExitCode::kDone, "the steps are the same"},
                                   {ExitCode::kUsage, "no such run, or it has no such receipts"},
-                                  {ExitCode::kData, "the receipts are damaged"},
+                                  {ExitCode::kData, "the receipts are damaged, or the last ones are lost"},
                                   {ExitCode::kDiffers, "a step differs"}}));
   command->callback([this, replicas] {
     if (verify.runs.size() > 1 && !replicas->empty())
