@@ -59,15 +59,16 @@ TEST_CASE("the long version says where to look, or what is inside") {
 
 TEST_CASE("every command has a manual page with its options") {
   const TemporaryFolder folder;
-  REQUIRE(dtrain_command({"manual", "--out", (folder / "").string()}).exit_code == 0);
+  const std::filesystem::path pages = folder / "new/man1";
+  REQUIRE(dtrain_command({"manual", "--out", pages.string()}).exit_code == 0);
   const std::string whole = dtrain_command({"manual"}).output;
-  CHECK(content_of(folder / "dtrain.1") == whole);
+  CHECK(content_of(pages / "dtrain.1") == whole);
   CHECK(whole.find(".TH DTRAIN 1 ") == 0);
   CHECK_THAT(whole, ContainsSubstring("75 stopped by a signal"));
   for (const std::string& name : commands()) {
     INFO(name);
     const std::string page = dtrain_command({"manual", name}).output;
-    CHECK(content_of(folder / ("dtrain-" + name + ".1")) == page);
+    CHECK(content_of(pages / ("dtrain-" + name + ".1")) == page);
     CHECK_THAT(whole, ContainsSubstring(".BR dtrain\\-" + name + " (1)"));
     const std::string help = dtrain_command({name, "--help"}).output;
     const std::regex option("  (?:-h,)?--([a-z]+)");
