@@ -25,6 +25,17 @@
 namespace dtrain {
 namespace {
 
+// The most examples of a batch for which this host has the memory; nullopt: not known.
+std::optional<int64_t> largest_batch_here(const JobPlan& job, const RunPlan& run) {
+  if (job.device_of(0) != "cpu" || job.spec.model.is_program() || !run.traits().trains) return std::nullopt;
+  const MemoryEstimate memory = estimate_memory(job, run);
+  return largest_batch(memory, memory_for_all() / run.processes(), memory.fixed());
+}
+
+int64_t last_step_of_epoch(const JobPlan& job, const RunPlan& run) {
+  return run.batch.step_range(run.steps_per_epoch - 1, job.data.train_examples).size();
+}
+
 Event memory_json(const MemoryEstimate& memory, int64_t batch) {
   return {{"program", memory.program},         {"data", memory.data},
           {"parameters", memory.parameters},   {"gradients", memory.gradients},
@@ -62,6 +73,7 @@ Event run_json(const JobPlan& job, const RunPlan& run) {
   for (const PhasePlan& phase : run.phases) {
     if (!phase.name.empty()) phases.push_back(phase_json(job, run, phase));
   }
+  const auto largest = largest_batch_here(job, run);
   return {{"run", run.name()},
           {"strategy", run.strategy},
           {"replicas", run.replicas},
@@ -76,7 +88,9 @@ Event run_json(const JobPlan& job, const RunPlan& run) {
           {"phases", phases},
           {"steps_per_epoch", run.steps_per_epoch},
           {"epochs", run.epochs},
+          {"last_step_examples", last_step_of_epoch(job, run)},
           {"total_steps", run.total_steps},
+          {"largest_batch", largest ? Event(*largest) : Event()},
           {"memory_bytes_per_replica", memory_json(estimate_memory(job, run), run.batch.per_replica)}};
 }
 
@@ -160,10 +174,9 @@ void print_memory(const JobPlan& job, const RunPlan& run) {
                          human_bytes(memory.program), human_bytes(memory.data),
                          human_bytes(memory.parameters), human_bytes(memory.gradients),
                          human_bytes(memory.optimizer), human_bytes(memory.checkpoint), batch));
-  if (job.device_of(0) != "cpu" || is_program) return;
-  const int64_t fits = largest_batch(memory, memory_for_all() / run.processes(), memory.fixed());
-  print_line("largest batch here",
-             fmt::format("{} per replica, with all replicas on this host", with_separators(fits)));
+  if (const auto largest = largest_batch_here(job, run))
+    print_line("largest batch here",
+               fmt::format("{} per replica, with all replicas on this host", with_separators(*largest)));
 }
 
 // What the frozen layers at the beginning make of the examples, in a phase that has some.
@@ -215,7 +228,7 @@ void print_run(const JobPlan& job, const RunPlan& run) {
   if (!job.fallback.empty())
     print_line("fallback", run.strategy + " takes the place of tpu: " + printable(job.fallback, 1000));
   for (const PhasePlan& phase : run.phases) print_phase(job, run, phase);
-  const int64_t last = batch.step_range(run.steps_per_epoch - 1, job.data.train_examples).size();
+  const int64_t last = last_step_of_epoch(job, run);
   print_line("steps per epoch",
              fmt::format("{}{}", with_separators(run.steps_per_epoch),
                          last == batch.global ? "" : ", the last with " + counted(last, "example")));
@@ -390,6 +403,7 @@ ExitCode plan_command(const PlanOptions& options) {
     plot_learning_rate(job, *options.plot_learning_rate);
   } else if (options.json) {
     Event document = plan_json(job);
+    document["warnings"] = plan_warnings(job);
     if (options.explain) document["measured"] = speed_json(measure_layers(job));
     std::cout << event_text(document, 2) << '\n';
   } else {

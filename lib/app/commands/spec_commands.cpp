@@ -135,6 +135,7 @@ ExitCode init_plugin(const std::string& name, bool overwrite) {
 
 ExitCode validate_command(const std::vector<std::string>& specs, const Overrides& overrides, bool json) {
   std::vector<Problem> all;
+  Event warnings = Event::array();
   ExitCode code = ExitCode::kDone;
   for (const std::string& path : specs) {
     const LoadedSpec loaded = load_spec(path, overrides);
@@ -147,8 +148,10 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
       const JobPlan& job = planned.job;
       problems = planned.problems;
       if (planned.ok()) {
-        for (const std::string& warning : plan_warnings(job))
+        for (const std::string& warning : plan_warnings(job)) {
           report_warnings({fmt::format("{}: {}", name, warning)});
+          warnings.push_back({{"file", path}, {"warning", warning}});
+        }
         for (const std::string& obstacle : missing_on_host(job))
           report_notes({fmt::format("{}: {}", name, obstacle)});
         if (const auto problem = weights_problem(job)) {
@@ -166,7 +169,8 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
     all.insert(all.end(), problems.begin(), problems.end());
   }
   if (json) {
-    std::cout << event_text(Event{{"valid", all.empty()}, {"problems", to_json(all)}}, 2) << '\n';
+    const Event document = {{"valid", all.empty()}, {"problems", to_json(all)}, {"warnings", warnings}};
+    std::cout << event_text(document, 2) << '\n';
   } else if (!all.empty()) {
     report_problems(all);
   }
