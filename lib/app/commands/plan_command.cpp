@@ -25,17 +25,6 @@
 namespace dtrain {
 namespace {
 
-// The most examples of a batch for which this host has the memory; nullopt: not known.
-std::optional<int64_t> largest_batch_here(const JobPlan& job, const RunPlan& run) {
-  if (job.device_of(0) != "cpu" || job.spec.model.is_program() || !run.traits().trains) return std::nullopt;
-  const MemoryEstimate memory = estimate_memory(job, run);
-  return largest_batch(memory, memory_for_all() / run.processes(), memory.fixed());
-}
-
-int64_t last_step_of_epoch(const JobPlan& job, const RunPlan& run) {
-  return run.batch.step_range(run.steps_per_epoch - 1, job.data.train_examples).size();
-}
-
 Event memory_json(const MemoryEstimate& memory, int64_t batch) {
   return {{"program", memory.program},         {"data", memory.data},
           {"parameters", memory.parameters},   {"gradients", memory.gradients},
@@ -88,7 +77,8 @@ Event run_json(const JobPlan& job, const RunPlan& run) {
           {"phases", phases},
           {"steps_per_epoch", run.steps_per_epoch},
           {"epochs", run.epochs},
-          {"last_step_examples", last_step_of_epoch(job, run)},
+          {"last_step_examples",
+           run.batch.step_range(run.steps_per_epoch - 1, job.data.train_examples).size()},
           {"total_steps", run.total_steps},
           {"largest_batch", largest ? Event(*largest) : Event()},
           {"memory_bytes_per_replica", memory_json(estimate_memory(job, run), run.batch.per_replica)}};
@@ -228,7 +218,7 @@ void print_run(const JobPlan& job, const RunPlan& run) {
   if (!job.fallback.empty())
     print_line("fallback", run.strategy + " takes the place of tpu: " + printable(job.fallback, 1000));
   for (const PhasePlan& phase : run.phases) print_phase(job, run, phase);
-  const int64_t last = last_step_of_epoch(job, run);
+  const int64_t last = batch.step_range(run.steps_per_epoch - 1, job.data.train_examples).size();
   print_line("steps per epoch",
              fmt::format("{}{}", with_separators(run.steps_per_epoch),
                          last == batch.global ? "" : ", the last with " + counted(last, "example")));
