@@ -53,6 +53,19 @@ std::vector<Problem> problems_of_options(const LoadedSpec& loaded, const FirstJo
   return problems;
 }
 
+// Those that only planning sees, but for what the user may bring later.
+std::vector<Problem> problems_without_data(const LoadedSpec& loaded) {
+  try {
+    std::vector<Problem> problems = plan_job(loaded, describe_dataset).problems;
+    std::erase_if(problems, [](const Problem& problem) {
+      return problem.path.starts_with("data") || problem.path == "model.file";
+    });
+    return problems;
+  } catch (const Error&) {  // damaged files
+    return {};
+  }
+}
+
 // `path`, absolute, as the spec says it: relative to the spec where that needs no more than one step up.
 std::string path_for(const std::filesystem::path& path, const std::optional<std::string>& file) {
   const std::filesystem::path folder = std::filesystem::absolute(file.value_or("job.yaml")).parent_path();
@@ -207,6 +220,7 @@ ExitCode init_command(InitOptions options) {
            : job_name(is_address(*options.from) ? shown_address(*options.from) : *options.from);
   if (read_first_job(named).ok()) options.job = named;
   LoadedSpec loaded = read_first_job(options.job);
+  if (loaded.ok() && !options.from) loaded.problems = problems_without_data(loaded);
   if (!loaded.ok()) {
     report_problems(problems_of_options(loaded, options.job));
     return ExitCode::kUsage;
