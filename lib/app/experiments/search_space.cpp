@@ -163,9 +163,10 @@ std::vector<TrialValues> grid_trials(const std::vector<TriedField>& fields) {
   double count = 1;
   for (const TriedField& field : fields) {
     if (field.range)
-      throw Error(ExitCode::kUsage,
-                  "--try {}: a grid has no end of values in a range; add --random N, or name values",
-                  printable(field.path, 60));
+      throw Error(
+          ExitCode::kUsage,
+          "--try {}: a grid cannot try all values of a range; add --random N or --tpe N, or list values",
+          printable(field.path, 60));
     count *= static_cast<double>(field.values.size());
   }
   if (count > static_cast<double>(kMostTrials))
