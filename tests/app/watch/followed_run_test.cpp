@@ -242,8 +242,8 @@ TEST_CASE("the best evaluation is the one that the run itself calls the best") {
   REQUIRE(by_loss.state.best);
   CHECK(by_loss.state.best->epoch == 2);
   run.folder.write("spec.yaml",
-                   "name: x\ndata: {dataset: mnist}\nmodel: {kind: mlp}\ncheckpoint: {every_epochs: 1, best: "
-                   "{metric: accuracy}}\n");
+                   "batch: {per_replica: 8}\ndata: {dataset: mnist}\n"
+                   "checkpoint: {every_epochs: 1, best: {metric: accuracy}}\n");
   const WatchedRun by_accuracy = FollowedRun(run.folder.path()).look();
   REQUIRE(by_accuracy.state.best);
   CHECK(by_accuracy.state.best_by.metric == "accuracy");
