@@ -63,25 +63,25 @@ Event run_json(const JobPlan& job, const RunPlan& run) {
     if (!phase.name.empty()) phases.push_back(phase_json(job, run, phase));
   }
   const auto largest = largest_batch_here(job, run);
-  return {{"run", run.name()},
-          {"strategy", run.strategy},
-          {"replicas", run.replicas},
-          {"servers", run.servers},
-          {"threads_per_replica", run.threads_per_replica},
-          {"per_replica_batch", run.batch.per_replica},
-          {"accumulate_steps", run.batch.accumulate_steps},
-          {"global_batch", run.batch.global},
-          {"learning_rate", learning_rate.scaled},
-          {"learning_rate_derivation", learning_rate.derivation},
-          {"warmup_steps", learning_rate.warmup_steps},
-          {"phases", phases},
-          {"steps_per_epoch", run.steps_per_epoch},
-          {"epochs", run.epochs},
-          {"last_step_examples",
-           run.batch.step_range(run.steps_per_epoch - 1, job.data.train_examples).size()},
-          {"total_steps", run.total_steps},
-          {"largest_batch", largest ? Event(*largest) : Event()},
-          {"memory_bytes_per_replica", memory_json(estimate_memory(job, run), run.batch.per_replica)}};
+  return {
+      {"run", run.name()},
+      {"strategy", run.strategy},
+      {"replicas", run.replicas},
+      {"servers", run.servers},
+      {"threads_per_replica", run.threads_per_replica},
+      {"per_replica_batch", run.batch.per_replica},
+      {"accumulate_steps", run.batch.accumulate_steps},
+      {"global_batch", run.batch.global},
+      {"learning_rate", learning_rate.scaled},
+      {"learning_rate_derivation", learning_rate.derivation},
+      {"warmup_steps", learning_rate.warmup_steps},
+      {"phases", phases},
+      {"steps_per_epoch", run.steps_per_epoch},
+      {"epochs", run.epochs},
+      {"last_step_examples", run.batch.step_range(run.steps_per_epoch - 1, job.data.train_examples).size()},
+      {"total_steps", run.total_steps},
+      {"largest_batch", largest ? Event(*largest) : Event()},
+      {"memory_bytes_per_replica", memory_json(estimate_memory(job, run), run.batch.per_replica)}};
 }
 
 bool skips_bad_examples(const DataSpec& spec) {
