@@ -89,6 +89,25 @@ TEST_CASE("steps that are computed again are the same, with other replicas and f
         Event{{"same", true}, {"receipts", 1}, {"passed_over", 0}, {"steps", {90, 90}}});
 }
 
+TEST_CASE("receipts that have lost their end are not called verified") {
+  const Job job(kResumableSpec);
+  require_done(run_program(job.run(Job::set({"receipts.every_steps=10", "train.max_steps=35"}))));
+  const std::string whole = receipts_of(job);  // of steps 10, 20, 30 and 35
+  REQUIRE(lines_of(whole).size() == 4);
+  write_file(job.run_folder() / kReceiptsFile,
+             whole.substr(0, whole.size() - 10));  // in the middle of a line
+  const Finished lost = verify(job);
+  CHECK(lost.exit_code == 3);
+  CHECK(lost.output ==
+        "steps 10 to 30: the same (3 receipts)\n"
+        "WARNING: receipts.jsonl ends after step 30, without the receipts up to step 35: those steps are not "
+        "verified\n");
+  CHECK(verify(job, {"--steps", "10:34"}).exit_code == 0);
+  const Finished json = verify(job, {"--steps", "20:35", "--json"});
+  CHECK(json.exit_code == 3);
+  CHECK(Event::parse(json.output).at("lost") == 35);
+}
+
 TEST_CASE("verify under a launcher is refused") {
   ProgramOptions options;
   options.environment = {

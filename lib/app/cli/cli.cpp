@@ -157,11 +157,14 @@ void CommandLine::add_manual() {
   add_value(command, "--out FOLDER", manual.folder, "Write all pages into this folder instead");
   command->callback([this] {
     action = [this] {
-      if (manual.folder.empty())
+      if (manual.folder.empty()) {
         show_manual_page(app, manual.command);
-      else
-        for (const auto& [name, page] : manual_pages(app))
-          write_file_atomically(std::filesystem::path(manual.folder) / name, page, "--out");
+        return ExitCode::kDone;
+      }
+      std::error_code told_by_the_writer;
+      std::filesystem::create_directories(manual.folder, told_by_the_writer);
+      for (const auto& [name, page] : manual_pages(app))
+        write_file_atomically(std::filesystem::path(manual.folder) / name, page, "--out");
       return ExitCode::kDone;
     };
   });

@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "documentation/first_job.h"
 #include "spec/fields.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {
@@ -17,11 +18,12 @@ namespace {
 struct Option {
   std::string name, description;  // "set", "Override a field"
   bool takes_value = false;
+  bool takes_path = false;
   std::vector<std::string> values = {};  // that it accepts; empty: any
 };
 
 struct Command {
-  std::string name;
+  std::string name;  // "run", "data check"; empty: the program, with the options before a command
   std::string description;
   std::vector<Option> options;
 };
@@ -36,46 +38,56 @@ std::vector<std::string> values_of(CLI::Option& option) {
   return {};
 }
 
-// Adds the options that `app` has and `command` has not yet.
-void add_options_of(CLI::App& app, Command& command) {
-  for (CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty()) continue;  // hidden
-    for (const std::string& name : option->get_lnames()) {
-      const bool known =
-          std::ranges::any_of(command.options, [&name](const Option& other) { return other.name == name; });
-      if (known) continue;
-      command.options.push_back(
-          {name, option->get_description(), option->get_items_expected_max() > 0, values_of(*option)});
-    }
-  }
+Option option_named(const std::string& name, CLI::Option& option) {
+  Option described{name, option.get_description(), option.get_items_expected_max() > 0};
+  const std::string type = option.get_type_name();
+  for (const char* path : {"FILE", "FOLDER", "DIR", "PATH", "RUN"})
+    described.takes_path = described.takes_path || type.find(path) != std::string::npos;
+  described.values = values_of(option);
+  if (name == "metric") described.values = metric_names();
+  return described;
 }
 
+// `name` with its options, and each of its own commands.
+void add_command(CLI::App& app, const std::string& name, std::vector<Command>& commands) {
+  Command command{name, app.get_description(), {}};
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;  // hidden
+    for (const std::string& word : option->get_lnames())
+      command.options.push_back(option_named(word, *option));
+  }
+  commands.push_back(std::move(command));
+  for (CLI::App* part : app.get_subcommands(is_visible))
+    add_command(*part, name.empty() ? part->get_name() : name + " " + part->get_name(), commands);
+}
+
+// The program first.
 std::vector<Command> visible_commands(CLI::App& app) {
   std::vector<Command> commands;
-  for (CLI::App* sub : app.get_subcommands(is_visible)) {
-    Command command{sub->get_name(), sub->get_description(), {}};
-    add_options_of(*sub, command);
-    for (CLI::App* part : sub->get_subcommands([](CLI::App*) { return true; }))
-      add_options_of(*part, command);
-    commands.push_back(std::move(command));
-  }
+  add_command(app, "", commands);
   return commands;
 }
 
+bool is_first_word(const Command& command) {
+  return !command.name.empty() && command.name.find(' ') == std::string::npos;
+}
+
+std::vector<std::string> first_words(const std::vector<Command>& commands) {
+  std::vector<std::string> words;
+  for (const Command& command : commands) {
+    if (is_first_word(command)) words.push_back(command.name);
+  }
+  return words;
+}
+
 // What the first argument of a command may be, where that is one of a few words.
-std::vector<std::pair<std::string, std::vector<std::string>>> first_arguments() {
+std::vector<std::pair<std::string, std::vector<std::string>>> first_arguments(
+    const std::vector<Command>& commands) {
   return {{"completion", completion_shells()},
           {"configs", names_of_rows(shipped_configs())},
           {"bench", {"allreduce"}},
-          {"data", {"check", "pack", "show"}}};
-}
-
-// The names of options or commands, each after `begin`.
-template <class Named>
-std::string words_of(const std::vector<Named>& all, const std::string& begin = "") {
-  std::vector<std::string> words;
-  for (const Named& one : all) words.push_back(begin + one.name);
-  return join(words, " ");
+          {"data", {"check", "pack", "show"}},
+          {"manual", first_words(commands)}};
 }
 
 // The words that a field accepts; empty if it accepts more than a few words.
@@ -100,6 +112,7 @@ std::vector<std::string> removable_paths() {
 // The functions for bash and for zsh (through bashcompinit, which has no mapfile).
 std::string bash_functions(const std::vector<Command>& commands) {
   std::string values, options, arguments;
+  std::vector<std::string> paths, others;  // options with such values
   const auto add_values = [&](const std::string& name, const std::vector<std::string>& words) {
     if (!words.empty()) values += fmt::format("    '{}') echo \"{}\" ;;\n", name, join(words, " "));
   };
@@ -108,17 +121,24 @@ std::string bash_functions(const std::vector<Command>& commands) {
     add_values(field.path, values_of(field));
     settable.push_back(field.path + "=");
   }
-  options = "    '') words=\"" + words_of(commands) + " --help --version\" ;;\n";
   for (const Command& command : commands) {
-    for (const Option& option : command.options)
-      add_values(command.name + " --" + option.name, option.values);
-    options += fmt::format("    {}) words=\"{}\" ;;\n", command.name, words_of(command.options, "--"));
+    std::vector<std::string> words =
+        command.name.empty() ? first_words(commands) : std::vector<std::string>();
+    for (const Option& option : command.options) {
+      const std::string name = command.name + " --" + option.name;
+      add_values(name, option.values);
+      if (option.takes_value) (option.takes_path ? paths : others).push_back("'" + name + "'");
+      words.push_back("--" + option.name);
+    }
+    options += fmt::format("    '{}') words=\"{}\" ;;\n", command.name, join(words, " "));
   }
-  for (const auto& [command, words] : first_arguments())
+  for (const auto& [command, words] : first_arguments(commands))
     arguments += fmt::format("    {}) words=\"$words {}\" ;;\n", command, join(words, " "));
   return filled(texts::completion_functions_bash, {{"VALUES", values},
                                                    {"OPTIONS", options},
                                                    {"ARGUMENTS", arguments},
+                                                   {"PATHS", join(paths, "|")},
+                                                   {"OTHERS", join(others, "|")},
                                                    {"SETTABLE", join(settable, " ")},
                                                    {"REMOVABLE", join(removable_paths(), " ")}});
 }
@@ -127,6 +147,14 @@ std::string in_single_quotes(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
   return quoted + "'";
+}
+
+// When the options of this command are offered.
+std::string fish_condition(const std::string& command) {
+  if (command.empty()) return "__fish_use_subcommand";
+  std::vector<std::string> seen;
+  for (const std::string& word : split(command, ' ')) seen.push_back("__fish_seen_subcommand_from " + word);
+  return join(seen, "; and ");
 }
 
 std::string fish_script(const std::vector<Command>& commands) {
@@ -139,21 +167,25 @@ std::string fish_script(const std::vector<Command>& commands) {
   std::string script = filled(texts::completion_fish, {{"SETTINGS", join(settings, " ")},
                                                        {"REMOVABLE", join(removable_paths(), " ")}});
   for (const Command& command : commands) {
-    script += fmt::format("complete -c dtrain -n __fish_use_subcommand -f -a {} -d {}\n", command.name,
-                          in_single_quotes(command.description));
+    if (is_first_word(command))
+      script += fmt::format("complete -c dtrain -n __fish_use_subcommand -f -a {} -d {}\n", command.name,
+                            in_single_quotes(command.description));
+    const std::string where = fish_condition(command.name);
     for (const Option& option : command.options) {
       const std::string values = option.name == "set" || option.name == "try" ? "(__dtrain_settings)"
                                  : option.name == "unset"                     ? "(__dtrain_fields)"
                                                                               : join(option.values, " ");
+      const char* const value = !option.takes_value                    ? ""
+                                : values.empty() && !option.takes_path ? " -x"
+                                                                       : " -r";
       script +=
-          fmt::format("complete -c dtrain -n '__fish_seen_subcommand_from {}' -l {}{}{} -d {}\n",
-                      command.name, option.name, option.takes_value ? " -r" : "",
+          fmt::format("complete -c dtrain -n '{}' -l {}{}{} -d {}\n", where, option.name, value,
                       values.empty() ? "" : " -f -a '" + values + "'", in_single_quotes(option.description));
     }
   }
-  for (const auto& [command, arguments] : first_arguments())
-    script += fmt::format("complete -c dtrain -n '__fish_seen_subcommand_from {}' -f -a '{}'\n", command,
-                          join(arguments, " "));
+  for (const auto& [command, arguments] : first_arguments(commands))
+    script +=
+        fmt::format("complete -c dtrain -n '{}' -f -a '{}'\n", fish_condition(command), join(arguments, " "));
   return script;
 }
 

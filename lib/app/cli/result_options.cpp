@@ -177,8 +177,7 @@ void CommandLine::add_verify() {
       "verify", "Compute steps of a run again and compare their receipts; or compare those of two runs");
   add_value(command, "RUN", verify.runs,
             "The folder of a run with receipts (receipts.every_steps), or of two to compare with each other")
-      ->required()
-      ->expected(1, 2);
+      ->required();
   CLI::Option* steps = command->add_option_function<std::string>(
       "--steps", [this](const std::string& text) { verify.steps = steps_from(text); },
       "Only the receipts of these steps; computes from the newest checkpoint before them (default: all, from "
@@ -192,9 +191,12 @@ void CommandLine::add_verify() {
   command->add_flag("--json", verify.json, "Print the same as JSON");
   command->footer(exit_code_help({{ExitCode::kDone, "the steps are the same"},
                                   {ExitCode::kUsage, "no such run, or it has no such receipts"},
-                                  {ExitCode::kData, "the receipts are damaged"},
+                                  {ExitCode::kData, "the receipts are damaged, or the last ones are lost"},
                                   {ExitCode::kDiffers, "a step differs"}}));
   command->callback([this, replicas] {
+    if (verify.runs.size() > 2)
+      throw CLI::ValidationError(
+          fmt::format("{} are named; at most 2 are compared", counted(std::ssize(verify.runs), "run")));
     if (verify.runs.size() > 1 && !replicas->empty())
       throw CLI::ValidationError(
           "--replicas is for computing one run again; two runs are compared as they are");

@@ -28,7 +28,7 @@ void CommandLine::add_tune() {
       add_value(command, "--seed S", tune.plan.seed, "Decides what --random and --tpe draw (default: 1)")
           ->check(whole_numbers(0, int64_t{1} << 53));
   add_value(command, "--metric METRIC", tune.plan.metric,
-            "The metric that ranks the trials (default: the spec's, or accuracy)");
+            "The metric that ranks the trials (default: the spec's, or the main one of the loss)");
   add_value(command, "--halving FACTOR", tune.plan.halving,
             "Successive halving: train all trials for a part of the epochs, then the best one in "
             "FACTOR for FACTOR times as many, and so on")

@@ -55,7 +55,8 @@ std::string spec_of_resumed_run(RunOptions& run) {
   const std::string word = std::exchange(*run.resume, "auto");
   if (std::filesystem::is_regular_file(word)) return word;
   if (word != "auto") run.resume = word;
-  if (word == "auto" && !run.run_directory) throw CLI::RequiredError("SPEC");
+  if (word == "auto" && !run.run_directory)
+    throw CLI::ValidationError("SPEC is missing; or name the run: --resume RUN");
   if (word != "auto") require_run(word, ExitCode::kUsage, "dtrain run --resume RUN");
   const std::filesystem::path of =
       word == "auto" ? std::filesystem::path(*run.run_directory) : run_of_checkpoint(word);

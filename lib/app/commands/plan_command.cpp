@@ -62,22 +62,26 @@ Event run_json(const JobPlan& job, const RunPlan& run) {
   for (const PhasePlan& phase : run.phases) {
     if (!phase.name.empty()) phases.push_back(phase_json(job, run, phase));
   }
-  return {{"run", run.name()},
-          {"strategy", run.strategy},
-          {"replicas", run.replicas},
-          {"servers", run.servers},
-          {"threads_per_replica", run.threads_per_replica},
-          {"per_replica_batch", run.batch.per_replica},
-          {"accumulate_steps", run.batch.accumulate_steps},
-          {"global_batch", run.batch.global},
-          {"learning_rate", learning_rate.scaled},
-          {"learning_rate_derivation", learning_rate.derivation},
-          {"warmup_steps", learning_rate.warmup_steps},
-          {"phases", phases},
-          {"steps_per_epoch", run.steps_per_epoch},
-          {"epochs", run.epochs},
-          {"total_steps", run.total_steps},
-          {"memory_bytes_per_replica", memory_json(estimate_memory(job, run), run.batch.per_replica)}};
+  const auto largest = largest_batch_here(job, run);
+  return {
+      {"run", run.name()},
+      {"strategy", run.strategy},
+      {"replicas", run.replicas},
+      {"servers", run.servers},
+      {"threads_per_replica", run.threads_per_replica},
+      {"per_replica_batch", run.batch.per_replica},
+      {"accumulate_steps", run.batch.accumulate_steps},
+      {"global_batch", run.batch.global},
+      {"learning_rate", learning_rate.scaled},
+      {"learning_rate_derivation", learning_rate.derivation},
+      {"warmup_steps", learning_rate.warmup_steps},
+      {"phases", phases},
+      {"steps_per_epoch", run.steps_per_epoch},
+      {"epochs", run.epochs},
+      {"last_step_examples", run.batch.step_range(run.steps_per_epoch - 1, job.data.train_examples).size()},
+      {"total_steps", run.total_steps},
+      {"largest_batch", largest ? Event(*largest) : Event()},
+      {"memory_bytes_per_replica", memory_json(estimate_memory(job, run), run.batch.per_replica)}};
 }
 
 bool skips_bad_examples(const DataSpec& spec) {
@@ -160,10 +164,9 @@ void print_memory(const JobPlan& job, const RunPlan& run) {
                          human_bytes(memory.program), human_bytes(memory.data),
                          human_bytes(memory.parameters), human_bytes(memory.gradients),
                          human_bytes(memory.optimizer), human_bytes(memory.checkpoint), batch));
-  if (job.device_of(0) != "cpu" || is_program) return;
-  const int64_t fits = largest_batch(memory, memory_for_all() / run.processes(), memory.fixed());
-  print_line("largest batch here",
-             fmt::format("{} per replica, with all replicas on this host", with_separators(fits)));
+  if (const auto largest = largest_batch_here(job, run))
+    print_line("largest batch here",
+               fmt::format("{} per replica, with all replicas on this host", with_separators(*largest)));
 }
 
 // What the frozen layers at the beginning make of the examples, in a phase that has some.
@@ -390,6 +393,7 @@ ExitCode plan_command(const PlanOptions& options) {
     plot_learning_rate(job, *options.plot_learning_rate);
   } else if (options.json) {
     Event document = plan_json(job);
+    document["warnings"] = plan_warnings(job);
     if (options.explain) document["measured"] = speed_json(measure_layers(job));
     std::cout << event_text(document, 2) << '\n';
   } else {

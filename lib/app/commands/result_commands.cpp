@@ -106,7 +106,8 @@ ExitCode verify_command(const VerifyOptions& options) {
                                : compare_receipts(read_receipts(options.runs[0], options.steps),
                                                   read_receipts(options.runs[1], options.steps));
   std::cout << (options.json ? event_text(comparison.document(), 2) + "\n" : comparison.text());
-  return comparison.differs() ? ExitCode::kDiffers : ExitCode::kDone;
+  if (comparison.differs()) return ExitCode::kDiffers;
+  return comparison.lost > 0 ? ExitCode::kData : ExitCode::kDone;
 }
 
 ExitCode inspect_command(const std::string& checkpoint, bool json) {

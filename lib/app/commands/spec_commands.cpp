@@ -53,6 +53,19 @@ std::vector<Problem> problems_of_options(const LoadedSpec& loaded, const FirstJo
   return problems;
 }
 
+// Those that only planning sees, but for what the user may bring later.
+std::vector<Problem> problems_without_data(const LoadedSpec& loaded) {
+  try {
+    std::vector<Problem> problems = plan_job(loaded, describe_dataset).problems;
+    std::erase_if(problems, [](const Problem& problem) {
+      return problem.path.starts_with("data") || problem.path == "model.file";
+    });
+    return problems;
+  } catch (const Error&) {  // damaged files
+    return {};
+  }
+}
+
 // `path`, absolute, as the spec says it: relative to the spec where that needs no more than one step up.
 std::string path_for(const std::filesystem::path& path, const std::optional<std::string>& file) {
   const std::filesystem::path folder = std::filesystem::absolute(file.value_or("job.yaml")).parent_path();
@@ -135,6 +148,7 @@ ExitCode init_plugin(const std::string& name, bool overwrite) {
 
 ExitCode validate_command(const std::vector<std::string>& specs, const Overrides& overrides, bool json) {
   std::vector<Problem> all;
+  Event warnings = Event::array();
   ExitCode code = ExitCode::kDone;
   for (const std::string& path : specs) {
     const LoadedSpec loaded = load_spec(path, overrides);
@@ -147,8 +161,10 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
       const JobPlan& job = planned.job;
       problems = planned.problems;
       if (planned.ok()) {
-        for (const std::string& warning : plan_warnings(job))
+        for (const std::string& warning : plan_warnings(job)) {
           report_warnings({fmt::format("{}: {}", name, warning)});
+          warnings.push_back({{"file", path}, {"warning", warning}});
+        }
         for (const std::string& obstacle : missing_on_host(job))
           report_notes({fmt::format("{}: {}", name, obstacle)});
         if (const auto problem = weights_problem(job)) {
@@ -166,7 +182,8 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
     all.insert(all.end(), problems.begin(), problems.end());
   }
   if (json) {
-    std::cout << event_text(Event{{"valid", all.empty()}, {"problems", to_json(all)}}, 2) << '\n';
+    const Event document = {{"valid", all.empty()}, {"problems", to_json(all)}, {"warnings", warnings}};
+    std::cout << event_text(document, 2) << '\n';
   } else if (!all.empty()) {
     report_problems(all);
   }
@@ -203,6 +220,7 @@ ExitCode init_command(InitOptions options) {
            : job_name(is_address(*options.from) ? shown_address(*options.from) : *options.from);
   if (read_first_job(named).ok()) options.job = named;
   LoadedSpec loaded = read_first_job(options.job);
+  if (loaded.ok() && !options.from) loaded.problems = problems_without_data(loaded);
   if (!loaded.ok()) {
     report_problems(problems_of_options(loaded, options.job));
     return ExitCode::kUsage;

@@ -166,13 +166,16 @@ class Measurement {
 
 RateTest rate_test_of(const JobSpec& job, RateTest options) {
   const OptimizerSpec& optimizer = job.train.optimizer;
+  std::string why;
   if (!job.train.optimizers.empty() || optimizer_kind(optimizer.kind).takes_whole)
-    throw Error(
-        ExitCode::kUsage,
-        "find-lr tests one rate, and this job has several ({}); compare some: dtrain tune JOB.yaml --try "
-        "train.optimizer.learning_rate={:g},{:g},{:g}",
-        job.train.optimizers.empty() ? optimizer.kind : "train.optimizers", optimizer.learning_rate / 2,
-        optimizer.learning_rate, optimizer.learning_rate * 2);
+    why = fmt::format("find-lr tests one rate, and this job has several ({})",
+                      job.train.optimizers.empty() ? optimizer.kind : "train.optimizers");
+  else if (optimizer.kind == "lars")
+    why = "find-lr proposes no rate for lars: the biases, which have no ratio, decide its test";
+  if (!why.empty())
+    throw Error(ExitCode::kUsage,
+                "{}; compare some: dtrain tune JOB.yaml --try train.optimizer.learning_rate={:g},{:g},{:g}",
+                why, optimizer.learning_rate / 2, optimizer.learning_rate, optimizer.learning_rate * 2);
   options.name = job.name;
   const std::string section = job.phases.empty() ? "train" : "phases[0]";
   const ScheduleSpec& schedule = job.phases.empty() ? job.train.schedule : job.phases.front().schedule;

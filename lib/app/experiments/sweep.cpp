@@ -25,12 +25,14 @@ constexpr int64_t kEndless = 1'000'000;  // epochs; the number of steps ends a r
 std::vector<int64_t> batches_of(const JobSpec& spec, const SweepOptions& options) {
   if (!options.batches.empty()) return options.batches;
   if (options.strong && spec.batch.global) return {*spec.batch.global};
-  const BatchPlan smallest = resolve_batch(spec, options.replicas.front());
+  const BatchPlan smallest =
+      resolve_batch(spec, spec.strategy.virtual_replicas.value_or(options.replicas.front()));
   return {options.strong ? smallest.global : smallest.per_replica};
 }
 
 SweepPoint make_point(const JobSpec& spec, int64_t replicas, int64_t batch, bool strong) {
-  const int64_t parts = replicas * spec.batch.accumulate_steps.value_or(1);
+  const int64_t parts =
+      spec.strategy.virtual_replicas.value_or(replicas) * spec.batch.accumulate_steps.value_or(1);
   SweepPoint point;
   point.replicas = replicas;
   point.global_batch = strong ? batch : batch * parts;
@@ -67,6 +69,7 @@ JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
   spec.checkpoint.final = false;
   spec.callbacks = {};
   spec.metrics.noise_scale = false;
+  spec.receipts = {};
   return spec;
 }
 
@@ -182,6 +185,11 @@ class SweepRunner {
 }  // namespace
 
 PlannedSweep plan_sweep(const JobSpec& spec, const DatasetInfo& data, const SweepOptions& options) {
+  if (spec.strategy.virtual_replicas && !options.strong)
+    throw Error(
+        ExitCode::kUsage,
+        "with strategy.virtual_replicas the global batch is the same with any number of replicas; use "
+        "--mode strong, or --unset strategy.virtual_replicas");
   const JobSpec common = common_spec(spec, options);
   PlannedSweep planned;
   Sweep& sweep = planned.sweep;

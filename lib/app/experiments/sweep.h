@@ -30,7 +30,8 @@ struct PlannedSweep {
 // The jobs of a sweep of `spec`, which must be valid. Each has only the distributed run, with options.steps
 // steps, and evaluates a single example. All points use the same number of threads per replica: the spec's,
 // or else the cores divided by the largest number of replicas. Without `batches`, the batch is that of the
-// spec at the smallest number of replicas; throws Error(kUsage) if that does not divide evenly.
+// spec at the smallest number of replicas; throws Error(kUsage) if that does not divide evenly, and for
+// virtual replicas without `strong`: their global batch is the same with any number of replicas.
 PlannedSweep plan_sweep(const JobSpec& spec, const DatasetInfo& data, const SweepOptions& options);
 
 // Runs the sweep: one run after the other, each as a supervised job of `program` with its own folder in

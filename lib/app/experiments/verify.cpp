@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
 #include "core/files.h"
@@ -26,17 +28,40 @@ std::optional<SavedCheckpoint> checkpoint_before(const fs::path& run, int64_t st
   return std::nullopt;
 }
 
-// What the process gets besides the run's spec: it saves and compares nothing.
-std::vector<std::string> arguments_for(const fs::path& folder, std::optional<int64_t> asked,
-                                       const std::optional<SavedCheckpoint>& from) {
-  int64_t had = 1;  // replicas, last
-  bool spans_hosts = false;
-  const FinishedRun run = read_finished_run(folder, [&](const Event& event) {
+struct VerifiedRun {
+  FinishedRun finished;
+  int64_t replicas = 1, total_steps = 0;  // of its last start
+  bool spans_hosts = false;               // a launcher's are not in the spec
+};
+
+VerifiedRun read_verified_run(const fs::path& folder) {
+  VerifiedRun run;
+  run.finished = read_finished_run(folder, [&](const Event& event) {
     const auto start = decode<RunStartEvent>(event);
     if (!start || start->run != "distributed") return;
-    had = start->replicas.value_or(1);
-    spans_hosts = spans_hosts || start->spans_hosts.value_or(false);  // a launcher's are not in the spec
+    run.replicas = start->replicas.value_or(1);
+    run.total_steps = start->total_steps.value_or(0);
+    run.spans_hosts = run.spans_hosts || start->spans_hosts.value_or(false);
   });
+  return run;
+}
+
+// The last of `steps` of which a run that is complete has left a receipt, if nothing was lost; 0: unknown.
+int64_t last_receipt_of(const VerifiedRun& run, std::optional<Range> steps) {
+  const RunEndEvent& end = run.finished.end;
+  const auto every = run.finished.spec.receipts.every_steps;
+  if (end.status != "completed" || !every) return 0;
+  int64_t last = end.steps.value_or(0);
+  if (steps) last = std::min(last, steps->end - 1);
+  return last == run.total_steps ? last : last - last % *every;
+}
+
+// What the process gets besides the run's spec: it saves and compares nothing.
+std::vector<std::string> arguments_for(const fs::path& folder, const VerifiedRun& verified,
+                                       std::optional<int64_t> asked,
+                                       const std::optional<SavedCheckpoint>& from) {
+  const FinishedRun& run = verified.finished;
+  const int64_t had = verified.replicas;
   const StrategySpec& strategy = run.spec.strategy;
   const int64_t replicas = asked.value_or(had);
   const bool is_virtual = strategy.virtual_replicas.has_value();
@@ -46,7 +71,7 @@ std::vector<std::string> arguments_for(const fs::path& folder, std::optional<int
         "--replicas {}: {} had {}, and without strategy.virtual_replicas other replicas add up in another "
         "order: the last bits differ",
         replicas, folder.string(), had);
-  if (!is_virtual && (spans_hosts || !run.spec.hosts.empty()))
+  if (!is_virtual && (verified.spans_hosts || !run.spec.hosts.empty()))
     throw Error(
         ExitCode::kUsage,
         "{} had several hosts, and without strategy.virtual_replicas one host adds up in another order: "
@@ -79,11 +104,14 @@ ReceiptsComparison verify_run(const fs::path& run, std::optional<Range> steps,
   const auto from = steps ? checkpoint_before(run, step_of(receipts.front())) : std::nullopt;
   const ScratchFolder folder("dtrain-verify");
   const fs::path again = folder.path() / "run";
-  std::vector<std::string> arguments = arguments_for(run, replicas, from);
+  const VerifiedRun verified = read_verified_run(run);
+  std::vector<std::string> arguments = arguments_for(run, verified, replicas, from);
   arguments.insert(arguments.end(), {"--run-dir", again.string()});
   say(fmt::format("computing steps {} to {} again{}", from ? from->step + 1 : 1, step_of(receipts.back()),
                   from ? ", from " + from->path.string() : ""));
   ReceiptsComparison comparison;
+  if (const int64_t last = last_receipt_of(verified, steps); last > step_of(receipts.back()))
+    comparison.lost = last;
   ReceiptReader computed(again);
   auto next = receipts.begin();
   const auto is_over = [&] {

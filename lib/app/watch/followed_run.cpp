@@ -16,6 +16,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "host/machine.h"
+#include "job_file/load.h"
 #include "runs/run_directory.h"
 
 namespace dtrain {
@@ -80,6 +81,17 @@ bool has_checkpoint(const fs::path& run) {
               denied ? "ask its owner for the permission to read it" : "check the disk, and run it again");
 }
 
+// The loss if the spec cannot be read: a newer dtrain may have written it.
+BestCheckpointSpec deciding_metric_in(const fs::path& run) {
+  const fs::path spec = run / "spec.yaml";
+  try {
+    std::error_code none;
+    if (fs::is_regular_file(spec, none)) return deciding_metric(load_spec(spec).spec);
+  } catch (const Error&) {  // the rest of the run can be shown
+  }
+  return deciding_metric(JobSpec());
+}
+
 void add_to(Curves& curves, const RunState& state, const MetricValues& metrics) {
   for (const std::string& name : std::set<std::string>{"loss", state.metric}) {
     if (const auto value = find_metric(metrics, name))
@@ -142,6 +154,7 @@ void RunState::take(const Event& event) {
     for (auto* count : {&fresh.start.epochs, &fresh.start.steps_per_epoch, &fresh.start.total_steps})
       if (*count) *count = sane(**count);
     fresh.end.reset();
+    fresh.best_by = best_by;
     fresh.note = note;
     fresh.machine = machine;
     fresh.pace = Pace();
@@ -194,8 +207,9 @@ void RunState::take(const Event& event) {
     during = part;
     add_to(evaluation_curves, *this, evaluation);
     const EvaluationPoint point{epoch, evaluation, 0};
-    if (std::isfinite(point.value(metric)) &&
-        (!best || is_better(metric, "auto", point.value(metric), best->value(metric))))
+    const double value = point.value(*best_by.metric);
+    if (std::isfinite(value) &&
+        (!best || is_better(*best_by.metric, best_by.mode, value, best->value(*best_by.metric))))
       best = point;
   }
   if (auto over = decode<RunEndEvent>(event)) {
@@ -278,7 +292,10 @@ void FollowedRun::take_lines(std::string_view text) {
     }
     if (end == std::string_view::npos) return;
     const Event event = Event::parse(rest_, nullptr, /*allow_exceptions=*/false);
-    if (event.is_object()) state_.take(event);
+    if (event.is_object()) {
+      if (decode<RunStartEvent>(event)) state_.best_by = deciding_metric_in(folder_);
+      state_.take(event);
+    }
     rest_.clear();
     skips_ = false;
     text.remove_prefix(end + 1);

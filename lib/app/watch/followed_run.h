@@ -46,7 +46,8 @@ struct RunState {
   std::string metric = "loss";     // the main one
   std::string part = kTestPart;    // of `evaluation`
   std::string during = kTestPart;  // the part that is evaluated while it trains: of the curves and the best
-  MetricValues training, evaluation;  // the last ones
+  MetricValues training, evaluation;   // the last ones
+  BestCheckpointSpec best_by{"loss"};  // the run's deciding_metric()
   std::optional<EvaluationPoint> best;
   Curves training_curves, evaluation_curves;  // the loss and the main metric, over steps
   StepSpeed speed;

@@ -165,10 +165,10 @@ Lines texts_of(const WatchedRun& run, int width) {
   if (!state.training.empty()) row("training", values(state.training, state.metric));
   if (!state.evaluation.empty()) {
     const std::string best =
-        state.best
-            ? fmt::format("; best {}{} {} in epoch {}", state.during == state.part ? "" : state.during + " ",
-                          state.metric, show_metric(state.best->value(state.metric)), state.best->epoch)
-            : "";
+        state.best ? fmt::format("; best {}{} {} in epoch {}",
+                                 state.during == state.part ? "" : state.during + " ", *state.best_by.metric,
+                                 show_metric(state.best->value(*state.best_by.metric)), state.best->epoch)
+                   : "";
     row(state.part, values(state.evaluation, state.metric) + best);
   }
   if (state.start.run) row("speed", speed_text(state));
@@ -382,10 +382,17 @@ Event watch_document(const std::vector<WatchedRun>& runs) {
     entry["step"] = run.step();
     put("total_steps", state.start.total_steps);
     put("seconds_left", run.seconds_left());
+    put("strategy", state.start.strategy);
+    put("learning_rate", state.learning_rate);
     put("examples_per_second", state.speed.examples_per_second);
     put("step_ms", state.speed.step_ms);
     entry["training"] = all(state.training);
     entry["evaluation"] = {{"part", state.part}, {"metrics", all(state.evaluation)}};
+    if (state.best)
+      entry["best"] = {{"part", state.during},
+                       {"epoch", state.best->epoch},
+                       {"metric", *state.best_by.metric},
+                       {"value", state.best->value(*state.best_by.metric)}};
     Event replicas = Event::array();
     for (const ReplicaStatus& replica : run.replicas)
       replicas.push_back({{"activity", activity_name(replica.activity)},
@@ -394,7 +401,14 @@ Event watch_document(const std::vector<WatchedRun>& runs) {
     entry["replicas"] = replicas;
     if (state.machine) put("processors", state.machine->processors);
     if (state.machine) put("memory_bytes", state.machine->memory_bytes);
+    if (state.machine) put("memory_total_bytes", state.machine->memory_total_bytes);
+    put("device_memory_bytes", state.device.device_memory_bytes);
+    put("device_memory_total_bytes", state.device.device_memory_total_bytes);
+    put("device_utilisation", state.device.device_utilisation);
+    if (state.end) put("seconds", state.end->seconds);
     if (state.end) put("error", state.end->error);
+    if (!state.verdict.empty()) entry["comparison"] = state.verdict;
+    if (!state.note.empty()) entry["note"] = state.note;
     list.push_back(entry);
   }
   return {{"runs", list}};

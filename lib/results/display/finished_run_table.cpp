@@ -157,8 +157,8 @@ Event runs_document(const RunsComparison& comparison) {
     add(metric, run.last(metric));
     add("best_" + metric, run.best(metric));
     if (run.of_validation) entry["evaluated"] = kValidationPart;
-    add("test_loss", run.final_test ? run.test("loss") : std::nullopt);
-    add("test_" + metric, run.final_test ? run.test(metric) : std::nullopt);
+    for (const auto& [name, value] : run.final_test ? run.final_test->metrics : MetricValues())
+      entry["test_" + name] = value;
     add("seconds_to_" + metric,
         comparison.target ? run.seconds_to(metric, *comparison.target) : std::nullopt);
     add("restarts", run.end.restart_cost.restarts);

@@ -137,14 +137,19 @@ std::string ReceiptsComparison::text() const {
   if (same > 0) lines = fmt::format("steps {} to {}: the same ({})\n", first, last, counted(same, "receipt"));
   if (differs()) lines += text_of(difference);
   if (passed_over > 0)
-    lines += fmt::format("passed over {} of steps of which only one has a receipt\n",
+    lines += fmt::format("skipped {} of steps for which the other side has none\n",
                          counted(passed_over, "receipt"));
+  if (lost > 0 && !differs())
+    lines += fmt::format(
+        "WARNING: {} ends after step {}, without the receipts up to step {}: those steps are not verified\n",
+        kReceiptsFile, last, lost);
   return lines;
 }
 
 Event ReceiptsComparison::document() const {
   Event document = {{"same", !differs()}, {"receipts", same}, {"passed_over", passed_over}};
   if (same > 0) document["steps"] = {first, last};
+  if (lost > 0) document["lost"] = lost;
   if (differs()) document["difference"] = difference;
   return document;
 }

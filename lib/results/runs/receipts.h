@@ -55,6 +55,7 @@ struct ReceiptsComparison {
   int64_t first = 0, last = 0;  // of the steps that are the same
   int64_t same = 0;             // how many receipts
   int64_t passed_over = 0;      // of steps of which only one of the two has a receipt, up to the difference
+  int64_t lost = 0;             // the last step whose receipt has been lost with the end of the file; 0: none
   // Null: none. Else the step; whether its examples differ; the replicas whose own gradients differ; and the
   // parameters whose gradient or weights differ, in the order in which a step computes them.
   Event difference = Event(Event::value_t::null);

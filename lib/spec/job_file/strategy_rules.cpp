@@ -14,9 +14,10 @@ class StrategyRules : private RuleBase {
     const StrategySpec& strategy = spec_.strategy;
     if (!strategy.virtual_replicas || has_problem("strategy.virtual_replicas")) return;
     const char* const field = "strategy.virtual_replicas";
-    refuse("strategy.replicas", strategy.replicas.value_or(1) > *strategy.virtual_replicas,
-           "{} replicas have no part each of strategy.virtual_replicas: {}; lower the one or raise the other",
-           strategy.replicas.value_or(1), *strategy.virtual_replicas);
+    refuse(
+        "strategy.replicas", strategy.replicas.value_or(1) > *strategy.virtual_replicas,
+        "{1}, but strategy.virtual_replicas: {0} has work for at most {0}; lower the one or raise the other",
+        *strategy.virtual_replicas, strategy.replicas.value_or(1));
     refuse("batch.per_replica", spec_.batch.per_replica == kLargestThatFits,
            "auto depends on how many replicas share the memory; write a number, or leave {} out", field);
     refuse("train.step", spec_.uses_xla(), "xla computes all replicas in one program; leave it or {} out",

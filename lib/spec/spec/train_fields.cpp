@@ -112,8 +112,8 @@ Fields<JobSpec> train_fields() {
           .unit = "examples", .bounds = between(1, 1e9), .otherwise = "not scaled", .when = kScaled, .required = true),
       JOB(train.learning_rate_scaling.warmup_steps, .doc = "the learning rate rises linearly over this many updates, "
           "up to that of the schedule", .unit = "steps", .bounds = between(0, 1e9)),
-      JOB(train.schedule.kind, .doc = "how the learning rate changes while training; [schedules](schedules.md) has the "
-          "formulas", .choices = &schedule_kinds(), .without_phases = true),
+      JOB(train.schedule.kind, .doc = "how the learning rate changes while training ([formulas](schedules.md))",
+          .choices = &schedule_kinds(), .without_phases = true),
   }, schedule_fields(), {
       JOB(phases, .doc = "parts of the training, each with its own trainable layers and learning rate "
           "([phases](#phases)); without phases, all layers are trained for `train.epochs`", .length = {0, 100}),

@@ -419,8 +419,8 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   strategy.replicas = count.total;
   if (loaded.ok() && count.total > strategy.virtual_replicas.value_or(count.total))
     loaded.refuse("strategy.virtual_replicas",
-                  "{} replicas have no part each of {}; start fewer, or raise it", count.total,
-                  *strategy.virtual_replicas);
+                  "{0} has work for at most {0} replicas, not {1}; start fewer, or raise it",
+                  *strategy.virtual_replicas, count.total);
   plan.devices = assign_devices(plan.spec, count.here, host);
   plan.idle_gpus = idle_gpus(strategy, plan.devices, host);
   // A plugin's programs exchange what they have to.

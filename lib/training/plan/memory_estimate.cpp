@@ -176,6 +176,12 @@ int64_t largest_batch(const MemoryEstimate& estimate, int64_t bytes, int64_t fix
   return (bytes - beside) / std::max<int64_t>(1, estimate.per_example);
 }
 
+std::optional<int64_t> largest_batch_here(const JobPlan& job, const RunPlan& run) {
+  if (job.device_of(0) != "cpu" || job.spec.model.is_program() || !run.traits().trains) return std::nullopt;
+  const MemoryEstimate estimate = estimate_memory(job, run);
+  return largest_batch(estimate, memory_for_all() / run.processes(), estimate.fixed());
+}
+
 std::string memory_advice(const JobPlan& job, const RunPlan& run, const MemoryInUse& at_start,
                           int64_t replicas_here) {
   MemoryEstimate estimate = estimate_memory(job, run);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "host/host_memory.h"
@@ -38,6 +39,9 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run);
 // The largest batch.per_replica that fits into `bytes` beside `fixed` and what is kept for evaluations; 0 if
 // none does.
 int64_t largest_batch(const MemoryEstimate& estimate, int64_t bytes, int64_t fixed);
+
+// The same of this host, where all replicas are; nullopt: not known.
+std::optional<int64_t> largest_batch_here(const JobPlan& job, const RunPlan& run);
 
 // Advice for a replica out of memory, in a sentence or two with numbers. `at_start`: in use before it began.
 std::string memory_advice(const JobPlan& job, const RunPlan& run, const MemoryInUse& at_start,

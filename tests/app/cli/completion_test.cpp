@@ -103,7 +103,14 @@ TEST_CASE("bash and zsh complete commands, options, shells and files") {
       {{"report", "--o"}, {"--out", "--overwrite"}},
       {{"eval", "--re"}, {"--replicas"}},
       {{"predict", "--r"}, {"--resize"}},
-      {{"--v"}, {"--version"}},
+      {{"--"}, {"--help", "--plugin", "--verbose", "--version"}},
+      {{"--plugin", "ot"}, {"other.yaml"}},
+      {{"--plugin", "other.yaml", "ru"}, {"run"}},
+      {{"--plugin", "other.yaml", "report", "--o"}, {"--out", "--overwrite"}},
+      {{"manual", "compl"}, {"completion"}},
+      {{"data", "che"}, {"check"}},
+      {{"data", "check", "--"}, {"--help", "--set", "--unset", "--overwrite", "--out", "--json"}},
+      {{"data", "check", "ot"}, {"other.yaml"}},
       {{"run", "--"},
        {"--help", "--set", "--unset", "--run-dir", "--overwrite", "--resume", "--inspect-step", "--quiet",
         "--json"}},
@@ -134,6 +141,11 @@ TEST_CASE("bash and zsh complete commands, options, shells and files") {
       {{"compare", "runs/a", "runs/"}, {"runs/a", "runs/b"}},
       {{"eval", "runs/a"}, {"runs/a", "runs/a/checkpoints/step-1"}},
       {{"predict", "runs/a", "ot"}, {"other.yaml"}},
+      {{"watch", "runs/"}, {"runs/a", "runs/b"}},
+      {{"eval", "--best", "runs/"}, {"runs/a", "runs/b"}},
+      {{"eval", "runs/a", "--data", "ot"}, {"other.yaml"}},
+      {{"eval", "runs/a", "--by", ""}, {}},
+      {{"tune", "job.yaml", "--metric", "accur"}, {"accuracy"}},
       {{"completion", "z"}, {"zsh"}},
       {{"completion", ""}, {"--help", "bash", "fish", "zsh"}},
       {{"run", "jo"}, {"job.yaml", "jolly good.yaml"}},
@@ -163,6 +175,7 @@ TEST_CASE("bash completes a value though it takes the = for a word") {
       {{"run", "--set", "data.shuffle", "="}, {"true", "false"}},
       {{"run", "job.yaml", "--set", "model.kind", "=", "cn"}, {"cnn"}},
       {{"export", "run", "--format", "=", "t"}, {"torchscript"}},
+      {{"--plugin", "=", "x.so", "ru"}, {"run"}},
   };
   const std::vector<Words> found = complete_in("bash", folder, tries);
   for (size_t i = 0; i < tries.size(); ++i) {
@@ -199,6 +212,10 @@ TEST_CASE("fish knows the commands, their options and what they are for") {
                  "-n '__fish_seen_subcommand_from run' -l set -r -f -a '(__dtrain_settings)' -d 'Override"));
   CHECK_THAT(script, ContainsSubstring("-n '__fish_seen_subcommand_from run' -l quiet -d "));
   CHECK_THAT(script, ContainsSubstring("-n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'"));
+  CHECK_THAT(script,
+             ContainsSubstring("-n '__fish_seen_subcommand_from data; and __fish_seen_subcommand_from "
+                               "pack' -l shard-size -x -d "));
+  CHECK_THAT(script, ContainsSubstring("-n '__fish_use_subcommand' -l plugin -r -d "));
   CHECK_THAT(script, !ContainsSubstring("-a replica"));
   if (!has_shell("fish")) return;
   const TemporaryFolder folder;

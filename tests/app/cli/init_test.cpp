@@ -81,6 +81,9 @@ TEST_CASE("init does not replace a file, and refuses what is no spec") {
   const Outcome senseless = dtrain_command({"init", "new.yaml", "--epochs", "0"}, there);
   CHECK(senseless.exit_code == 2);
   CHECK_THAT(senseless.errors, ContainsSubstring("--epochs: train.epochs: must be"));
+  const Outcome of_numbers = dtrain_command({"init", "new.yaml", "--set", "train.loss.kind=huber"}, there);
+  CHECK(of_numbers.exit_code == 2);
+  CHECK_THAT(of_numbers.errors, ContainsSubstring("train.loss"));
   CHECK_FALSE(std::filesystem::exists(folder / "new.yaml"));
 }
 

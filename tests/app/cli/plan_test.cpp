@@ -100,6 +100,7 @@ TEST_CASE("the plan as JSON has every number that the issue of a batch needs") {
       {"warmup_steps", 0},
       {"steps_per_epoch", 469},
       {"epochs", 5},
+      {"last_step_examples", 96},
       {"total_steps", 2345},
       {"learning_rate_derivation",
        "0.001 x 128/64 (linear) = 0.002; falls to 0 as a cosine over all 2,345 steps"}};
@@ -108,6 +109,8 @@ TEST_CASE("the plan as JSON has every number that the issue of a batch needs") {
     REQUIRE(run.contains(key));
     CHECK(run[key] == value);
   }
+  CHECK(run.contains("largest_batch"));
+  CHECK(document["warnings"].is_array());
   const auto& memory = run["memory_bytes_per_replica"];
   CHECK(memory["data"] == 70000 * 784);
   CHECK(memory["optimizer"] == 940584);  // Adam's averages, divided by two replicas

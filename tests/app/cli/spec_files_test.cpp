@@ -263,7 +263,9 @@ TEST_CASE("validate --json is one document, whatever is wrong") {
     CHECK(outcome.errors.empty());
     return nlohmann::json::parse(outcome.output);
   };
-  CHECK(document({good}, 0) == nlohmann::json{{"valid", true}, {"problems", nlohmann::json::array()}});
+  CHECK(document({good}, 0) == nlohmann::json{{"valid", true},
+                                              {"problems", nlohmann::json::array()},
+                                              {"warnings", nlohmann::json::array()}});
   const nlohmann::json wrong = document({good, bad, "missing.yaml", "not UTF-8: \xff"}, 2);
   CHECK(wrong["valid"] == false);
   REQUIRE(wrong["problems"].size() == 3);
@@ -274,6 +276,12 @@ TEST_CASE("validate --json is one document, whatever is wrong") {
                                                {"problem", "must be 1 to 1000000, got 0"}});
   CHECK(wrong["problems"][1]["file"] == "missing.yaml");
   CHECK(wrong["problems"][1]["line"] == 0);
+  const Outcome warned = dtrain_command({"validate", "--json", good, "--set", "data.train_examples=5"});
+  const nlohmann::json warnings = nlohmann::json::parse(warned.output)["warnings"];
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0]["file"] == good);
+  CHECK_THAT(warnings[0]["warning"].get<std::string>(),
+             ContainsSubstring("larger than the 5 training examples"));
 }
 
 TEST_CASE("validate sees what only planning sees") {

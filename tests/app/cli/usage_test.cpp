@@ -59,15 +59,16 @@ TEST_CASE("the long version says where to look, or what is inside") {
 
 TEST_CASE("every command has a manual page with its options") {
   const TemporaryFolder folder;
-  REQUIRE(dtrain_command({"manual", "--out", (folder / "").string()}).exit_code == 0);
+  const std::filesystem::path pages = folder / "new/man1";
+  REQUIRE(dtrain_command({"manual", "--out", pages.string()}).exit_code == 0);
   const std::string whole = dtrain_command({"manual"}).output;
-  CHECK(content_of(folder / "dtrain.1") == whole);
+  CHECK(content_of(pages / "dtrain.1") == whole);
   CHECK(whole.find(".TH DTRAIN 1 ") == 0);
   CHECK_THAT(whole, ContainsSubstring("75 stopped by a signal"));
   for (const std::string& name : commands()) {
     INFO(name);
     const std::string page = dtrain_command({"manual", name}).output;
-    CHECK(content_of(folder / ("dtrain-" + name + ".1")) == page);
+    CHECK(content_of(pages / ("dtrain-" + name + ".1")) == page);
     CHECK_THAT(whole, ContainsSubstring(".BR dtrain\\-" + name + " (1)"));
     const std::string help = dtrain_command({name, "--help"}).output;
     const std::regex option("  (?:-h,)?--([a-z]+)");
@@ -165,7 +166,7 @@ TEST_CASE("mistakes are told in one line, with what was probably meant, and exit
       {{"compare"}, "RUN is missing"},
       {{"verify"}, "RUN is missing"},
       {{"verify", "a"}, "a: there is no such folder"},
-      {{"verify", "a", "b", "c"}, "RUN"},
+      {{"verify", "a", "b", "c"}, "3 runs are named; at most 2 are compared"},
       {{"verify", "a", "b", "--replicas", "2"}, "--replicas is for computing one run again"},
       {{"verify", "a", "--steps", "5"}, "--steps 5: write the first and the last step, such as 100:200"},
       {{"verify", "a", "--steps", "9:5"}, "--steps 9:5: write the first and the last step"},
@@ -173,6 +174,7 @@ TEST_CASE("mistakes are told in one line, with what was probably meant, and exit
       {{"verify", "a", "--steps", "1:9223372036854775807"}, "--steps 1:9223372036854775807: write the first"},
       {{"verify", "a", "--replicas", "0"}, "--replicas"},
       {{"run"}, "SPEC is missing (see dtrain run --help)"},
+      {{"run", "--resume"}, "SPEC is missing; or name the run: --resume RUN (see dtrain run --help)"},
       {{"plan", "--json"}, "SPEC is missing"},
       {{"validate"}, "SPEC is missing"},
       {{"run", "x.yaml", "y.yaml"}, "unexpected argument 'y.yaml'"},

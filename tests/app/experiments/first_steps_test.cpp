@@ -20,6 +20,10 @@ TEST_CASE("a range test names the field that decides the rate of the first steps
   CHECK(field_of(job) == "phases[0].learning_rate");
   job.phases[0].schedule.kind = "piecewise";
   CHECK(field_of(job) == "phases[0].schedule.values");
+  job.train.optimizer.kind = "lars";  // whose biases would decide the test
+  job.train.optimizer.learning_rate = 4;
+  CHECK_THROWS_WITH(field_of(job), ContainsSubstring("no rate for lars") &&
+                                       ContainsSubstring("--try train.optimizer.learning_rate=2,4,8"));
 }
 
 }  // namespace

@@ -63,6 +63,22 @@ TEST_CASE("without batches, the spec's at the smallest number of replicas") {
         Strings{"2 x 4 = 16", "4 x 2 = 16"});
 }
 
+TEST_CASE("virtual replicas divide the global batch, however many replicas compute them") {
+  const std::vector<std::string> overrides = {"strategy.virtual_replicas=4", "receipts.every_steps=5"};
+  const PlannedSweep planned = plan({.replicas = {1, 2, 4}, .batches = {8, 10}, .strong = true}, overrides);
+  CHECK(batches_of(planned) == std::vector<std::string>{"1 x 2 = 8", "2 x 2 = 8", "4 x 2 = 8", "1 x - = 10",
+                                                        "2 x - = 10", "4 x - = 10"});
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(planned.sweep.points[i].error.empty());
+    CHECK(planned.jobs[i].runs[0].batch.global == 8);
+    CHECK_FALSE(planned.jobs[i].spec.receipts.every_steps);
+  }
+  CHECK(planned.sweep.points[3].exit_code == ExitCode::kUsage);
+  CHECK(batches_of(plan({.replicas = {1, 2}, .strong = true}, overrides)) ==
+        std::vector<std::string>{"1 x 4 = 16", "2 x 4 = 16"});
+  CHECK_THROWS_WITH(plan({.replicas = {1, 2}}, overrides), ContainsSubstring("use --mode strong"));
+}
+
 TEST_CASE("a sweep trains on the validation part too: it measures speed alone") {
   const PlannedSweep planned = plan({.replicas = {1, 2}, .batches = {4}}, {"data.split.validation=0.25"});
   for (const JobPlan& job : planned.jobs) {

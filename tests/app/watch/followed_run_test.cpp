@@ -232,6 +232,24 @@ TEST_CASE("events that cannot be read are an error, and only progress counts as 
                                          ContainsSubstring("Is a directory"));
 }
 
+TEST_CASE("the best evaluation is the one that the run itself calls the best") {
+  const auto eval_at = [](int64_t epoch, double loss, double accuracy) {
+    return line(eval_of("test", "distributed", epoch, loss, accuracy));
+  };
+  const WrittenRun run(line(start_on(own_host_name())) + line(step_at(7, 0.5)) + eval_at(1, 0.3, 0.9) +
+                       eval_at(2, 0.2, 0.8));
+  const WatchedRun by_loss = FollowedRun(run.folder.path()).look();  // without a spec
+  REQUIRE(by_loss.state.best);
+  CHECK(by_loss.state.best->epoch == 2);
+  run.folder.write("spec.yaml",
+                   "batch: {per_replica: 8}\ndata: {dataset: mnist}\n"
+                   "checkpoint: {every_epochs: 1, best: {metric: accuracy}}\n");
+  const WatchedRun by_accuracy = FollowedRun(run.folder.path()).look();
+  REQUIRE(by_accuracy.state.best);
+  CHECK(by_accuracy.state.best_by.metric == "accuracy");
+  CHECK(by_accuracy.state.best->epoch == 1);
+}
+
 TEST_CASE("a folder without a run is refused with what to do") {
   const TemporaryFolder folder;
   CHECK_THROWS_WITH(FollowedRun(folder.path()), ContainsSubstring("holds no run (metrics.jsonl)"));

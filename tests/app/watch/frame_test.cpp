@@ -49,8 +49,8 @@ const char* const kAt60 = R"(
 runs/mnist_mirrored-20260131-120000                  running
 epoch 2/2 [====================>......] 702/938 23.6 s left
 training   loss 0.2059, accuracy 0.8977
-test       loss 0.0715, accuracy 0.9760; best accuracy
-           0.9760 in epoch 1
+test       loss 0.0715, accuracy 0.9760; best loss 0.0715 in
+           epoch 1
 speed      mirrored, 2 replicas, 64,000 examples/s, 2.000 ms
            a step, learning rate 0.002
 replicas   0 computing, 1 waiting for data for 12.0 s
@@ -81,7 +81,7 @@ const char* const kAt80 = R"(
 runs/mnist_mirrored-20260131-120000                                      running
 epoch 2/2 [======================>.......] 702/938 23.6 s left
 training   loss 0.2059, accuracy 0.8977
-test       loss 0.0715, accuracy 0.9760; best accuracy 0.9760 in epoch 1
+test       loss 0.0715, accuracy 0.9760; best loss 0.0715 in epoch 1
 speed      mirrored, 2 replicas, 64,000 examples/s, 2.000 ms a step, learning
            rate 0.002
 replicas   0 computing, 1 waiting for data for 12.0 s
@@ -107,7 +107,7 @@ const char* const kAt120 = R"(
 runs/mnist_mirrored-20260131-120000                                                                              running
 epoch 2/2 [======================>.......] 702/938 23.6 s left
 training   loss 0.2059, accuracy 0.8977
-test       loss 0.0715, accuracy 0.9760; best accuracy 0.9760 in epoch 1
+test       loss 0.0715, accuracy 0.9760; best loss 0.0715 in epoch 1
 speed      mirrored, 2 replicas, 64,000 examples/s, 2.000 ms a step, learning rate 0.002
 replicas   0 computing, 1 waiting for data for 12.0 s
 machine    87 % of the processors, 5.0 GiB of 16.0 GiB in use
@@ -204,7 +204,7 @@ TEST_CASE("with a validation part, the curves stay those of it when the test com
     run.state.take(event);
   CHECK_THAT(shown({run}, {110, 30}),
              ContainsSubstring(
-                 "test       loss 0.0715, accuracy 0.7000; best validation accuracy 0.9000 in epoch 1\n") &&
+                 "test       loss 0.0715, accuracy 0.7000; best validation loss 0.2000 in epoch 2\n") &&
                  ContainsSubstring("loss: * training, o validation\n"));
   CHECK(run.state.evaluation_curves.at("accuracy").points().size() == 2);
 }
@@ -258,8 +258,18 @@ TEST_CASE("many replicas are counted by what they do") {
 }
 
 TEST_CASE("the document for programs has what the frame shows") {
-  const Event run = watch_document({half_way()}).at("runs").at(0);
+  WatchedRun watched = half_way();
+  watched.state.note = "a note";
+  watched.state.verdict = "a verdict";
+  const Event run = watch_document({watched}).at("runs").at(0);
   CHECK(run.at("status") == "running");
+  CHECK(run.at("strategy") == "mirrored");
+  CHECK(run.at("learning_rate").is_number());
+  CHECK(run.at("best") == Event{{"part", "test"}, {"epoch", 1}, {"metric", "loss"}, {"value", 0.0715}});
+  CHECK(run.at("memory_total_bytes") == int64_t{16} << 30);
+  CHECK(run.at("note") == "a note");
+  CHECK(run.at("comparison") == "a verdict");
+  CHECK_FALSE(run.contains("seconds"));  // it has not ended
   CHECK(run.at("step") == 702);
   CHECK(run.at("total_steps") == 938);
   CHECK(run.at("seconds_left").get<double>() == Approx(236 * 0.1));

@@ -139,6 +139,7 @@ TEST_CASE("what all runs have measured is compared") {
   INFO(table);
   CHECK_THAT(table, ContainsSubstring("validation macro_f1") && ContainsSubstring("0.2500 (0.500)") &&
                         ContainsSubstring("test macro_f1"));
+  CHECK(runs_document(compare_finished_runs({one, two})).at("runs")[0].at("test_macro_f1") == 0.6);
   two.final_metrics.pop_back();
   CHECK_THAT(runs_table(compare_finished_runs({one, two})), !ContainsSubstring("validation macro_f1"));
 }

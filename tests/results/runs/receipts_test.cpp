@@ -107,7 +107,7 @@ TEST_CASE("only steps of which both have a receipt are compared") {
   const std::vector<Event> two = {receipt_of(5), receipt_of(20), receipt_of(25)};
   CHECK(compare_receipts(one, two).text() ==
         "steps 20 to 20: the same (1 receipt)\n"
-        "passed over 4 receipts of steps of which only one has a receipt\n");
+        "skipped 4 receipts of steps for which the other side has none\n");
   const std::vector<Event> shorter = {receipt_of(10)};
   for (const auto& comparison : {compare_receipts(one, shorter), compare_receipts(shorter, one)})
     CHECK(comparison.document() ==

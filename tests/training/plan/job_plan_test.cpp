@@ -148,7 +148,7 @@ TEST_CASE("auto has as many replicas as cores up to eight on each host, and no m
   const LoadedSpec launched =
       spec_of("strategy: {kind: mirrored, virtual_replicas: 4}\nbatch: {per_replica: 8}\n");
   CHECK_THAT(problems_of(plan_job(launched, mnist(), {.replicas = 5})),
-             ContainsSubstring("strategy.virtual_replicas: 5 replicas have no part each of 4"));
+             ContainsSubstring("strategy.virtual_replicas: 4 has work for at most 4 replicas, not 5"));
 }
 
 TEST_CASE("xla has one process, on one host") {

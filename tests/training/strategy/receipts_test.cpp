@@ -94,7 +94,7 @@ TEST_CASE("a weight whose last bit flips is in the next receipt") {
   TrainingResult saved = train_with_threads(half, load_dataset(spec.data, 1), 2, 5);
   CHECK(compared(whole, trained(spec, 1, &saved.collected, 5)) ==
         "steps 6 to 11: the same (4 receipts)\n"
-        "passed over 2 receipts of steps of which only one has a receipt\n");
+        "skipped 2 receipts of steps for which the other side has none\n");
   for (auto& [name, tensor] : saved.collected.model) {
     if (name == "dense_1.bias") static_cast<int32_t*>(tensor.mutable_data_ptr())[3] ^= 1;
   }

@@ -9,4 +9,4 @@ function __dtrain_runs
   set -l folders runs/*/ runs/*/checkpoints/*/
   printf '%s\n' $folders
 end
-complete -c dtrain -n '__fish_seen_subcommand_from eval export inspect predict compare report' -a '(__dtrain_runs)'
+complete -c dtrain -n '__fish_seen_subcommand_from eval export inspect predict compare report watch verify resize' -a '(__dtrain_runs)'

@@ -3,8 +3,27 @@ _dtrain_values() {
 @VALUES@  esac
 }
 _dtrain() {
-  local word="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]}" words="" IFS=$' \t\n'
-  local option="" name="" begin="" value="" values="" previous="${COMP_WORDS[COMP_CWORD-1]}"
+  local word="${COMP_WORDS[COMP_CWORD]}" command="" words="" IFS=$' \t\n' at=1
+  local option="" name="" begin="" value="" values=""
+  # Options before the command, of which --plugin has a value.
+  while [ "$at" -lt "$COMP_CWORD" ] && [[ "${COMP_WORDS[at]}" == -* ]]; do
+    if [ "${COMP_WORDS[at]}" != --plugin ]; then
+      at=$((at + 1))
+    elif [ "${COMP_WORDS[at+1]}" = = ]; then
+      at=$((at + 3))
+    else
+      at=$((at + 2))
+    fi
+  done
+  if [ "$at" -gt "$COMP_CWORD" ]; then
+    IFS=$'\n'
+    COMPREPLY=( $(compgen -f -- "${word#=}") )
+    return
+  fi
+  COMP_WORDS=(dtrain "${COMP_WORDS[@]:$at}")
+  COMP_CWORD=$((COMP_CWORD - at + 1))
+  command="${COMP_WORDS[1]}"
+  if [ "$command" = data ] && [ "$COMP_CWORD" -gt 2 ]; then command="data ${COMP_WORDS[2]}"; fi
   # OPTION VALUE, OPTION=VALUE and --set PATH=VALUE, which bash takes for three words and zsh for one.
   if [ "$COMP_CWORD" -ge 3 ]; then option="${COMP_WORDS[COMP_CWORD-1]}"; fi
   if [ "$COMP_CWORD" -ge 4 ] && { [ "$word" = = ] || [ "$option" = = ]; }; then
@@ -38,14 +57,17 @@ _dtrain() {
 @OPTIONS@  esac
   case "$command" in
 @ARGUMENTS@  esac
+  case "$command $option" in
+    @OTHERS@) return ;;
+    @PATHS@) command=files ;;
+  esac
   case "$command" in
     configs|data) if [ "$COMP_CWORD" -eq 2 ]; then option=-; else option=files; fi ;;
     ''|completion|manual|bench) option=- ;;
-    eval|export|inspect|compare|report) option=runs ;;
+    eval|export|inspect|compare|report|watch|verify|resize) option=runs ;;
     predict) if [ "$COMP_CWORD" -eq 2 ]; then option=runs; else option=files; fi ;;
     *) option=files ;;
   esac
-  case "$previous" in --out) option=files ;; esac
   if [ "$option" = - ] || [[ "$word" == -* ]]; then
     COMPREPLY=( $(compgen -W "$words" -- "$word") )
   elif [ "$option" = runs ]; then
