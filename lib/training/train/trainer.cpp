@@ -73,7 +73,8 @@ void Trainer::restore_best() {
   best->variables.training.clear();
   const TrainingState& state = best->state;
   strategy_.restore_variables(best->variables, state.step);
-  if (phase_->features.layers > 0 && state.step < phase_->first_step) shares_.reset();  // of other weights
+  // The phase's features were of other weights; the checkpoint just before it may have averages of those.
+  if (phase_->features.layers > 0 && state.step <= phase_->first_step) shares_.reset();
   reporter_.on_best(state.metrics);
   if (!leads_) return;
   const std::string& metric = *job_.spec.checkpoint.best.metric;
