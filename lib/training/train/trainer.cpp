@@ -265,6 +265,7 @@ void Trainer::after_epoch(int64_t epoch) {
                    (pass_is_complete() && checkpoints_.are_due_after_epoch(epoch + 1));
   const bool at_end = last && checkpoints_.are_saved_at_end();
   if (checkpoints_.are_saved() && (at_end || due || decision.save || decision.leave)) save(epoch);
+  evaluated_.reset();
   if (decision.leave && !last) leave();
   if (pass_is_complete()) position_ = 0;
 }
@@ -332,7 +333,8 @@ void Trainer::save(int64_t epoch) {
   await_disk();  // so that no two copies are held at once
   check_variables();
   const MetricSums window = finite_window();  // what is spoiled replaces nothing good
-  CollectedVariables variables = strategy_.collect_variables();
+  CollectedVariables variables =
+      evaluated_ ? *std::exchange(evaluated_, std::nullopt) : strategy_.collect_variables();
   if (leads_) {
     Checkpoint checkpoint{std::move(variables.model), std::move(variables.training), state(epoch, window)};
     checkpoint.state.suspicion = variables.suspicion;
