@@ -106,8 +106,10 @@ void Trainer::resume(const Resumption& from) {
         fmt::format("the checkpoint's steps were {}, and these are {}: the same training, but not to the "
                     "last bit",
                     printable(state.arithmetic), arithmetic));
-  // A callback may have ended it before. After an epoch it is asked when that is evaluated.
-  if (deciding_ && !pass_is_complete()) ended_ = decide().end;
+  // A callback may have ended it before. After an epoch it is asked when that is evaluated. What signals ask
+  // for is decided after the next step.
+  if (deciding_ && !pass_is_complete())
+    ended_ = decisions_.agree({.end = callbacks_.want_to_end()}, step_).end;
 }
 
 MetricSums Trainer::restored_sums(const std::map<std::string, double>& sums) const {
@@ -164,6 +166,7 @@ void Trainer::train_epoch(int64_t epoch) {
   if (leads_ && run_.traits().is_observed) callbacks_.forget_examples();
   enter_phase_of(step_, epoch);
   start_shares(epoch);
+  if (step_ == run_.total_steps) learning_rate = learning_rate_at(step_ - 1);  // made before
   while (step_ < run_.total_steps && !ended_) {
     if (!pass_is_complete() && enter_phase_of(step_, epoch)) start_shares(epoch);
     activity_.at_step(step_ + 1);
