@@ -39,5 +39,27 @@ TEST_CASE("a checkpoint's evaluation is the same at any number of replicas") {
   CHECK(job.is_gone());
 }
 
+// The frozen layers are then averages, and not the weights of which the phase has kept features.
+TEST_CASE("a run that returns to the end of the phase before ends with the metrics of its checkpoint") {
+  const Job job(R"(name: averaged
+strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}
+data:
+  {dataset: synthetic, train_examples: 256, test_examples: 128, shape: [1, 8, 8], classes: 4, split: {validation: 0.25}}
+batch: {global: 16}
+model: {kind: mlp, hidden: [32]}
+train: {ema: {decay: 0.9}}
+phases:
+  - {epochs: 1}
+  - {epochs: 4, trainable: head, learning_rate: 200, cache_features: memory}
+callbacks: {early_stopping: {metric: loss, patience: 2}}
+)");
+  const Finished run = run_program(job.run());
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  const Event test = job.events("eval", "distributed").back();
+  REQUIRE(test.at("part") == "test");
+  CHECK(evaluate(job, "1").at("loss").get<double>() == Approx(test.at("loss").get<double>()).epsilon(1e-5));
+}
+
 }  // namespace
 }  // namespace dtrain

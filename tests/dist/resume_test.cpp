@@ -167,6 +167,25 @@ TEST_CASE("a run that went back to its best weights has nothing left to do") {
   CHECK(content_of(job.run_folder() / "metrics.jsonl") == before);
 }
 
+TEST_CASE("a run that resumes into a new folder may return to a best checkpoint of before") {
+  const Arguments best =
+      Job::set({"callbacks.early_stopping.metric=loss", "callbacks.early_stopping.patience=9",
+                "checkpoint.best.metric=loss", "checkpoint.best.mode=max"});  // after the first epoch
+  const Job first, second;
+  require_done(run_program(
+      first.run(best + Job::set({"train.epochs=2", "callbacks.early_stopping.restore_best=false"}))));
+  const auto saved = list_checkpoints(checkpoints_of(first));
+  REQUIRE(saved.size() == 2);
+  require_done(run_program(
+      second.run(best + Job::set({"train.epochs=3"}) + Arguments{"--resume", first.run_folder().string()})));
+  const auto kept = list_checkpoints(checkpoints_of(second));
+  REQUIRE(kept.size() == 1);
+  CHECK(kept.front().step == saved.front().step);
+  CHECK(second.event("run_start", "distributed").at("resumed_step") == saved.back().step);
+  const Event evaluation = first.events("eval", "distributed").front();
+  CHECK(second.event("run_end", "distributed").at("loss") == evaluation.at("loss"));
+}
+
 TEST_CASE("another number of replicas goes on with the same examples, to the same weights") {
   // Without what each replica does for itself: dropout and statistics of its share.
   const std::string spec = R"(strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}

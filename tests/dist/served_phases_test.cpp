@@ -129,5 +129,50 @@ TEST_CASE("a job of several workers is stopped in a phase and goes on") {
   CHECK(job.event("run_end", "distributed").at("steps") == kSteps);
 }
 
+// The training's mean loss after this epoch, over the examples of all workers.
+double loss_of_frozen(const Job& job, int after_epoch) {
+  double loss = 0, examples = 0;
+  for (const Event& epoch : job.events("epoch", "distributed")) {
+    if (epoch.at("epoch") <= after_epoch) continue;
+    loss += epoch.at("loss").get<double>() * epoch.at("examples").get<double>();
+    examples += epoch.at("examples").get<double>();
+  }
+  return loss / examples;
+}
+
+TEST_CASE("every worker computes frozen layers with the moving statistics that come with their weights") {
+  const char* const spec = R"(name: frozen
+strategy: {kind: parameter_server, servers: 2, workers: 2, threads_per_replica: 1, min_shard_kib: 1}
+data: {dataset: synthetic, train_examples: 400, test_examples: 100, shape: [1, 8, 8], classes: 4}
+batch: {per_replica: 16}
+model:
+  kind: layers
+  layers:
+    - {kind: flatten}
+    - {kind: dense, units: 32}
+    - {kind: batch_norm}
+    - {kind: relu}
+    - {kind: dense, units: 32}
+    - {kind: batch_norm}
+    - {kind: relu}
+    - {kind: dense, units: 4}
+train: {optimizer: {kind: adam, learning_rate: 0.01}}
+phases:
+  - {epochs: 4}
+  - {epochs: 4, trainable: head, learning_rate: 1.0e-9}
+checkpoint: {every_epochs: 1, keep: 1000}
+)";
+  const Job whole(spec), resumed(spec), warm(spec);
+  require_done(run_program(whole.run()));
+  const double loss = loss_of_frozen(whole, 5);
+  const auto checkpoint = checkpoints_of(whole) / checkpoint_name(65);  // within the second phase
+  require_done(run_program(resumed.run({"--resume", checkpoint.string()})));
+  CHECK(loss_of_frozen(resumed, 5) == Approx(loss).epsilon(0.2));
+  require_done(
+      run_program(warm.run(Job::set({"model.weights=" + checkpoint.string(), "phases[0].trainable=head",
+                                     "phases[0].learning_rate=1.0e-9"}))));
+  CHECK(loss_of_frozen(warm, 0) == Approx(loss).epsilon(0.2));
+}
+
 }  // namespace
 }  // namespace dtrain

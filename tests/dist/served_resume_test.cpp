@@ -1,6 +1,7 @@
 // Asynchronous jobs that are stopped and go on.
 #include <csignal>
 #include <filesystem>
+#include <map>
 
 #include "catch.h"
 #include "checkpoint/checkpoint.h"
@@ -103,6 +104,24 @@ TEST_CASE("a stopped job of several workers goes on, and no step is made twice")
   // The last step of an epoch has 4 examples: 2, 1 and 1.
   CHECK(pushes == missing);
   CHECK(end.at("accuracy") > 0.5);
+}
+
+TEST_CASE("a checkpoint of several workers has the variables that its metrics are of") {
+  const Job job(kServedResumeSpec);
+  const Arguments three = Job::set(
+      {"strategy.workers=3", "batch.per_replica=4", "checkpoint.best.metric=loss", "train.epochs=3"});
+  require_done(run_program(job.run(three)));
+  int compared = 0;
+  for (const SavedCheckpoint& saved : list_checkpoints(checkpoints_of(job))) {
+    const std::map<std::string, double> metrics = load_checkpoint(saved.path).state.metrics;
+    if (metrics.empty()) continue;  // saved within an epoch
+    const Finished eval = run_program({"eval", saved.path.string(), "--json"});
+    INFO(saved.path << eval.output << eval.errors);
+    REQUIRE(eval.exit_code == 0);
+    CHECK(Event::parse(eval.output).at("loss").get<double>() == Approx(metrics.at("loss")).epsilon(1e-4));
+    ++compared;
+  }
+  CHECK(compared > 0);
 }
 
 // Kills a server once a checkpoint is in the metrics, and checks that the job has ended well all the same.

@@ -21,8 +21,8 @@ bool stays(const Event& event, int64_t epochs, int64_t step, bool unevaluated) {
   if (decode<RestartEvent>(event)) return true;  // its cost remains
   const auto evaluation = decode<EvalEvent>(event);
   if (evaluation && evaluation->part == kTestPart) return false;
-  if (evaluation && unevaluated) return place.epoch.value_or(0) < epochs;
-  if (decode<EpochEvent>(event) || evaluation) return place.epoch.value_or(0) <= epochs;
+  if (evaluation && unevaluated) return place.step.value_or(0) < step;
+  if (decode<EpochEvent>(event)) return place.epoch.value_or(0) <= epochs;
   return place.step.value_or(0) <= step;
 }
 

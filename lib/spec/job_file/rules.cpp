@@ -291,9 +291,14 @@ class Rules : private RuleBase {
            "ones");
     refuse("callbacks.early_stopping.metric", spec_.callbacks.early_stopping.metric.has_value(),
            "would end the training of one worker only; parameter_server does not have it");
-    refuse("train.schedule.kind", schedule_uses(train.schedule.kind, "metric"),
-           "{} goes by evaluations, which only worker 0 of parameter_server sees; use another",
-           train.schedule.kind);
+    const auto check_schedule = [this](const std::string& path, const ScheduleSpec& schedule) {
+      refuse(path, schedule_uses(schedule.kind, "metric"),
+             "{} goes by evaluations, which only worker 0 of parameter_server sees; use another",
+             schedule.kind);
+    };
+    check_schedule("train.schedule.kind", train.schedule);
+    for (size_t i = 0; i < spec_.phases.size(); ++i)
+      check_schedule(fmt::format("phases[{}].schedule", i), spec_.phases[i].schedule);
   }
 
   void check_data() {

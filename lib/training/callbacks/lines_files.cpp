@@ -131,19 +131,28 @@ std::string cell(const std::optional<T>& value) {
 class CsvHistory : public Callback {
  public:
   CsvHistory(const CallbackContext& context, MetricColumns columns)
-      : columns_(std::move(columns)), file_(context, "history.csv", "the history") {}
+      : columns_(std::move(columns)),
+        steps_per_epoch_(context.run.steps_per_epoch),
+        file_(context, "history.csv", "the history") {}
 
   void on_event(const Event& event) override {
     if (decode<RunStartEvent>(event) && file_.bytes() == 0) begin();
-    if (const auto epoch = decode<EpochEvent>(event))
+    if (const auto epoch = decode<EpochEvent>(event)) {
+      const off_t before = file_.bytes();
       add("train", *epoch, std::nullopt, epoch->learning_rate, epoch->speed.examples_per_second);
+      if (epoch->steps.value_or(steps_per_epoch_) < steps_per_epoch_) before_cut_epoch_ = before;
+    }
     if (const auto evaluation = decode<EvalEvent>(event))
       add(evaluation->part.value_or("eval"), *evaluation, evaluation->step, std::nullopt, std::nullopt);
   }
 
-  nlohmann::ordered_json state() const override { return {{"bytes", file_.bytes()}}; }
+  // Whoever goes on has the whole epoch, and the evaluation of its part is one more.
+  nlohmann::ordered_json state() const override {
+    return {{"bytes", before_cut_epoch_.value_or(file_.bytes())}, {"then", after_cut_epoch_}};
+  }
   void restore(const nlohmann::ordered_json& state) override {
     file_.go_back_to(state.at("bytes").get<off_t>());
+    if (file_.bytes() > 0) file_.write(state.value("then", ""));
   }
 
  private:
@@ -162,13 +171,19 @@ class CsvHistory : public Callback {
       for (const std::string& name : names) cells.push_back(cell(find_metric(of.metrics, name)));
       return cells;
     };
-    file_.write(fmt::format("{},{},{},{},{},{},{}{}\n", cell(of.epoch), cell(step), phase,
-                            listed(values(columns_.first)), cell(learning_rate), cell(examples_per_second),
-                            cell(of.seconds), listed(values(columns_.last), /*after_others=*/true)));
+    const std::string row =
+        fmt::format("{},{},{},{},{},{},{}{}\n", cell(of.epoch), cell(step), phase,
+                    listed(values(columns_.first)), cell(learning_rate), cell(examples_per_second),
+                    cell(of.seconds), listed(values(columns_.last), /*after_others=*/true));
+    file_.write(row);
+    if (before_cut_epoch_) after_cut_epoch_ += row;
   }
 
   MetricColumns columns_;
+  int64_t steps_per_epoch_;
   LinesFile file_;
+  std::optional<off_t> before_cut_epoch_;  // where the row begins of an epoch that train.max_steps has cut
+  std::string after_cut_epoch_;            // the rows after it
 };
 
 }  // namespace

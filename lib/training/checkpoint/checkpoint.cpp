@@ -15,6 +15,7 @@
 #include "core/checksum.h"
 #include "core/descriptor.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
 #include "core/version.h"
 
@@ -131,16 +132,15 @@ void sync_file(const fs::path& path) {
   if (::fsync(file.get()) != 0) fail_to_save(path, "write the file to the disk");
 }
 
-// A second name for the run's copy; where the file system has none, another copy.
-void keep_beside(const fs::path& folder, const fs::path& program) {
-  const fs::path own = folder / kProgramFile;
+// A second name for a file that nobody changes; where the file system has none, a copy.
+void keep_as(const fs::path& own, const fs::path& file) {
   std::error_code failed;
-  fs::create_hard_link(program, own, failed);
+  fs::create_hard_link(file, own, failed);
   if (!failed) return;
-  fs::copy_file(program, own, failed);
+  fs::copy_file(file, own, failed);
   if (failed) {
     errno = failed.value();
-    fail_to_save(own, "copy the model's program");
+    fail_to_save(own, "copy the file");
   }
   sync_file(own);
 }
@@ -154,7 +154,7 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   manifest.files[kModelFile] = write_safetensors(path / kModelFile, checkpoint.model, metadata);
   manifest.files[kOptimizerFile] = write_safetensors(path / kOptimizerFile, checkpoint.optimizer, metadata);
   if (!checkpoint.program.path.empty()) {
-    keep_beside(path, checkpoint.program.path);
+    keep_as(path / kProgramFile, checkpoint.program.path);
     manifest.files[kProgramFile] = checkpoint.program.saved;
   }
   const std::string text = manifest_text(manifest);
@@ -180,6 +180,17 @@ fs::path save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
   write_checkpoint(staging.path(), checkpoint);
   staging.put_in_place(path);
   return path;
+}
+
+void bring_best_checkpoint(const fs::path& from, int64_t last, const fs::path& folder,
+                           const BestCheckpointSpec& best) {
+  const std::optional<SavedCheckpoint> saved = best_checkpoint(from, best, last);
+  if (!saved) return;
+  make_checkpoint_folder(folder);
+  StagingFolder staging(folder, saved->step);
+  for (const fs::path& file : paths_in(saved->path)) keep_as(staging.path() / file.filename(), file);
+  sync_folder(staging.path());
+  staging.put_in_place(folder / saved->path.filename());
 }
 
 Checkpoint load_checkpoint(const fs::path& path) {

@@ -47,6 +47,11 @@ struct Checkpoint {
 // checkpoints, and one of the same step, are then unchanged.
 std::filesystem::path save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 
+// Gives `folder`, which it makes, the best checkpoint in the folder `from` up to step `last`, if there is
+// one: other names of the same files, or copies on another file system. Throws Error(kUsage, kDisk).
+void bring_best_checkpoint(const std::filesystem::path& from, int64_t last,
+                           const std::filesystem::path& folder, const BestCheckpointSpec& best);
+
 // Reads and verifies the whole checkpoint. Throws Error(kCheckpoint) with what is wrong.
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 

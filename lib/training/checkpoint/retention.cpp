@@ -202,8 +202,11 @@ std::optional<TrainingState> state_of(const SavedCheckpoint& checkpoint) {
   }
 }
 
-std::optional<SavedCheckpoint> best_checkpoint(const fs::path& folder, const BestCheckpointSpec& best) {
-  return best_of(list_checkpoints(folder), best);
+std::optional<SavedCheckpoint> best_checkpoint(const fs::path& folder, const BestCheckpointSpec& best,
+                                               int64_t last) {
+  std::vector<SavedCheckpoint> checkpoints = list_checkpoints(folder);
+  std::erase_if(checkpoints, [last](const SavedCheckpoint& one) { return one.step > last; });
+  return best_of(checkpoints, best);
 }
 
 bool is_best(const fs::path& folder, const BestCheckpointSpec& best, int64_t step, double value) {

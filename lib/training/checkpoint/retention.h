@@ -60,10 +60,10 @@ class StagingFolder {
 // What its manifest says; nullopt if it is suspect or damaged.
 std::optional<TrainingState> state_of(const SavedCheckpoint& checkpoint);
 
-// The checkpoint with the best value of the metric in its manifest, among those that are not suspect. Of
-// equal ones, the earliest. nullopt if no checkpoint has a value.
+// The checkpoint with the best value of the metric in its manifest, among those that are not suspect, up to
+// step `last`. Of equal ones, the earliest. nullopt if no checkpoint has a value.
 std::optional<SavedCheckpoint> best_checkpoint(const std::filesystem::path& folder,
-                                               const BestCheckpointSpec& best);
+                                               const BestCheckpointSpec& best, int64_t last = INT64_MAX);
 
 // Whether `value` of the metric is better than that of every checkpoint of a step before `step` that is not
 // suspect; true if there is none.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "callbacks/callbacks.h"
+#include "checkpoint/checkpoint.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "initial_state/warm_start.h"
@@ -34,8 +35,10 @@ std::filesystem::file_time_type time_of(const std::filesystem::path& path) {
   return std::filesystem::last_write_time(path, gone);
 }
 
+// A folder that is not that of `from` begins with the best checkpoint until then, as the states of callbacks
+// and later comparisons know of it.
 RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& options,
-                            const ResumePoint* from) {
+                            const BestCheckpointSpec& best, const ResumePoint* from) {
   std::error_code there_is_none;
   const bool reopen =
       from != nullptr &&
@@ -44,6 +47,9 @@ RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& 
   if (!reopen) {
     remove_all_checkpoints(checkpoint_folder(directory.path()));
     remove_files_of_callbacks(directory.path());
+    if (from != nullptr)
+      bring_best_checkpoint(from->checkpoint.parent_path(), from->state.step,
+                            checkpoint_folder(directory.path()), best);
   }
   const ResizeDesk leftovers(directory.path());  // removes those of a killed supervisor
   write_file_atomically(directory.spec_file(), spec, "--run-dir");
@@ -90,7 +96,7 @@ RunOutput::RunOutput(const JobPlan& job, const OutputOptions& options, std::ostr
                                       return !std::filesystem::exists(saved, none);
                                     })),
       spec_(print_spec(job.spec)),
-      directory_(make_directory(spec_, directory_options(job, options), from)),
+      directory_(make_directory(spec_, directory_options(job, options), job.spec.checkpoint.best, from)),
       machine_seconds_(options.machine_seconds) {
   if (from != nullptr)
     rewind(from);

@@ -1,6 +1,8 @@
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <future>
 #include <limits>
 #include <map>
@@ -21,6 +23,7 @@ namespace {
 // for a worker that was lost.
 const std::string kWorkerSteps = "workers.steps";
 constexpr int64_t kMostSteps = int64_t{1} << 53;
+constexpr int64_t kBytesPerKey = int64_t{1} << 20;  // at the store, which does not take values of any size
 
 // The worker's connection to one server.
 class ServerLink {
@@ -128,6 +131,7 @@ class ParameterServer : public Strategy {
 
   bool begin_phase(int64_t number, const TrainedLayers& layers) override {
     parts_.clock->enter(StepTime::kCommunicate);
+    if (worker_ == 0) tell_buffers(number);
     const std::vector<AnswerHeader> answers = ask_to_begin(static_cast<int32_t>(number));
     const auto has_begun = [&](const AnswerHeader& answer) { return answer.phase == number; };
     if (std::ranges::none_of(answers, has_begun)) return false;
@@ -135,6 +139,7 @@ class ParameterServer : public Strategy {
       throw Error(ExitCode::kPeerLost,
                   "the job stops at a moment when only some servers have begun the phase");
     phase_ = static_cast<int32_t>(number);
+    if (worker_ != 0) take_buffers();
     parts_.model->train_layers(layers);
     prepare_steps();
     for (ServerLink& server : servers_) server.carry(trained_part_of(server), sum_count());
@@ -203,6 +208,7 @@ class ParameterServer : public Strategy {
     join_servers();
     if (worker_ == 0) restore_servers(variables, step);
     ask_all({.request = Request::kAwait});
+    if (worker_ != 0) take_buffers();
     return take_place();
   }
 
@@ -320,6 +326,7 @@ class ParameterServer : public Strategy {
   void restore_servers(const CollectedVariables& variables, int64_t step) {
     const auto optimizer = whole_optimizer();
     restore(as_replica(*optimizer), variables);
+    tell_buffers(phase_);
     const at::Tensor steps = steps_to_restore(variables, step);
     const int64_t memories = variables.training.empty() ? 0 : std::ssize(optimizer->memory());
     for (size_t i = 0; i < servers_.size(); ++i) {
@@ -348,6 +355,45 @@ class ParameterServer : public Strategy {
     const at::Tensor lost = (steps < 0).any(0, /*keepdim=*/true);
     if (steps.size(0) != all.size(0)) steps = steps.amax(0, /*keepdim=*/true);
     return at::where(lost, all, steps);
+  }
+
+  // The servers have parameters only. Worker 0 puts its buffers at the store before it restores the servers
+  // or asks them to begin a phase, and the others, also those that come back later, take them when that is
+  // done.
+  void tell_buffers(int64_t phase) {
+    if (!parts_.servers.store) return;
+    std::vector<at::Tensor> each = {at::empty({0}, at::kByte)};
+    for (const at::Tensor& buffer : parts_.model->buffers())
+      each.push_back(buffer.detach().cpu().contiguous().view({-1}).view(at::kByte));
+    const at::Tensor bytes = at::cat(each);
+    const auto* const data = bytes.data_ptr<uint8_t>();
+    for (int64_t begin = 0; begin < bytes.numel(); begin += kBytesPerKey) {
+      const int64_t end = std::min(begin + kBytesPerKey, bytes.numel());
+      parts_.servers.store->set(buffers_key(phase, begin), std::vector<uint8_t>(data + begin, data + end));
+    }
+  }
+
+  void take_buffers() {
+    if (!parts_.servers.store) return;
+    const std::vector<at::Tensor> buffers = parts_.model->buffers();
+    int64_t size = 0;
+    for (const at::Tensor& buffer : buffers) size += static_cast<int64_t>(buffer.nbytes());
+    std::vector<uint8_t> bytes;
+    while (std::ssize(bytes) < size) {
+      const std::vector<uint8_t> more = parts_.servers.store->get(buffers_key(phase_, std::ssize(bytes)));
+      bytes.insert(bytes.end(), more.begin(), more.end());
+    }
+    const uint8_t* next = bytes.data();
+    for (const at::Tensor& buffer : buffers) {
+      at::Tensor values = at::empty(buffer.sizes(), buffer.scalar_type());
+      if (values.numel() > 0) std::memcpy(values.data_ptr(), next, values.nbytes());
+      next += values.nbytes();
+      buffer.detach().copy_(values);
+    }
+  }
+
+  static std::string buffers_key(int64_t phase, int64_t first_byte) {
+    return fmt::format("buffers of worker 0/phase {}/{}", phase, first_byte);
   }
 
   void receive_all() {

@@ -31,6 +31,7 @@
 #include "step/loss_scale.h"
 #include "step/receipts.h"
 #include "step/train_step.h"
+#include "store/store.h"
 
 namespace dtrain {
 
@@ -58,13 +59,14 @@ class Strategy {
   // Whether train_step() may return before its step is made. Its sums then wait for the step, and all steps
   // are made when sum_over_replicas() returns.
   virtual bool defers_steps() const { return false; }
-  // Called once, before anything else: gives every replica the variables of rank 0. Returns how many steps
-  // this replica has made before, more than zero only if it returns to variables that other processes keep.
+  // Called once, before anything else: gives every replica the variables of rank 0 (if replicas train
+  // asynchronously, the servers' parameters; the buffers are the same already). Returns how many steps this
+  // replica has made before, more than zero only if it returns to variables that other processes keep.
   virtual int64_t place_variables() = 0;
   // Called between two steps: from now on, in phase `number` (from 0), trains `layers` with a new optimizer.
   // Collective. All replicas get the same moving statistics, the mean of theirs. The first phase is that of
   // StrategyParts::model. If replicas train asynchronously, waits until all have made their steps before the
-  // phase, and each keeps its own moving statistics. Returns false if the phase cannot begin, because a
+  // phase, and all get the moving statistics of replica 0. Returns false if the phase cannot begin, because a
   // replica has left: the job is to stop.
   virtual bool begin_phase(int64_t number, const TrainedLayers& layers) = 0;
   // One optimizer step on this replica's share of a global batch; with local steps, a step of this host alone
@@ -122,6 +124,7 @@ struct ServerConnections {
   int64_t min_shard_bytes = 1;
   int32_t phase = 0;                      // of the phase that StrategyParts::model begins with
   std::function<void()> on_wait = [] {};  // called before waiting for a server
+  StorePtr store = {};                    // of the workers, for their buffers; null: they have none
 };
 
 // The program that a plugin compiles, and the devices to compile it for.
@@ -186,7 +189,8 @@ std::unique_ptr<Strategy> make_device_program(StrategyParts parts);
 // al. 2014, Scaling Distributed Machine Learning with the Parameter Server.
 //
 // The worker's side; parameter_service.h has the server's. Every update is made from the mean gradient over
-// the worker's own share. Buffers (moving statistics) stay on each worker; evaluations use those of worker 0.
+// the worker's own share. Buffers (moving statistics) stay on each worker; evaluations use those of worker 0,
+// and so does every worker at the beginning of a phase and of a job that resumes.
 std::unique_ptr<Strategy> make_parameter_server(StrategyParts parts);
 
 // How the parameters of `model` are divided among the servers; the same result on workers and servers.

@@ -142,7 +142,7 @@ ServiceOptions service_options(const JobPlan& job, const RunPlan& run, int local
   return options;
 }
 
-// The variables that worker 0 sees at the beginning are the servers', which alone read model.weights.
+// Of model.weights, the workers take only the buffers from the file, and the rest from here.
 std::unique_ptr<ParameterService> make_service(const ReplicaContext& context, int64_t server,
                                                ServiceOptions options) {
   const auto& [job, run, identity, store, files, board, sink] = context;
@@ -176,6 +176,7 @@ ServerConnections connect_to_servers(const ReplicaContext& context) {
   servers.worker = worker;
   servers.workers = static_cast<int>(run.replicas);
   servers.min_shard_bytes = context.job.spec.strategy.min_shard_kib << 10;
+  servers.store = c10::make_intrusive<c10d::PrefixStore>(run.name(), context.store);
   for (int64_t server = 0; server < run.servers; ++server) {
     context.store->set(arrival_key(context, server, worker), std::to_string(restart));
     servers.channels.push_back(meet(context, {server, worker, restart}, kWorkerSide));

@@ -73,7 +73,8 @@ void Trainer::restore_best() {
   best->variables.training.clear();
   const TrainingState& state = best->state;
   strategy_.restore_variables(best->variables, state.step);
-  if (phase_->features.layers > 0 && state.step < phase_->first_step) shares_.reset();  // of other weights
+  // The phase's features were of other weights; the checkpoint just before it may have averages of those.
+  if (phase_->features.layers > 0 && state.step <= phase_->first_step) shares_.reset();
   reporter_.on_best(state.metrics);
   if (!leads_) return;
   const std::string& metric = *job_.spec.checkpoint.best.metric;
@@ -105,8 +106,10 @@ void Trainer::resume(const Resumption& from) {
         fmt::format("the checkpoint's steps were {}, and these are {}: the same training, but not to the "
                     "last bit",
                     printable(state.arithmetic), arithmetic));
-  // A callback may have ended it before. After an epoch it is asked when that is evaluated.
-  if (deciding_ && !pass_is_complete()) ended_ = decide().end;
+  // A callback may have ended it before. After an epoch it is asked when that is evaluated. What signals ask
+  // for is decided after the next step.
+  if (deciding_ && !pass_is_complete())
+    ended_ = decisions_.agree({.end = callbacks_.want_to_end()}, step_).end;
 }
 
 MetricSums Trainer::restored_sums(const std::map<std::string, double>& sums) const {
@@ -163,6 +166,7 @@ void Trainer::train_epoch(int64_t epoch) {
   if (leads_ && run_.traits().is_observed) callbacks_.forget_examples();
   enter_phase_of(step_, epoch);
   start_shares(epoch);
+  if (step_ == run_.total_steps) learning_rate = learning_rate_at(step_ - 1);  // made before
   while (step_ < run_.total_steps && !ended_) {
     if (!pass_is_complete() && enter_phase_of(step_, epoch)) start_shares(epoch);
     activity_.at_step(step_ + 1);
@@ -264,6 +268,7 @@ void Trainer::after_epoch(int64_t epoch) {
                    (pass_is_complete() && checkpoints_.are_due_after_epoch(epoch + 1));
   const bool at_end = last && checkpoints_.are_saved_at_end();
   if (checkpoints_.are_saved() && (at_end || due || decision.save || decision.leave)) save(epoch);
+  evaluated_.reset();
   if (decision.leave && !last) leave();
   if (pass_is_complete()) position_ = 0;
 }
@@ -331,7 +336,8 @@ void Trainer::save(int64_t epoch) {
   await_disk();  // so that no two copies are held at once
   check_variables();
   const MetricSums window = finite_window();  // what is spoiled replaces nothing good
-  CollectedVariables variables = strategy_.collect_variables();
+  CollectedVariables variables =
+      evaluated_ ? *std::exchange(evaluated_, std::nullopt) : strategy_.collect_variables();
   if (leads_) {
     Checkpoint checkpoint{std::move(variables.model), std::move(variables.training), state(epoch, window)};
     checkpoint.state.suspicion = variables.suspicion;

@@ -168,6 +168,8 @@ class Trainer {
   std::vector<int64_t> indices_;
   at::Tensor examples_;                       // made of rows_ at the end; undefined: nothing was kept
   std::map<std::string, double> evaluation_;  // with the current weights; empty: none
+  // What an evaluation began with, for its checkpoint, where other workers go on meanwhile.
+  std::optional<CollectedVariables> evaluated_;
 };
 
 }  // namespace dtrain

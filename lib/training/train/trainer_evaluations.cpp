@@ -10,6 +10,10 @@
 namespace dtrain {
 
 void Trainer::evaluate(int64_t epochs) {
+  if (strategy_.is_asynchronous() && saves_here()) {
+    await_disk();  // so that no two copies are held at once
+    evaluated_ = strategy_.collect_variables();
+  }
   const double start = steady_seconds();
   evaluating_ = true;
   const MetricSums sums = pass_over(*shares().evaluated, job_.data.evaluated_examples(), epochs - 1);

@@ -20,6 +20,7 @@ const std::string kStays =
 {"event":"checkpoint","run":"distributed","epoch":1,"step":10}
 {"event":"warning","run":"distributed","text":"x"}
 {"event":"step","run":"distributed","epoch":2,"step":15}
+{"event":"eval","run":"distributed","epoch":2,"step":15}
 )";
 
 TEST_CASE("what came after the moment goes, and the rest stays as it was") {

@@ -33,9 +33,10 @@ struct Watched {
     if (resumed_step > 0) start.resumed_step = resumed_step;
     list->on_event(encode(start));
   }
-  void epoch(int64_t epoch) {
+  void epoch(int64_t epoch, const std::optional<int64_t>& steps = std::nullopt) {
     auto event = begin_event<EpochEvent>("distributed");
     event.epoch = epoch;
+    event.steps = steps;
     event.metrics = {{"loss", 0.5}};
     event.learning_rate = 0.01;
     list->on_event(encode(event));
@@ -173,6 +174,27 @@ TEST_CASE("the history has a line for every epoch and evaluation, and another fo
   CHECK(content_of(other.folder / "history.csv").rfind("epoch,step,phase", 0) == 0);
   remove_files_of_callbacks(job.folder / "");
   CHECK_FALSE(fs::exists(job.folder / "history.csv"));
+}
+
+TEST_CASE("a run that goes on after train.max_steps has no epoch twice in its history, and all evaluations") {
+  Watched job({"callbacks.csv=true"});
+  const int64_t steps = job.job.distributed_run().steps_per_epoch;
+  REQUIRE(steps > 1);
+  job.start();
+  job.epoch(1, steps);
+  job.epoch(2, steps - 1);
+  job.evaluate(2, 0.25, 0.75);
+  CHECK_THAT(content_of(job.folder / "history.csv"), ContainsSubstring("\n2,,train"));
+  const auto state = job.list->state();
+  job.make();  // another process
+  job.list->restore(state);
+  job.start(10);
+  job.epoch(2, steps);
+  const std::string history = content_of(job.folder / "history.csv");
+  CHECK(history.substr(history.find('\n')) ==
+        "\n1,,train,0.5,,0.01,,,,,,\n"
+        "2,10,eval,0.25,0.75,,,,,,,\n"
+        "2,,train,0.5,,0.01,,,,,,\n");
 }
 
 Event receipt(int step) {

@@ -1,7 +1,10 @@
 // Phases of a training that train some of the layers.
 #include <ATen/ATen.h>
 
+#include <thread>
+
 #include "catch.h"
+#include "copied_variables.h"
 #include "models/layer_specs.h"
 #include "optim/optimizer_specs.h"
 #include "spec/layer_kinds.h"
@@ -165,6 +168,41 @@ TEST_CASE("workers of parameter servers leave what a phase freezes as it is") {
     const bool never = name == "conv2d.weight" || name == "conv2d.bias";
     CHECK(at::equal(variable_of(end, name), tensor) == never);
   }
+}
+
+TEST_CASE("workers of parameter servers resume, and begin a phase, with the moving statistics of worker 0") {
+  JobSpec spec = served_network("sgd");
+  spec.strategy.workers = 2;
+  Servers servers(spec, *model_of(spec), options_of(2), 2, kThreePhases);
+  const std::vector<std::shared_ptr<Model>> models = {model_of(spec), model_of(spec)};
+  std::vector<std::unique_ptr<Strategy>> workers;
+  for (const int worker : {0, 1})
+    workers.push_back(make_worker(spec, servers, worker, 0, kThreePhases.front().layers,
+                                  models[static_cast<size_t>(worker)]));
+  const auto fill = [](const Model& model, double value) {
+    for (const at::Tensor& buffer : model.buffers()) buffer.fill_(value);
+  };
+  const auto check_filled = [&](double value) {
+    for (const at::Tensor& buffer : models[1]->buffers()) CHECK((buffer == value).all().item<bool>());
+  };
+  const auto saved = model_of(spec);
+  REQUIRE_FALSE(saved->buffers().empty());
+  fill(*saved, 3);
+  std::thread other([&] { workers[1]->restore_variables({}, 0); });
+  workers[0]->restore_variables({copy_variables(*saved), {}}, 0);
+  other.join();
+  check_filled(3);
+  fill(*models[0], 4);
+  fill(*models[1], 5);  // its own, after steps
+  other = std::thread([&] { workers[1]->begin_phase(1, kThreePhases[1].layers); });
+  CHECK(workers[0]->begin_phase(1, kThreePhases[1].layers));
+  other.join();
+  check_filled(4);
+  for (const size_t worker : {1, 0}) {
+    workers[worker]->end_training();
+    workers[worker]->finish();
+  }
+  servers.join();
 }
 
 }  // namespace

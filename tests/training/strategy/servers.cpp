@@ -89,6 +89,7 @@ ServerConnections Servers::access(int worker) const {
   access.worker = worker;
   access.workers = workers_;
   access.min_shard_bytes = kMinShard;
+  access.store = store_;
   for (size_t i = 0; i < services_.size(); ++i)
     access.channels.push_back(channel(static_cast<int>(i), worker));
   return access;
@@ -138,9 +139,9 @@ ServiceOptions options_of(int workers, milliseconds timeout) {
 }
 
 std::unique_ptr<Strategy> make_worker(const JobSpec& spec, const Servers& servers, int worker, int32_t phase,
-                                      const TrainedLayers& layers) {
+                                      const TrainedLayers& layers, const std::shared_ptr<Model>& model) {
   StrategyParts parts;
-  parts.model = model_of(spec);
+  parts.model = model ? model : model_of(spec);
   parts.model->train_layers(layers);
   parts.train = spec.train;
   parts.group = make_single_group();

@@ -51,9 +51,10 @@ JobSpec spec_of(int workers);
 
 ServiceOptions options_of(int workers, std::chrono::milliseconds timeout = std::chrono::seconds(20));
 
-// `phase`, `layers`: that it begins with.
+// `phase`, `layers`: that it begins with. `model`: null: one of its own.
 std::unique_ptr<Strategy> make_worker(const JobSpec& spec, const Servers& servers, int worker,
-                                      int32_t phase = 0, const TrainedLayers& layers = {});
+                                      int32_t phase = 0, const TrainedLayers& layers = {},
+                                      const std::shared_ptr<Model>& model = nullptr);
 
 struct WorkerResult {
   std::vector<double> losses;
