@@ -126,8 +126,8 @@ JobSpec served_network(const std::string& optimizer) {
 }
 
 TEST_CASE("one worker of parameter servers trains in phases what one device does, from any step on") {
-  const std::string optimizer = GENERATE("sgd", "adam");
-  const int count = GENERATE(1, 2, 3);
+  const auto [optimizer, count] =
+      GENERATE(table<std::string, int>({{"sgd", 2}, {"adam", 1}, {"adam", 2}, {"adam", 3}}));
   const JobSpec spec = served_network(optimizer);
   JobSpec alone = spec;
   alone.strategy.kind = "one_device";
@@ -145,7 +145,9 @@ TEST_CASE("one worker of parameter servers trains in phases what one device does
   REQUIRE(remembered.back().first == "workers.steps");
   remembered.pop_back();
   CHECK(relative_difference(remembered, one.collected.training) < 1e-12);
-  for (const int at : {4, kSecond, 12, kThird, 20}) {
+  // From within each phase and from between two; where less is at stake, from one of each.
+  const std::vector<int> few = {kSecond, 12}, all = {4, kSecond, 12, kThird, 20};
+  for (const int at : optimizer == "adam" && count == 2 ? all : few) {
     const CollectedVariables begun = serve(count, at, nullptr, 0).collected;
     CHECK(relative_difference(serve(count, kPhaseSteps, &begun, at).variables, whole.variables) == 0);
     CHECK(relative_difference(serve(count % 3 + 1, kPhaseSteps, &begun, at).variables, whole.variables) <
