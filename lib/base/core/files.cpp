@@ -285,11 +285,13 @@ void write_file_durably(const std::filesystem::path& path, const std::string& co
 
 void write_output(const std::filesystem::path& path, const std::string& content, const std::string& option) {
   constexpr int kMostLinks = 40;  // one after the other, as the kernel follows them
-  require_replaceable(path);
   std::filesystem::path target = path;
   std::error_code none;
-  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(target, none); ++links)
+  require_replaceable(target);
+  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(target, none); ++links) {
     target = target.parent_path() / std::filesystem::read_symlink(target, none);
+    require_replaceable(target);
+  }
   write_file_atomically(target, content, option);
 }
 

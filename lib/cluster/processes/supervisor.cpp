@@ -64,7 +64,10 @@ class TerminalStops {
     ::sigaction(SIGTSTP, nullptr, &before_);
     if (before_.sa_handler != SIG_IGN) catch_them();
   }
-  ~TerminalStops() { ::sigaction(SIGTSTP, &before_, nullptr); }
+  ~TerminalStops() {
+    ::sigaction(SIGTSTP, &before_, nullptr);
+    if (terminal_stop.exchange(false)) std::raise(SIGTSTP);  // it came too late for stop()
+  }
 
   // Stops this process until somebody continues it. Where nobody could (an orphaned process group), the
   // kernel does not.
@@ -136,7 +139,10 @@ class Job {
     send_to_all(SIGSTOP);
     terminal_stops_.stop();
     send_to_all(SIGCONT);
-    deadline_ += steady_seconds() - begin;
+    const double stopped = steady_seconds() - begin;
+    deadline_ += stopped;
+    if (needed_ended_ > 0) needed_ended_ += stopped;
+    for (Loss& loss : losses_) loss.noticed += stopped;
   }
 
   void send_to_all(int signal) const {

@@ -215,8 +215,9 @@ class SupervisingLauncher : public RunLauncher {
       failure.message += fmt::format("\nto resume from step {}: {}", with_separators(saved),
                                      resume_command(output_.directory().path()));
     else if (run.traits().saves && failure.step > 0 && !job_.spec.checkpoint.saves_during_run())
-      failure.message +=
-          "\nnothing was saved; with checkpoint: {every_epochs: 1} the job restarts from its last checkpoint";
+      failure.message += fmt::format(
+          "\nnothing was saved; with checkpoint: {{every_epochs: 1}} the job {} from its last checkpoint",
+          job_.spec.restarts.max.value_or(1) > 0 ? "restarts" : "can be resumed");
     return failure;
   }
 

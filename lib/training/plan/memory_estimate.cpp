@@ -208,7 +208,7 @@ std::string memory_advice(const JobPlan& job, const RunPlan& run, const MemoryIn
   if (const auto limit = address_space_limit()) room = std::min(room, *limit - own - at_start.address_space);
   const bool needs_more = evaluation > step && estimate.with_batch(batch) - estimate.fixed() > room;
   if (needs_more && step <= room) return text + "; use a smaller evaluate.batch_per_replica";
-  if (needs_more) estimate.evaluated = 0;  // the step comes first
+  if (needs_more || room <= evaluation) estimate.evaluated = 0;  // the step comes first
   const int64_t fits = largest_batch(estimate, room, 0);
   if (fits == 0) return text + "; not even a batch of 1 fits here: use a smaller model or fewer replicas";
   if (fits >= batch) return text + ", which should fit: others use the memory, too";

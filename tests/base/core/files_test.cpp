@@ -172,6 +172,10 @@ TEST_CASE("a file that a user names is written to where its links lead, and they
   const Descriptor plain(::open((folder / "plain").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
   CHECK_THROWS_WITH(write_output(fmt::format("/dev/fd/{}", plain.get()), "x"),
                     ContainsSubstring(": is a device, a pipe or a socket"));
+  fs::create_symlink(fmt::format("/dev/fd/{}", plain.get()), folder / "descriptor");
+  CHECK_THROWS_WITH(write_output(folder / "descriptor", "x"),
+                    ContainsSubstring(": is a device, a pipe or a socket"));
+  fs::remove(folder / "descriptor");
   CHECK(content_of(folder / "plain").empty());
   fs::create_directory(folder / "disk");
   fs::create_symlink("disk/page", folder / "to_disk");  // relative to the link, and at first to nothing

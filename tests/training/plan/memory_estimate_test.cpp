@@ -154,6 +154,18 @@ TEST_CASE("the advice where a step fits and an evaluation does not is a smaller 
                          !ContainsSubstring("others use"));
 }
 
+TEST_CASE("the advice where an evaluation alone has no room is a batch that has") {
+  const JobPlan job =
+      small_job({"batch.per_replica=1000000", "data.shape=[1, 64, 64]", "data.test_examples=1000"});
+  const RunPlan& run = job.distributed_run();
+  const MemoryEstimate memory = estimate_memory(job, run);
+  REQUIRE(memory.keeps_both);
+  REQUIRE(memory.evaluation() > 10 * memory.per_example);
+  const int64_t own = memory.parameters + memory.gradients + memory.optimizer + memory.checkpoint;
+  const MemoryInUse used{0, memory_for_all() - own - memory.evaluation() / 2};
+  CHECK_THAT(memory_advice(job, run, used, 1), ContainsSubstring("--set batch.per_replica="));
+}
+
 TEST_CASE("the advice for a user's module gives no numbers of its batch, which are not known") {
   JobPlan job = small_job();
   job.spec.model.kind = "torchscript";
