@@ -100,12 +100,19 @@ TEST_CASE("receipts that have lost their end are not called verified") {
   CHECK(lost.exit_code == 3);
   CHECK(lost.output ==
         "steps 10 to 30: the same (3 receipts)\n"
-        "WARNING: receipts.jsonl ends after step 30, without the receipts up to step 35: those steps are not "
-        "verified\n");
+        "WARNING: receipts.jsonl has lost its end: steps 31 to 35 are not verified\n");
   CHECK(verify(job, {"--steps", "10:34"}).exit_code == 0);
   const Finished json = verify(job, {"--steps", "20:35", "--json"});
   CHECK(json.exit_code == 3);
   CHECK(Event::parse(json.output).at("lost") == 35);
+
+  // As if the run had been resumed with more receipts.
+  std::string spec = content_of(job.run_folder() / "spec.yaml");
+  const std::string of_last = "receipts:\n  every_steps: 10\n";
+  REQUIRE(spec.find(of_last) != std::string::npos);
+  spec.replace(spec.find(of_last), of_last.size(), "receipts:\n  every_steps: 5\n");
+  write_file(job.run_folder() / "spec.yaml", spec);
+  CHECK(verify(job, {"--steps", "10:19"}).exit_code == 0);
 }
 
 TEST_CASE("verify under a launcher is refused") {

@@ -128,6 +128,7 @@ TEST_CASE("every checkpoint leads to the same end, and a finished run has nothin
   const Finished nothing = resume(whole);
   CHECK(nothing.exit_code == 0);
   CHECK_THAT(nothing.output, ContainsSubstring("is complete: all 1,260 steps are done"));
+  CHECK(resume(whole, {"--quiet"}).output == nothing.output);
   const Event message = Event::parse(resume(whole, {"--json"}).output);
   CHECK(message.at("event") == "message");
   CHECK(message.at("text").get<std::string>() + "\n" == nothing.output);

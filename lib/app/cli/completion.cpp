@@ -151,7 +151,7 @@ std::string in_single_quotes(const std::string& text) {
 
 // When the options of this command are offered.
 std::string fish_condition(const std::string& command) {
-  if (command.empty()) return "__fish_use_subcommand";
+  if (command.empty()) return "__dtrain_needs_command";
   std::vector<std::string> seen;
   for (const std::string& word : split(command, ' ')) seen.push_back("__fish_seen_subcommand_from " + word);
   return join(seen, "; and ");
@@ -168,7 +168,7 @@ std::string fish_script(const std::vector<Command>& commands) {
                                                        {"REMOVABLE", join(removable_paths(), " ")}});
   for (const Command& command : commands) {
     if (is_first_word(command))
-      script += fmt::format("complete -c dtrain -n __fish_use_subcommand -f -a {} -d {}\n", command.name,
+      script += fmt::format("complete -c dtrain -n __dtrain_needs_command -f -a {} -d {}\n", command.name,
                             in_single_quotes(command.description));
     const std::string where = fish_condition(command.name);
     for (const Option& option : command.options) {

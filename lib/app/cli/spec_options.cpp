@@ -16,7 +16,8 @@ namespace dtrain {
 namespace {
 
 constexpr const char* kSignals =
-    "Signals: INT, TERM, HUP save and stop; USR1 saves; QUIT prints what each replica is doing.\n";
+    "Signals: INT, TERM, HUP save and stop; USR1 saves; QUIT prints what each replica is doing;\n"
+    "TSTP (Ctrl-Z) stops the replicas, too.\n";
 
 // A field's description without the links of docs/spec.md: "[layers](x.md#y)" becomes "layers (docs/x.md)".
 std::string without_links(const std::string& text) {

@@ -114,7 +114,7 @@ ExitCode inspect_command(const std::string& checkpoint, bool json) {
   ExitCode code = ExitCode::kDone;
   const std::vector<fs::path> paths = checkpoints_at(checkpoint);
   const auto best = best_of_run(fs::canonical(paths.front()).parent_path());
-  if (best && !best->warning.empty() && paths.size() > 1) report_warnings({best->warning});
+  if (best && !best->warning.empty() && paths.front() != checkpoint) report_warnings({best->warning});
   Event all = Event::array();
   for (const fs::path& path : paths) {
     const std::string best_by = best && fs::equivalent(best->saved.path, path) ? best->metric : "";

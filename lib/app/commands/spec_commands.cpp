@@ -53,8 +53,9 @@ std::vector<Problem> problems_of_options(const LoadedSpec& loaded, const FirstJo
   return problems;
 }
 
-// Those that only planning sees, but for what the user may bring later.
+// Those that only planning sees, but for what the user may bring later. Nothing is fetched for it.
 std::vector<Problem> problems_without_data(const LoadedSpec& loaded) {
+  if (loaded.spec.data.path && is_address(*loaded.spec.data.path)) return {};
   try {
     std::vector<Problem> problems = plan_job(loaded, describe_dataset).problems;
     std::erase_if(problems, [](const Problem& problem) {

@@ -110,7 +110,8 @@ ReceiptsComparison verify_run(const fs::path& run, std::optional<Range> steps,
   say(fmt::format("computing steps {} to {} again{}", from ? from->step + 1 : 1, step_of(receipts.back()),
                   from ? ", from " + from->path.string() : ""));
   ReceiptsComparison comparison;
-  if (const int64_t last = last_receipt_of(verified, steps); last > step_of(receipts.back()))
+  // Before its end the file lacks no line: there the run was to leave fewer receipts, until it was resumed.
+  if (const int64_t last = last_receipt_of(verified, steps); last > step_of(read_receipts(run).back()))
     comparison.lost = last;
   ReceiptReader computed(again);
   auto next = receipts.begin();

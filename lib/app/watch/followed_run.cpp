@@ -81,12 +81,14 @@ bool has_checkpoint(const fs::path& run) {
               denied ? "ask its owner for the permission to read it" : "check the disk, and run it again");
 }
 
-// The loss if the spec cannot be read: a newer dtrain may have written it.
+// The loss if the spec cannot be read: a newer dtrain may have written it. Who watches a run does not run its
+// plug-ins: their kinds and fields are problems of the spec, which do not matter here.
 BestCheckpointSpec deciding_metric_in(const fs::path& run) {
   const fs::path spec = run / "spec.yaml";
+  const Overrides without_plugins({}, {"plugins", "plugin_versions"});
   try {
     std::error_code none;
-    if (fs::is_regular_file(spec, none)) return deciding_metric(load_spec(spec).spec);
+    if (fs::is_regular_file(spec, none)) return deciding_metric(load_spec(spec, without_plugins).spec);
   } catch (const Error&) {  // the rest of the run can be shown
   }
   return deciding_metric(JobSpec());

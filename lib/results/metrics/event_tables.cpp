@@ -229,9 +229,9 @@ const EventTable<MessageEvent> MessageEvent::table = {
     "message",
     "a line for people",
     {{FIELD(text), "",
-      "the learning rate of an epoch (`print_learning_rate`), that training ends early and why, where a "
-      "`profile` was written, or that SIGUSR1 saves a checkpoint. The terminal shows it, though not with "
-      "`--quiet`"}}};
+      "the learning rate of an epoch (`print_learning_rate`), from where a run resumes, that training ends "
+      "early and why, where a `profile` was written, that SIGUSR1 saves a checkpoint, or, only in the "
+      "output, that the run is complete. The terminal shows it, with `--quiet` only the last"}}};
 
 const EventTable<WarningEvent> WarningEvent::table = {
     "warning",

@@ -37,7 +37,6 @@ RunSummary summary_at_start(const RunStartEvent& start) {
   summary.dataset_requested = start.dataset_requested;
   summary.replicas = start.replicas.value_or(0);
   summary.global_batch = start.global_batch.value_or(0);
-  summary.epochs = start.epochs.value_or(0);
   summary.steps = start.total_steps.value_or(0);
   summary.learning_rate = start.learning_rate_derivation.value_or("");
   return summary;
@@ -106,11 +105,9 @@ std::string metric_clause(const std::string& metric, const std::string& part, do
 
 // The baseline is not trained again when the distributed run is resumed with another spec.
 std::string quality_clause(const RunSummary& baseline, const RunSummary& distributed, bool faster) {
-  if (baseline.epochs != distributed.epochs && baseline.steps != distributed.steps)
-    return fmt::format("; after {} and {} epochs the models do not compare", baseline.epochs,
-                       distributed.epochs);
-  if (distributed.has_other_rate)
-    return "; the models do not compare, as the distributed run was resumed with another learning rate";
+  if (!distributed.changed.empty())
+    return "; the models do not compare, as the distributed run was resumed with another " +
+           distributed.changed;
   const auto left_loss = find_metric(baseline.metrics, "loss");
   const auto right_loss = find_metric(distributed.metrics, "loss");
   const std::string metric = main_metric_of(distributed.metrics);
@@ -162,9 +159,12 @@ void SummaryCollector::on_event(const Event& event) {
   const std::string run = place.run.value_or("");
   if (decode<ComparisonEvent>(event)) document_[place.kind] = event;
   if (const auto start = decode<RunStartEvent>(event)) {
-    const RunSummary before = std::exchange(runs_[run], summary_at_start(*start));
-    runs_[run].has_other_rate = start->resumed_step && !before.learning_rate.empty() &&
-                                (before.has_other_rate || before.learning_rate != runs_[run].learning_rate);
+    RunSummary& now = runs_[run];
+    const RunSummary before = std::exchange(now, summary_at_start(*start));
+    if (start->resumed_step && before.steps > 0)
+      now.changed = before.steps != now.steps                   ? "number of steps"
+                    : before.learning_rate != now.learning_rate ? "learning rate"
+                                                                : before.changed;
     document_[run][place.kind] = event;
   }
   if (const auto evaluation = decode<EvalEvent>(event)) {

@@ -21,9 +21,9 @@ struct RunSummary : ComparedRun {
   std::string name, dataset;
   std::optional<std::string> dataset_requested;  // if `dataset` is a fallback for it
   std::string status;                            // completed | failed | stopped; empty: there was no run_end
-  int64_t epochs = 0, steps = 0;                 // that it is to train
+  int64_t steps = 0;                             // that it is to train
   std::string learning_rate;                     // the derivation
-  bool has_other_rate = false;                   // than before it was resumed
+  std::string changed;  // what is other than before it was resumed, such as "learning rate"
 };
 
 // Gathers the summaries of a job's runs from its events.

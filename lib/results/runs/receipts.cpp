@@ -140,9 +140,8 @@ std::string ReceiptsComparison::text() const {
     lines += fmt::format("skipped {} of steps for which the other side has none\n",
                          counted(passed_over, "receipt"));
   if (lost > 0 && !differs())
-    lines += fmt::format(
-        "WARNING: {} ends after step {}, without the receipts up to step {}: those steps are not verified\n",
-        kReceiptsFile, last, lost);
+    lines += fmt::format("WARNING: {} has lost its end: steps {} to {} are not verified\n", kReceiptsFile,
+                         last + 1, lost);
   return lines;
 }
 

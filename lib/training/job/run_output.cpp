@@ -61,7 +61,8 @@ ConsoleOptions console_options(const JobPlan& job, ConsoleOptions options,
                                std::function<bool(int64_t)> is_lost) {
   options.alone = job.runs.size() == 1 && job.distributed_run().processes() == 1;
   options.best = deciding_metric(job.spec);
-  if (!job.spec.checkpoint.best.metric) options.is_lost = std::move(is_lost);
+  const CheckpointSpec& checkpoint = job.spec.checkpoint;
+  if (checkpoint.saves() && !checkpoint.best.metric) options.is_lost = std::move(is_lost);
   return options;
 }
 

@@ -261,7 +261,9 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
   if (!complete.empty()) {
     auto message = begin_event<MessageEvent>(name_of(RunKind::kDistributed));
     message.text = complete;
-    Console(out, options.console).on_event(encode(message));
+    ConsoleOptions shown = options.console;
+    shown.quiet = false;  // this is all that the command has to say
+    Console(out, shown).on_event(encode(message));
   }
   std::unique_ptr<RunOutput> output;
   const auto make_output = [&] {

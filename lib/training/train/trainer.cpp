@@ -264,8 +264,9 @@ void Trainer::after_epoch(int64_t epoch) {
   ended_ = ended_ || decision.end;
   const bool last = ended_ || step_ == run_.total_steps;
   if (last) check_variables();
+  const bool is_kept = step_ == kept_step_;  // without its evaluation, in which that run was stopped
   const bool due = checkpoints_.are_due_after_step(step_) ||
-                   (pass_is_complete() && checkpoints_.are_due_after_epoch(epoch + 1));
+                   (pass_is_complete() && (is_kept || checkpoints_.are_due_after_epoch(epoch + 1)));
   const bool at_end = last && checkpoints_.are_saved_at_end();
   if (checkpoints_.are_saved() && (at_end || due || decision.save || decision.leave)) save(epoch);
   evaluated_.reset();

@@ -206,7 +206,7 @@ TEST_CASE("the script is found by the line that its first line tells") {
 
 TEST_CASE("fish knows the commands, their options and what they are for") {
   const std::string script = script_of("fish");
-  CHECK_THAT(script, ContainsSubstring("-n __fish_use_subcommand -f -a run -d 'Train"));
+  CHECK_THAT(script, ContainsSubstring("-n __dtrain_needs_command -f -a run -d 'Train"));
   CHECK_THAT(script,
              ContainsSubstring(
                  "-n '__fish_seen_subcommand_from run' -l set -r -f -a '(__dtrain_settings)' -d 'Override"));
@@ -215,17 +215,17 @@ TEST_CASE("fish knows the commands, their options and what they are for") {
   CHECK_THAT(script,
              ContainsSubstring("-n '__fish_seen_subcommand_from data; and __fish_seen_subcommand_from "
                                "pack' -l shard-size -x -d "));
-  CHECK_THAT(script, ContainsSubstring("-n '__fish_use_subcommand' -l plugin -r -d "));
+  CHECK_THAT(script, ContainsSubstring("-n '__dtrain_needs_command' -l plugin -r -d "));
   CHECK_THAT(script, !ContainsSubstring("-a replica"));
   if (!has_shell("fish")) return;
   const TemporaryFolder folder;
   const std::string file = folder.write("script.fish", script);
   const ShellResult result = run_shell("HOME='" + folder.path().string() + "' fish -c \"source '" + file +
-                                       "'; complete -C 'dtrain ru'; "
+                                       "'; complete -C 'dtrain ru'; complete -C 'dtrain --plugin a.so va'; "
                                        "complete -C 'dtrain run --qu'; complete -C 'dtrain completion z'\"");
   INFO(result.output);
-  CHECK_THAT(result.output,
-             ContainsSubstring("run\t") && ContainsSubstring("--quiet\t") && ContainsSubstring("zsh"));
+  CHECK_THAT(result.output, ContainsSubstring("run\t") && ContainsSubstring("validate\t") &&
+                                ContainsSubstring("--quiet\t") && ContainsSubstring("zsh"));
 }
 
 }  // namespace

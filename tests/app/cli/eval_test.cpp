@@ -330,6 +330,9 @@ TEST_CASE("the best checkpoint comes with a warning if a better epoch has none")
   CHECK(warnings_of("eval", 0.4, {}).empty());
   CHECK(warnings_of("eval", 0.5, {"--best"}).empty());
   CHECK(warnings_of("inspect", 0.5, {}).empty());
+  fs::remove_all(checkpoint_folder(run) / "step-000000004");
+  CHECK(warnings_of("inspect", 0.4, {}) == warning);
+  CHECK(dtrain_command({"inspect", checkpoint_folder(run) / "step-000000005"}).errors.empty());
 }
 
 TEST_CASE("a file of a checkpoint means the checkpoint") {

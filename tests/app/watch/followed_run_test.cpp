@@ -242,7 +242,8 @@ TEST_CASE("the best evaluation is the one that the run itself calls the best") {
   REQUIRE(by_loss.state.best);
   CHECK(by_loss.state.best->epoch == 2);
   run.folder.write("spec.yaml",
-                   "batch: {per_replica: 8}\ndata: {dataset: mnist}\n"
+                   "plugins: [/no/such/plugin.so]\nplugin_versions: [own 1.0.0]\n"  // nor is it looked for
+                   "batch: {per_replica: 8}\ndata: {dataset: mnist}\nmodel: {kind: own, units: 5}\n"
                    "checkpoint: {every_epochs: 1, best: {metric: accuracy}}\n");
   const WatchedRun by_accuracy = FollowedRun(run.folder.path()).look();
   REQUIRE(by_accuracy.state.best);

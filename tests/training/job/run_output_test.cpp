@@ -195,6 +195,7 @@ TEST_CASE("that the weights of the best epoch were not saved is said at the end,
   CHECK_THAT(shown({}, false), ContainsSubstring("best epoch by loss: 1") && ContainsSubstring(note));
   CHECK_THAT(shown({}, true), ContainsSubstring("best epoch by loss: 1") && !ContainsSubstring(note));
   CHECK_THAT(shown({"checkpoint.best.metric=loss"}, false), !ContainsSubstring(note));
+  CHECK_THAT(shown({"checkpoint.final=false"}, false), !ContainsSubstring(note));  // nothing is to be saved
 }
 
 TEST_CASE("a failure ends the run that was under way and is in the summary") {

@@ -69,7 +69,10 @@ void check_rest(const Training& stopped, const TrainingState& state) {
     check_both([&](const Training& one) { return one.values<int64_t>(kind, "epoch"); });
     check_both([&](const Training& one) { return one.values<double>(kind, "loss"); });
   }
-  CHECK(load_checkpoint(list_checkpoints(rest.folder / "checkpoints").back().path).state.step == 15);
+  const auto saved = list_checkpoints(rest.folder / "checkpoints");
+  CHECK(saved.back().step == 15);
+  CHECK(saved.front().step == (state.unevaluated ? state.step : 15));  // again, with its evaluation
+  CHECK_FALSE(load_checkpoint(saved.front().path).state.metrics.empty());
 }
 
 // An epoch has five steps, the last of two examples, and an evaluation.
