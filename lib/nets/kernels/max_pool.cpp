@@ -72,25 +72,19 @@ struct Spread {
   [[gnu::always_inline]] static void spread(int64_t width, Channels channels, const T* __restrict gradient,
                                             const Argmax<T>* __restrict argmaxes, T* __restrict to) {
     const int64_t row = width * channels, pooled = width / 2 * channels;
-    // Of the maximum number x + c, the one of column x / channels in channel c.
-    const auto spread_one = [&](int64_t x, int64_t c) __attribute__((always_inline)) {
-      T* const upper = to + 2 * x + c;
+#pragma GCC ivdep
+    for (int64_t x = 0; x < pooled; x += channels) {
+      T* const upper = to + 2 * x;
       T* const lower = upper + row;
-      const T value = gradient[x + c];
-      const Argmax<T> argmax = argmaxes[x + c];
-      upper[0] = argmax == 0 ? value : T{0};
-      upper[channels] = argmax == 1 ? value : T{0};
-      lower[0] = argmax == 2 ? value : T{0};
-      lower[channels] = argmax == 3 ? value : T{0};
-    };
-    if constexpr (std::is_same_v<Channels, int64_t>) {
-      for (int64_t x = 0; x < pooled; x += channels) {
 #pragma GCC ivdep
-        for (int64_t c = 0; c < channels; ++c) spread_one(x, c);
+      for (int64_t c = 0; c < channels; ++c) {
+        const T value = gradient[x + c];
+        const Argmax<T> argmax = argmaxes[x + c];
+        upper[c] = argmax == 0 ? value : T{0};
+        upper[channels + c] = argmax == 1 ? value : T{0};
+        lower[c] = argmax == 2 ? value : T{0};
+        lower[channels + c] = argmax == 3 ? value : T{0};
       }
-    } else {
-#pragma GCC ivdep
-      for (int64_t x = 0; x < pooled; ++x) spread_one(x, 0);
     }
     for (int64_t y = 0; y < 2; ++y) std::fill(to + y * row + 2 * pooled, to + (y + 1) * row, T{0});
   }
