@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "layers/tokens.h"
-#include "models/operations.h"
+#include "models/products.h"
 #include "spec/layer_kinds.h"
 
 namespace dtrain {

@@ -2,7 +2,7 @@
 // features].
 #include "kernels/dense.h"
 #include "layers/tokens.h"
-#include "models/operations.h"
+#include "models/products.h"
 #include "spec/layer_kinds.h"
 
 namespace dtrain {

@@ -9,6 +9,7 @@
 #include "layers/elementwise.h"
 #include "layers/faces.h"
 #include "layers/windows.h"
+#include "models/pooling.h"
 #include "spec/layer_kinds.h"
 #include "stablehlo/window_gradients.h"
 

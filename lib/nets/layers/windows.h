@@ -7,7 +7,7 @@
 #include "compiled/layer_passes.h"
 #include "export/layer_exports.h"
 #include "models/layer_kinds.h"
-#include "models/operations.h"
+#include "models/products.h"
 
 namespace dtrain {
 

@@ -54,7 +54,7 @@ struct Window2d {
   bool is_unpadded() const { return is_symmetric() && rows.before == 0 && columns.before == 0; }
   bool is_symmetric() const { return rows.before == rows.after && columns.before == columns.after; }
   // Rows and columns, as LibTorch's functions take them. They pad both sides equally: padding that differs
-  // is done beforehand (models/operations.h).
+  // is done beforehand (models/products.h).
   std::array<int64_t, 2> sizes() const { return {size, size}; }
   std::array<int64_t, 2> strides() const { return {stride, stride}; }
   std::array<int64_t, 2> padding() const {

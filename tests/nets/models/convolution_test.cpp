@@ -1,5 +1,5 @@
 // The convolution of conv2d where it is computed by Winograd's filtering, through autograd.
-#include "models/operations.h"
+#include "models/products.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>

@@ -1,5 +1,5 @@
 // Dense layers under autograd against LibTorch's in float64.
-#include "models/operations.h"
+#include "models/products.h"
 
 #include <cmath>
 #include <limits>

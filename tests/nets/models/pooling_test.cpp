@@ -1,4 +1,4 @@
-#include "models/operations.h"
+#include "models/pooling.h"
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>

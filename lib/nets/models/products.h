@@ -1,4 +1,4 @@
-// What conv2d, dense and max_pool2d compute, under autograd, with kernels that are faster than LibTorch's.
+// What conv2d and dense compute, under autograd, with products that are faster than LibTorch's.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,12 +21,5 @@ at::Tensor padded(const at::Tensor& input, const Window2d& window, double value)
 // bias [units] or undefined. Of float32 in the processor's memory by kernels/dense.h; of all else, and under
 // autocast, at::linear.
 at::Tensor dense_product(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias);
-
-// max_pool2d(input, 2) or max_pool2d(relu(input), 2). The maximum of rectified numbers is the rectified
-// maximum, so the rectifier processes only a quarter of the numbers; values and gradients are bit-identical.
-// NaN stays NaN. input: [n, channels, height, width], contiguous float32 or float64 on the CPU, where
-// LibTorch's own takes longer, not vectorised, than a convolution; a last row or column without a partner is
-// ignored.
-at::Tensor max_pool2x2(const at::Tensor& input, bool rectify);
 
 }  // namespace dtrain
