@@ -9,36 +9,21 @@
 namespace dtrain {
 namespace {
 
-template <typename T>
-struct Pool {
-  bool rectify;
-  const T* input;
-  T* output;
-  Argmax<T>* argmaxes;
-
-  // The row of maxima at `pooled`, from two rows of pixels that follow each other, the first at `upper`.
-  template <class Channels>
-  [[gnu::always_inline]] void row(int64_t width, Channels channels, int64_t upper, int64_t pooled) const {
-    pool(width, channels, rectify, input + upper, output + pooled, argmaxes + pooled);
-  }
-  // A last row of pixels without a partner.
-  [[gnu::always_inline]] void leave_out(int64_t /*begin*/, int64_t /*end*/) const {}
-
- private:
-  template <class Channels>
-  [[gnu::always_inline]] static void pool(int64_t width, Channels channels, bool rectify,
-                                          const T* __restrict from, T* __restrict to,
-                                          Argmax<T>* __restrict argmaxes) {
-    const T threshold = rectify ? T{0} : -std::numeric_limits<T>::infinity();
-    const Argmax<T> otherwise = rectify ? kNoArgmax : 0;
+// One row of maxima, from two rows of pixels that follow each other.
+struct PoolRow {
+  [[gnu::always_inline]] static void run(int64_t width, int64_t channels, bool rectify,
+                                         const float* __restrict from, float* __restrict to,
+                                         int32_t* __restrict argmaxes) {
+    const float threshold = rectify ? 0.0F : -std::numeric_limits<float>::infinity();
+    const int32_t otherwise = rectify ? kNoArgmax : 0;
     for (int64_t x = 0; x < width / 2; ++x) {
-      const T* const upper = from + 2 * x * channels;
-      const T* const lower = upper + width * channels;
+      const float* const upper = from + 2 * x * channels;
+      const float* const lower = upper + width * channels;
       for (int64_t c = 0; c < channels; ++c) {
-        T best = upper[c];
-        Argmax<T> argmax = 0;
-        const auto challenge = [&](T value, Argmax<T> number) __attribute__((always_inline)) {
-          const bool wins = (value > best) | (value != value);  // not-a-number wins and is never beaten
+        float best = upper[c];
+        int32_t argmax = 0;
+        const auto challenge = [&](float value, int32_t number) __attribute__((always_inline)) {
+          const bool wins = (value > best) | (value != value);
           best = wins ? value : best;
           argmax = wins ? number : argmax;
         };
@@ -53,90 +38,59 @@ struct Pool {
   }
 };
 
-template <typename T>
-struct Spread {
-  const T* gradient;
-  const Argmax<T>* argmaxes;
-  T* result;
-
-  template <class Channels>
-  [[gnu::always_inline]] void row(int64_t width, Channels channels, int64_t upper, int64_t pooled) const {
-    spread(width, channels, gradient + pooled, argmaxes + pooled, result + upper);
-  }
-  [[gnu::always_inline]] void leave_out(int64_t begin, int64_t end) const {
-    std::fill(result + begin, result + end, T{0});
-  }
-
- private:
-  template <class Channels>
-  [[gnu::always_inline]] static void spread(int64_t width, Channels channels, const T* __restrict gradient,
-                                            const Argmax<T>* __restrict argmaxes, T* __restrict to) {
+struct SpreadRow {
+  [[gnu::always_inline]] static void run(int64_t width, int64_t channels, const float* __restrict gradient,
+                                         const int32_t* __restrict argmaxes, float* __restrict to) {
     const int64_t row = width * channels, pooled = width / 2 * channels;
-#pragma GCC ivdep
     for (int64_t x = 0; x < pooled; x += channels) {
-      T* const upper = to + 2 * x;
-      T* const lower = upper + row;
+      float* const upper = to + 2 * x;
+      float* const lower = upper + row;
 #pragma GCC ivdep
       for (int64_t c = 0; c < channels; ++c) {
-        const T value = gradient[x + c];
-        const Argmax<T> argmax = argmaxes[x + c];
-        upper[c] = argmax == 0 ? value : T{0};
-        upper[channels + c] = argmax == 1 ? value : T{0};
-        lower[c] = argmax == 2 ? value : T{0};
-        lower[channels + c] = argmax == 3 ? value : T{0};
+        const float value = gradient[x + c];
+        const int32_t argmax = argmaxes[x + c];
+        upper[c] = argmax == 0 ? value : 0.0F;
+        upper[channels + c] = argmax == 1 ? value : 0.0F;
+        lower[c] = argmax == 2 ? value : 0.0F;
+        lower[channels + c] = argmax == 3 ? value : 0.0F;
       }
     }
-    for (int64_t y = 0; y < 2; ++y) std::fill(to + y * row + 2 * pooled, to + (y + 1) * row, T{0});
+    for (int64_t y = 0; y < 2; ++y) std::fill(to + y * row + 2 * pooled, to + (y + 1) * row, 0.0F);
   }
 };
 
-// The rows of maxima from `begin` to `end`, of all images. That there is one channel is told to the compiler:
-// neighbouring pixels then fill the vectors, and else channels do.
-template <class Pass>
-struct ByRows {
-  [[gnu::always_inline]] static void run(const Pixels& pixels, int64_t begin, int64_t end, const Pass& pass) {
-    pixels.channels == 1 ? visit(pixels, std::integral_constant<int64_t, 1>(), begin, end, pass)
-                         : visit(pixels, pixels.channels, begin, end, pass);
-  }
-
- private:
-  template <class Channels>
-  [[gnu::always_inline]] static void visit(const Pixels& pixels, Channels channels, int64_t begin,
-                                           int64_t end, const Pass& pass) {
-    const int64_t rows = pixels.height / 2, row = pixels.width * channels;
-    for (int64_t i = begin; i < end;) {
-      const int64_t image = i / rows * pixels.height * row;
-      for (int64_t y = i % rows; y < rows && i < end; ++y, ++i) {
-        pass.row(pixels.width, channels, image + 2 * y * row, i * (pixels.width / 2) * channels);
-        if (y + 1 == rows) pass.leave_out(image + 2 * rows * row, image + pixels.height * row);
-      }
-    }
-  }
-};
-
-template <class Pass>
-void pass_over(const Pixels& pixels, const Pass& pass) {
-  const int64_t grain = kNumbersATask / (2 * pixels.width * pixels.channels) + 1;
-  run_ranges(pixels.examples * (pixels.height / 2), grain,
-             [&](int64_t begin, int64_t end) { run_kernel<ByRows<Pass>>(pixels, begin, end, pass); });
+// Calls work(a row of maxima, the first number of the upper of its two rows of pixels).
+template <class Work>
+void for_each_row(const Pixels& pixels, const Work& work) {
+  const int64_t rows = pixels.height / 2, row = pixels.width * pixels.channels;
+  run_ranges(pixels.examples * rows, kNumbersATask / (2 * row) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) work(i, (i / rows * pixels.height + 2 * (i % rows)) * row);
+  });
 }
 
 }  // namespace
 
-template <typename T>
-void max_pool_pixels(const Pixels& pixels, bool rectify, const T* input, T* output, Argmax<T>* argmaxes) {
-  pass_over(pixels, Pool<T>{rectify, input, output, argmaxes});
+void max_pool_pixels(const Pixels& pixels, bool rectify, const float* input, float* output,
+                     int32_t* argmaxes) {
+  const int64_t pooled = pixels.width / 2 * pixels.channels;
+  for_each_row(pixels, [&](int64_t row, int64_t from) {
+    run_kernel<PoolRow>(pixels.width, pixels.channels, rectify, input + from, output + row * pooled,
+                        argmaxes + row * pooled);
+  });
 }
-template void max_pool_pixels<float>(const Pixels&, bool, const float*, float*, int32_t*);
-template void max_pool_pixels<double>(const Pixels&, bool, const double*, double*, int64_t*);
 
-template <typename T>
-void max_pool_pixels_backward(const Pixels& pixels, const T* gradient, const Argmax<T>* argmaxes,
-                              T* input_gradient) {
-  if (pixels.height == 1) std::fill_n(input_gradient, pixels.examples * pixels.width * pixels.channels, T{0});
-  pass_over(pixels, Spread<T>{gradient, argmaxes, input_gradient});
+void max_pool_pixels_backward(const Pixels& pixels, const float* gradient, const int32_t* argmaxes,
+                              float* input_gradient) {
+  const int64_t pooled = pixels.width / 2 * pixels.channels, row = pixels.width * pixels.channels;
+  for_each_row(pixels, [&](int64_t number, int64_t to) {
+    run_kernel<SpreadRow>(pixels.width, pixels.channels, gradient + number * pooled,
+                          argmaxes + number * pooled, input_gradient + to);
+  });
+  if (pixels.height % 2 == 0) return;
+  for (int64_t i = 1; i <= pixels.examples; ++i) {
+    float* const end = input_gradient + i * pixels.height * row;
+    std::fill(end - row, end, 0.0F);
+  }
 }
-template void max_pool_pixels_backward<float>(const Pixels&, const float*, const int32_t*, float*);
-template void max_pool_pixels_backward<double>(const Pixels&, const double*, const int64_t*, double*);
 
 }  // namespace dtrain

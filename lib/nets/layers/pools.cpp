@@ -112,20 +112,28 @@ void max_pool_backward_input(const LayerWork& work) {
   if (!window.is_symmetric()) put_gradient_of_padded(work, window, gradient);
 }
 
+Planes planes_of(const LayerWork& work) {
+  const Shape& shape = work.layer->input_shape;
+  return {work.examples * shape[0], shape[1], shape[2]};
+}
 Pixels pixels_of(const LayerWork& work) {
   const Shape& shape = work.layer->input_shape;
-  if (work.channels_inside) return {work.examples, shape[1], shape[2], shape[0]};
-  return {work.examples * shape[0], shape[1], shape[2], 1};
+  return {work.examples, shape[1], shape[2], shape[0]};
 }
 
 // Of a relu and the maximum after it, or the maximum alone.
 template <bool kRectifies>
 void max_pool2x2_of(const LayerWork& work) {
-  max_pool_pixels(pixels_of(work), kRectifies, work.input, work.output, work.argmaxes());
+  if (work.channels_inside)
+    return max_pool_pixels(pixels_of(work), kRectifies, work.input, work.output, work.argmaxes());
+  max_pool2x2(planes_of(work), kRectifies, work.input, work.output, work.argmaxes());
 }
 
 void max_pool2x2_backward_input(const LayerWork& work) {
-  max_pool_pixels_backward(pixels_of(work), work.output_gradient, work.argmaxes(), work.input_gradient);
+  if (work.channels_inside)
+    return max_pool_pixels_backward(pixels_of(work), work.output_gradient, work.argmaxes(),
+                                    work.input_gradient);
+  max_pool2x2_backward(planes_of(work), work.output_gradient, work.argmaxes(), work.input_gradient);
 }
 
 template <bool kRectifies>
