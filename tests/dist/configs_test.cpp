@@ -1,5 +1,6 @@
 // The examples in configs/.
 #include <algorithm>
+#include <string>
 
 #include "catch.h"
 #include "job.h"
@@ -63,6 +64,15 @@ std::pair<std::string, std::string> datasets_of(const fs::path& config) {
   return {"mnist", "fashion_mnist"};
 }
 
+// With everything that happens in a step, an epoch and an evaluation once, and the last steps timed.
+constexpr int kStepsOfExample = 15;
+
+Arguments made_short(const fs::path& config) {
+  if (config.stem() == "flowers_vit") return {"model.size=tiny"};
+  if (config.stem() == "mnist_batch_norm") return {"callbacks.profile.start_step=10"};
+  return {};
+}
+
 TEST_CASE("every example trains") {
   const ShippedTables tables;
   for (const fs::path& config : configs()) {
@@ -72,10 +82,10 @@ TEST_CASE("every example trains") {
     ProgramOptions options;
     options.working_folder = job.folder().string();  // has no datasets/
     Program program(
-        Arguments{"run", config.string(), "--run-dir", job.run_folder().string(), "--set",
-                  "train.max_steps=30", "--set", "data.train_examples=2000", "--set",
-                  "data.test_examples=200", "--set", "batch.per_replica=8", "--set", "checks.every_steps=1"} +
-            Job::set(config.stem() == "flowers_vit" ? Arguments{"model.size=tiny"} : Arguments()),
+        Arguments{"run", config.string(), "--run-dir", job.run_folder().string()} +
+            Job::set({"train.max_steps=" + std::to_string(kStepsOfExample), "data.train_examples=400",
+                      "data.test_examples=50", "batch.per_replica=8", "checks.every_steps=1"}) +
+            Job::set(made_short(config)),
         options);
     const Finished run = program.wait(/*seconds=*/120);  // ResNet-18 on a processor with AVX2
     INFO(run.output << run.errors);
@@ -83,7 +93,7 @@ TEST_CASE("every example trains") {
     const Event start = job.event("run_start", "distributed");
     const auto [requested, used] = datasets_of(config);
     CHECK(start.at("dataset") == used);
-    CHECK(job.event("run_end", "distributed").at("steps") == 30);
+    CHECK(job.event("run_end", "distributed").at("steps") == kStepsOfExample);
     for (const Event& warning : job.events("warning"))  // no false alarm of the checks
       CHECK_THAT(warning.at("text").get<std::string>(),
                  ContainsSubstring("processes share") || ContainsSubstring("the learning rate rises") ||
