@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 
 #include <csignal>
+#include <map>
+#include <memory>
 
 #include "catch.h"
 #include "checkpoint/retention.h"
@@ -72,10 +74,21 @@ std::vector<std::string> sums_of(const Job& job) {
   return sums;
 }
 
-// All numbers for one of the cases, and for the others those that leave a replica with parts of several
-// nodes.
+// Each case trained by one replica; made once.
+const Job& one_of(const std::string& name, const std::string& spec) {
+  static std::map<std::string, std::unique_ptr<Job>> jobs;
+  std::unique_ptr<Job>& job = jobs[name];
+  if (!job) {
+    job = std::make_unique<Job>(spec);
+    require_done(run_program(job->run(replicas(1))));
+    REQUIRE(sums_of(*job).size() >= 5);
+  }
+  return *job;
+}
+
+// All numbers for one of the cases, and for the others one that leaves a replica with parts of several nodes.
 std::vector<int> many_of(const std::string& name) {
-  return name == cases().front().first ? std::vector<int>{2, 3, 4, 7} : std::vector<int>{3, 7};
+  return name == cases().front().first ? std::vector<int>{2, 3, 4, 7} : std::vector<int>{3};
 }
 
 void check_same(const Job& job, const Job& other) {
@@ -87,9 +100,7 @@ TEST_CASE("any number of replicas comes to the same bytes, however they are join
   for (const auto& [name, own] : cases()) {
     INFO(name);
     const std::string spec = kRest + own;
-    const Job one(spec);
-    require_done(run_program(one.run(replicas(1))));
-    REQUIRE(sums_of(one).size() >= 5);
+    const Job& one = one_of(name, spec);
     for (const int count : many_of(name)) {
       INFO(count << " replicas");
       const Job many(spec);
@@ -114,8 +125,7 @@ TEST_CASE("replicas on two and three hosts come to the same bytes") {
   for (const auto& [name, own] : cases()) {
     INFO(name);
     const std::string spec = kRest + own;
-    const Job one(spec);
-    require_done(run_program(one.run(replicas(1))));
+    const Job& one = one_of(name, spec);
     const bool all = name == cases().front().first;
     for (const auto& [count, on_hosts] : {std::pair(4, 2), {3, 3}, {2, 2}}) {
       if (!all && count != 4) continue;
