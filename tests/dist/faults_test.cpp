@@ -129,14 +129,7 @@ TEST_CASE("a replica killed at any moment of a resume is replaced, to the same b
   };
   const Case each = GENERATE(Case{0, 0}, Case{1, 0.06}, Case{0, 0.1}, Case{1, 0.14});
   const Job job(kResumableSpec);
-  {
-    Program program(job.run());
-    wait_for_checkpoint(job, 25);
-    program.send(SIGKILL);
-    program.wait();
-    REQUIRE(job.is_gone());
-  }
-  Program program({"run", "--resume", job.run_folder().string()});
+  Program program(job.run({"--resume", (checkpoints_of(undisturbed()) / "step-000000025").string()}));
   job.wait_for_replica(each.rank);
   REQUIRE(eventually(30, [&] { return job.wait_for_replica(each.rank).cpu_seconds >= each.moment; }));
   ::kill(job.wait_for_replica(each.rank).process, SIGKILL);

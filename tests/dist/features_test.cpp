@@ -62,12 +62,16 @@ std::string weight_bytes_of(const Job& job) {
   return content_of(checkpoints_of(job) / "step-000000040" / "model.safetensors");
 }
 
-std::string weights_from_memory() {
-  const Cached cached;
-  const Job job(kFeatureSpec);
-  CHECK(cached.trained(job, {"phases[0].cache_features=memory"}) == "");
-  CHECK_FALSE(fs::exists(cached.data()));
-  return weight_bytes_of(job);
+// Made once.
+const std::string& weights_from_memory() {
+  static const std::string weights = [] {
+    const Cached cached;
+    const Job job(kFeatureSpec);
+    CHECK(cached.trained(job, {"phases[0].cache_features=memory"}) == "");
+    CHECK_FALSE(fs::exists(cached.data()));
+    return weight_bytes_of(job);
+  }();
+  return weights;
 }
 
 TEST_CASE("features on disk are read by later runs, which train the same bits") {

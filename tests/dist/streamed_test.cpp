@@ -111,12 +111,13 @@ bool waits_for_data(const std::string& run) {
 }
 
 TEST_CASE("a stop signal saves the last step of a streamed training, whose server has fallen silent") {
+  const PackedJob undisturbed;
   for (const auto& [replicas, prefetch, silence] :
        {std::tuple{1, 0, Silence::kOfAll}, std::tuple{1, 3, Silence::kOfAll},
         std::tuple{2, 2, Silence::kOfAll}, std::tuple{2, 2, Silence::kOfOnePicture}}) {
     INFO(replicas << " replicas, prefetch " << prefetch
                   << (silence == Silence::kOfAll ? "" : ", without a picture"));
-    const PackedJob job, undisturbed;
+    const PackedJob job;
     ShardServer server(job);
     const Arguments training = {fmt::format("strategy.replicas={}", replicas),
                                 fmt::format("data.prefetch={}", prefetch), "model.dropout=0.2",
@@ -145,7 +146,8 @@ TEST_CASE("a stop signal saves the last step of a streamed training, whose serve
     const std::string epochs = fmt::format("train.epochs={}", step / 6 + 2);
     require_done(job.start({"run", "--resume", job.run_folder(), "--set", epochs}));
     require_done(
-        undisturbed.start(undisturbed.run_on(undisturbed.folder() / "shards", training + Arguments{epochs})));
+        undisturbed.start(undisturbed.run_on(undisturbed.folder() / "shards", training + Arguments{epochs}) +
+                          Arguments{"--overwrite"}));
     CHECK(result_of(job) == result_of(undisturbed));
   }
 }
