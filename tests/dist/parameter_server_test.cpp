@@ -75,8 +75,7 @@ TEST_CASE("one server and one worker train what one device trains") {
 }
 
 TEST_CASE("a killed worker costs its own share only") {
-  const int rank = GENERATE(1, 2);
-  const std::string bound = GENERATE("none", "4");
+  const auto [rank, bound] = GENERATE(table<int, std::string>({{1, "none"}, {2, "4"}}));
   const Job job(kParameterServerSpec);
   Program program(job.run(
       Job::set({"train.epochs=30", "evaluate.every_epochs=1000", "strategy.max_staleness=" + bound})));
@@ -298,12 +297,11 @@ TEST_CASE("a killed server ends the job and is named") {
 }
 
 TEST_CASE("a server that stops answering ends the job and is named") {
-  const int server = GENERATE(0, 1);
   const Job job(kParameterServerSpec);
   Program program(job.run(kEndless + Job::set({"strategy.timeout_seconds=2"})));
   job.wait_for_step();
-  ::kill(job.wait_for_replica(kWorkers + server).process, SIGSTOP);
-  check_ends_with(program, job, "server " + std::to_string(server), "it did not answer", 10);
+  ::kill(job.wait_for_replica(kWorkers + 1).process, SIGSTOP);
+  check_ends_with(program, job, "server 1", "it did not answer", 10);
 }
 
 TEST_CASE("the worker that evaluates is needed") {

@@ -15,7 +15,7 @@ namespace {
 
 const Arguments kSaving = Job::set({"checkpoint.every_steps=1000000"});
 const Arguments kNotSaving = Job::set({"checkpoint.final=false"});
-const Arguments kLong = Job::set({"train.epochs=400"});  // 5,200 steps
+const Arguments kLong = Job::set({"train.epochs=200"});  // 2,600 steps
 const Arguments kTwoHosts = Job::set({"strategy.kind=multi_worker_mirrored"});
 
 std::vector<SavedCheckpoint> saved_by(const Job& job) {
@@ -76,7 +76,7 @@ TEST_CASE("nohup is for the replicas, too") {
   job.wait_for_step();
   for (const pid_t process : job.processes()) ::kill(process, SIGHUP);
   CHECK(program.wait().exit_code == 0);
-  CHECK(job.event("run_end", "distributed").at("steps") == 5200);
+  CHECK(job.event("run_end", "distributed").at("steps") == 2600);
 }
 
 bool is_stopped(pid_t process) {
@@ -153,7 +153,7 @@ TEST_CASE("SIGQUIT makes every replica log its stacks, and changes nothing else"
   const Job job, undisturbed;
   Program program(job.run(kLong + kSaving));
   job.wait_for_step();
-  constexpr int kTimes = 20;
+  constexpr int kTimes = 10;
   const auto reports_of = [&](int rank) {
     const auto lines = lines_of(content_of(job.log("distributed", rank)));
     return std::count_if(lines.begin(), lines.end(), [&](const std::string& line) {
@@ -201,8 +201,7 @@ struct TwoHosts {
 };
 
 TEST_CASE("a stop on one of two hosts names the signal and the host, on both") {
-  const size_t told = GENERATE(size_t{0}, size_t{1});
-  const bool saves = GENERATE(true, false);
+  const auto [told, saves] = GENERATE(table<size_t, bool>({{0, true}, {1, false}}));
   TwoHosts two(saves ? kSaving : kNotSaving);
   two.hosts[told]->send(told == 0 ? SIGHUP : SIGTERM);
   const std::string by =

@@ -39,8 +39,7 @@ void check_traffic(const std::string& strategy, double sent, double received) {
 // A ring sends every gradient 2 (n - 1) / n times (Patarasuk and Yuan 2009, Bandwidth optimal all-reduce
 // algorithms for clusters of workstations).
 TEST_CASE("replicas over gloo send what a ring has to, and half of it when it is compressed") {
-  const int replicas = GENERATE(2, 3);
-  const std::string compress = GENERATE("none", "bf16");
+  const auto [replicas, compress] = GENERATE(table<int, std::string>({{2, "bf16"}, {3, "none"}}));
   const double bytes = 2.0 * (replicas - 1) / replicas * kGradientBytes * (compress == "none" ? 1 : 0.5);
   check_traffic(fmt::format("{{kind: mirrored, replicas: {}, communication: gloo, compress: {}, "
                             "threads_per_replica: 1}}",
@@ -50,8 +49,7 @@ TEST_CASE("replicas over gloo send what a ring has to, and half of it when it is
 
 // A reduce-scatter of the gradients, and the parameters gathered whole.
 TEST_CASE("replicas that divide the optimizer send as much as others") {
-  const int replicas = GENERATE(2, 3);
-  const std::string compress = GENERATE("none", "bf16");
+  const auto [replicas, compress] = GENERATE(table<int, std::string>({{2, "bf16"}, {3, "none"}}));
   const double bytes = (replicas - 1.0) / replicas * kGradientBytes * (compress == "none" ? 2 : 1.5);
   check_traffic(fmt::format("{{kind: multi_worker_mirrored, replicas: {}, communication: gloo, compress: {}, "
                             "threads_per_replica: 1, shard_optimizer: true}}",
