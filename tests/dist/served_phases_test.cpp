@@ -84,10 +84,10 @@ TEST_CASE("servers that have nothing to train, or nothing at all, serve phases")
   CHECK(result_of(rest) == result_of(job));
 }
 
-// 1,500 steps of each worker in the first phase, then two epochs of 27.
-const Arguments kThreeWorkers = Job::set({"strategy.workers=3", "phases[0].steps=1500", "batch.per_replica=5",
+// 700 steps of each worker in the first phase, then two epochs of 27.
+const Arguments kThreeWorkers = Job::set({"strategy.workers=3", "phases[0].steps=700", "batch.per_replica=5",
                                           "phases[1].epochs=2", "strategy.restart_workers=2"});
-constexpr int64_t kSteps = 1554;
+constexpr int64_t kSteps = 754;
 
 // The steps and the updates of a job of three workers that all live in the end.
 void check_all_made(const Job& job) {
@@ -113,7 +113,7 @@ TEST_CASE("a worker that is killed in a phase does the rest of it before the oth
 }
 
 TEST_CASE("a job of several workers is stopped in a phase and goes on") {
-  const int worker = GENERATE(-1, 0, 2);  // -1: the supervisor
+  const int worker = GENERATE(-1, 2);  // -1: the supervisor
   const Job job(kServedInPhases);
   Program program(job.run(kThreeWorkers));
   job.wait_for_step();
