@@ -20,8 +20,9 @@ echo "$2" >>"$WORK/hosts"
 for fd in /proc/$$/fd/[1-9]*; do # an end of another host's pipe
   [[ $(readlink "$fd") != *.in ]] || echo "$2" >>"$WORK/inherits"
 done
+printf %s "${GREETING:-}" # of a shell's start-up files
 if [[ -n ${LOSES_DATA:-} ]]; then exec < <(head -c 100); fi
-remote=(env --default-signal=INT,TERM,HUP -u DTRAIN_JOB_TOKEN "FAKE_HOST=$2" bash -c "${*:3}")
+remote=(env --default-signal=INT,TERM,HUP -u DTRAIN_JOB_TOKEN -u HANDED_ON "FAKE_HOST=$2" bash -c "${*:3}")
 if [[ $2 == cut ]] && mkdir "$WORK/is-cut" 2>/dev/null; then # the connection, once dtrain runs
   { cat <&0 & until [[ -e $WORK/waiting-cut ]]; do sleep 0.01; done; kill -KILL $!; } | "${remote[@]}"
   exit 255
@@ -86,6 +87,8 @@ claim "ssh: the second" contains "$out" "[b.c] out b.c 1 44"
 claim "ssh: what goes to stderr stays there" contains "$err" "[b.c] err b.c"
 capture env -u HANDED_ON "${ssh[@]}" --env HANDED_ON --hosts a,b "$work/job.yaml"
 claim "ssh: a variable that is not set here is not set there" contains "$out" "44 $work none run"
+capture env HANDED_ON= "${ssh[@]}" --env HANDED_ON --hosts a,b "$work/job.yaml"
+claim "ssh: and one that is empty is empty" contains "$out" "44 $work  run"
 capture "${ssh[@]}" --hosts a,b "$work/job.yaml" fail-b
 claim "ssh: a failure's exit code is passed on" test "$status" == 4
 capture "${ssh[@]}" --hosts a,unreachable "$work/job.yaml" wait
@@ -171,9 +174,11 @@ capture "$mpirun_script" --hosts a_1:2 --dry-run "$work/job.yaml"
 claim "mpirun: a dry run of a host with an underscore" test "$status" == 0
 claim "mpirun: a dry run does nothing" test ! -e "$work/mpirun"
 
+unset SLURM_CPUS_PER_TASK
 capture env DTRAIN_PROGRAM=/p/dtrain "$slurm_script" "$work/job.yaml" --quiet
 claim "slurm: a token is handed on" test "$out" == 44
 claim "slurm: starts dtrain" grep -qx /p/dtrain "$work/srun"
+claim "slurm: leaves a task's cores to Slurm" test "$(grep -c cpus-per-task "$work/srun")" == 0
 capture env DTRAIN_PROGRAM=/p/dtrain SLURM_CPUS_PER_TASK=4 "$slurm_script" "$work/job.yaml"
 claim "slurm: a task gets the cores that were asked for" grep -qx -- --cpus-per-task=4 "$work/srun"
 rm "$work/srun"
@@ -203,9 +208,14 @@ claim "install: and brings it once" test "${err#*bringing}" == "$err"
 capture "$ssh_script" --install "$work/nothing.tar" --hosts a,b "$work/job.yaml"
 claim "install: there must be a tarball" contains "$err" "nothing.tar' cannot be read"
 claim "install: else nothing is started" test "$status" == 2
-capture "${installs[@]}" --uninstall "$work/dtrain-1.tar"
-claim "install: it can be removed" test "$status" == 0
-claim "install: and leaves nothing" test ! -e "$work/data/dtrain"
+for state in "is there" "is brought"; do
+  capture env GREETING="welcome to /bin/dtrain" "${installs[@]}" "$work/dtrain-1.tar"
+  claim "install: what $state is named, whatever a host's shell says before" \
+    test "$(grep -cx "[ab] $work/data/dtrain/dtrain-1-[0-9a-f]\{12\}/bin/dtrain" <<<"$out")" == 2
+  capture "${installs[@]}" --uninstall "$work/dtrain-1.tar"
+  claim "install: it can be removed" test "$status" == 0
+  claim "install: and leaves nothing" test ! -e "$work/data/dtrain"
+done
 
 for script in "$ssh_script" "$mpirun_script" "$slurm_script"; do
   capture "$script" --help
