@@ -86,6 +86,7 @@ new_job() { rm -f "$work"/*.out; }
 launch_ssh=("$sources/scripts/launch_ssh" --program "$program" --ssh-config "$work/ssh_config" --directory "$work")
 launch_mpirun=("$sources/scripts/launch_mpirun" --program "$program")
 
+# ssh with any number; mpirun with two and TF_CONFIG with three, of which the parts below have the other number.
 test_equivalence() { # test_equivalence HOSTS
   local hosts=("${names[@]:0:$1}") replicas=$((2 * $1)) index pids=() name
   local options=(--set "strategy.replicas=$replicas")
@@ -105,13 +106,15 @@ test_equivalence() { # test_equivalence HOSTS
 
   new_job
   printf '%s slots=2\n' "${hosts[@]}" >"$work/hostfile"
-  start mpirun red "${launch_mpirun[@]}" --hostfile "$work/hostfile" "$work/job.yaml" --run-dir "$work/mpirun$1" \
-    "${options[@]}"
-  claim "mpirun, $1 hosts: ends well" ends 0 "$last"
-  claim "mpirun, $1 hosts: equals one process" same_losses "mpirun$1"
-  claim "mpirun, $1 hosts: says so" contains "$work/mpirun.out" "rank 0 of $replicas, 2 on this host (from Open MPI)"
+  if (($1 == 2)); then
+    start mpirun red "${launch_mpirun[@]}" --hostfile "$work/hostfile" "$work/job.yaml" --run-dir "$work/mpirun$1" \
+      "${options[@]}"
+    claim "mpirun, $1 hosts: ends well" ends 0 "$last"
+    claim "mpirun, $1 hosts: equals one process" same_losses "mpirun$1"
+    claim "mpirun, $1 hosts: says so" contains "$work/mpirun.out" "rank 0 of $replicas, 2 on this host (from Open MPI)"
+    return
+  fi
 
-  new_job
   index=0
   for name in "${hosts[@]}"; do
     start "tf-$name" "$name" env "$(tf_config "$index" "${hosts[@]}")" DTRAIN_JOB_TOKEN="$token" "$program" run \
