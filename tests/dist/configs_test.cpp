@@ -68,6 +68,12 @@ std::pair<std::string, std::string> datasets_of(const fs::path& config) {
 // With everything that happens in a step, an epoch and an evaluation once, and the last steps timed.
 constexpr int kStepsOfExample = 15;
 
+Arguments made_short(const fs::path& config) {
+  if (config.stem() == "flowers_vit") return {"model.size=tiny"};
+  if (config.stem() == "mnist_batch_norm") return {"callbacks.profile.start_step=10"};
+  return {};
+}
+
 TEST_CASE("every example trains") {
   const ShippedTables tables;
   for (const fs::path& config : configs()) {
@@ -80,7 +86,7 @@ TEST_CASE("every example trains") {
         Arguments{"run", config.string(), "--run-dir", job.run_folder().string()} +
             Job::set({"train.max_steps=" + std::to_string(kStepsOfExample), "data.train_examples=400",
                       "data.test_examples=50", "batch.per_replica=8", "checks.every_steps=1"}) +
-            Job::set(config.stem() == "flowers_vit" ? Arguments{"model.size=tiny"} : Arguments()),
+            Job::set(made_short(config)),
         options);
     const Finished run = program.wait(/*seconds=*/120);  // ResNet-18 on a processor with AVX2
     INFO(run.output << run.errors);

@@ -5,6 +5,9 @@
 
 #include <cstring>
 #include <map>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "catch.h"
 #include "core/error.h"
@@ -48,10 +51,17 @@ at::Tensor find(const Variables& variables, const std::string& name) {
   return {};
 }
 
+// Every optimizer, where a replica has parts of its memory; over gloo each has all of it, and one will do.
+std::vector<std::tuple<std::string, std::string, int>> divisions() {
+  std::vector<std::tuple<std::string, std::string, int>> all = {{"adam", "gloo", 2}, {"adam", "gloo", 3}};
+  for (const std::string& optimizer : names_of_rows(all_optimizers()))
+    for (const int replicas : {1, 2, 3}) all.emplace_back(optimizer, "shared_memory", replicas);
+  return all;
+}
+
 TEST_CASE("a training that was collected and restored goes on bit for bit, optimizer and all") {
-  JobSpec spec = spec_with(GENERATE(from_range(names_of_rows(all_optimizers()))));
-  const auto [communication, replicas] = GENERATE(table<std::string, int>(
-      {{"auto", 1}, {"shared_memory", 2}, {"shared_memory", 3}, {"gloo", 2}, {"gloo", 3}}));
+  const auto [optimizer, communication, replicas] = GENERATE(from_range(divisions()));
+  JobSpec spec = spec_with(optimizer);
   spec.strategy.communication = communication;
   INFO(communication << " " << spec.train.optimizer.kind << " " << replicas);
   const Dataset dataset = load_dataset(spec.data, 42);
