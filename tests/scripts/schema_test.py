@@ -41,8 +41,8 @@ BEYOND_THE_SCHEMA = {
     "devices_central_storage", "devices_mixed", "model_depth", "model_head", "model_wide_depth", "model_wide_stem", "model_widen_factor",
     "devices_shared_memory", "layer_decay_program", "layer_decay_servers", "layer_decay_tpu", "local_steps_missing", "local_steps_rules", "shard_optimizer_rules",
     "noise_scale_fp16", "noise_scale_servers",
-    "one_device_baseline", "parameter_server_histograms", "parameter_server_inspect", "parameter_server_step_options",
-    "parameter_server_together", "precision", "precision_fp16", "sampling_in_order", "xla_options", "xla_strategy",
+    "one_device_baseline", "parameter_server_histograms", "parameter_server_inspect", "parameter_server_phase",
+    "parameter_server_step_options", "parameter_server_together", "precision", "precision_fp16", "sampling_in_order", "xla_options", "xla_strategy",
 }
 
 

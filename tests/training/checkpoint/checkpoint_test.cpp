@@ -89,7 +89,7 @@ TEST_CASE("a program that is kept beside the tensors is checked, too") {
   fs::remove(folder / "program.pt");
   checkpoint.state.step += 1;
   CHECK_THAT(failure_of(ExitCode::kUsage, [&] { save_checkpoint(folder / "checkpoints", checkpoint); }),
-             ContainsSubstring("cannot copy the model's program: No such file"));
+             ContainsSubstring("cannot copy the file: No such file"));
 }
 
 TEST_CASE("numbers of the state survive exactly, and what JSON cannot hold is left out") {

@@ -56,7 +56,7 @@ class FakeStrategy : public Strategy {
   std::vector<int64_t> decisions;  // after which step the replicas agreed
   std::vector<int64_t> checks;     // after which step the variables were checked
   int64_t corrupt_step = 0;        // from which on they are corrupt; 0: never
-  int64_t suspect_step = 0;        // which makes them suspect; 0: none
+  int64_t suspect_step = -1;       // which makes them suspect; -1: none
 
   bool defers_steps() const override { return defers; }
   int64_t place_variables() override {
