@@ -142,8 +142,8 @@ TEST_CASE("a stop signal saves the last step of a streamed training, whose serve
     CHECK_THAT(stopped.errors,
                ContainsSubstring(fmt::format("stopped by SIGINT after step {}\nto resume: ", step)));
 
-    // An epoch has six steps.
-    const std::string epochs = fmt::format("train.epochs={}", step / 6 + 2);
+    // An epoch has eight steps.
+    const std::string epochs = fmt::format("train.epochs={}", step / 8 + 2);
     require_done(job.start({"run", "--resume", job.run_folder(), "--set", epochs}));
     require_done(
         undisturbed.start(undisturbed.run_on(undisturbed.folder() / "shards", training + Arguments{epochs}) +
@@ -169,7 +169,7 @@ TEST_CASE(
     INFO(stopped.output << stopped.errors);
     CHECK(stopped.exit_code == 75);
     CHECK(stopped.seconds < 10);
-    CHECK_THAT(stopped.errors, ContainsSubstring("stopped by SIGINT after step 6\nto resume: "));
+    CHECK_THAT(stopped.errors, ContainsSubstring("stopped by SIGINT after step 8\nto resume: "));
     CHECK(job.events("eval", "distributed").empty());
     require_done(job.start({"run", "--resume", job.run_folder()}));
     require_done(undisturbed.start(undisturbed.run_on(undisturbed.folder() / "shards", training)));
