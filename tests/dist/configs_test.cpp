@@ -84,7 +84,7 @@ TEST_CASE("every example trains") {
     options.working_folder = job.folder().string();  // has no datasets/
     Program program(
         Arguments{"run", config.string(), "--run-dir", job.run_folder().string()} +
-            Job::set({"train.max_steps=" + std::to_string(kStepsOfExample), "data.train_examples=400",
+            Job::set({"train.max_steps=" + std::to_string(kStepsOfExample), "data.train_examples=200",
                       "data.test_examples=50", "batch.per_replica=8", "checks.every_steps=1"}) +
             Job::set(made_short(config)),
         options);

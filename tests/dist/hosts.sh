@@ -86,7 +86,7 @@ new_job() { rm -f "$work"/*.out; }
 launch_ssh=("$sources/scripts/launch_ssh" --program "$program" --ssh-config "$work/ssh_config" --directory "$work")
 launch_mpirun=("$sources/scripts/launch_mpirun" --program "$program")
 
-# ssh with any number; mpirun with two and TF_CONFIG with three, of which the parts below have the other number.
+# ssh with any number; mpirun with two and TF_CONFIG with three. The parts below start the other number with them.
 test_equivalence() { # test_equivalence HOSTS
   local hosts=("${names[@]:0:$1}") replicas=$((2 * $1)) index pids=() name
   local options=(--set "strategy.replicas=$replicas")

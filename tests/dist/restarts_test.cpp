@@ -89,11 +89,11 @@ TEST_CASE("a replica that stands still is replaced after its time") {
 TEST_CASE("replicas wait for the disk longer than for each other") {
   const std::string communication = GENERATE("auto", "gloo");
   const Job job(kResumableSpec);
-  Program program(job.run(Job::set({"strategy.timeout_seconds=2", "strategy.communication=" + communication,
+  Program program(job.run(Job::set({"strategy.timeout_seconds=3", "strategy.communication=" + communication,
                                     "checkpoint.best.metric=loss"})));
   wait_for_checkpoint(job, 25);
   program.send(SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::seconds(4));
+  std::this_thread::sleep_for(std::chrono::seconds(6));
   program.send(SIGCONT);
   const Finished end = program.wait(60);
   INFO(end.output << end.errors);

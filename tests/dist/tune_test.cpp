@@ -376,7 +376,7 @@ TEST_CASE("a tune that was killed leaves nothing running, and repeats no trial t
 }
 
 TEST_CASE("a tune by TPE that was killed proposes what it would have, from its folder alone") {
-  const Arguments options = {"--tpe",  "12",
+  const Arguments options = {"--tpe",  "13",
                              "--seed", "3",
                              "--try",  "train.optimizer.learning_rate=log(1e-4,1)",
                              "--try",  "model.hidden=[8],[16,8]"};
@@ -390,15 +390,15 @@ TEST_CASE("a tune by TPE that was killed proposes what it would have, from its f
   const Finished run = run_program(whole.tune(options));
   INFO(run.errors);
   REQUIRE(run.exit_code == 0);
-  CHECK_THAT(run.output, ContainsSubstring("search by TPE of 12 trials"));
-  CHECK(trials_of(whole).size() == 12);
+  CHECK_THAT(run.output, ContainsSubstring("search by TPE of 13 trials"));
+  CHECK(trials_of(whole).size() == 13);
 
   Program program(killed.tune(options));
   REQUIRE(eventually(60, [&] { return fs::exists(killed.trial("011") / "metrics.jsonl"); }));
   program.send(SIGKILL);
   program.wait();
   CHECK(killed.job().is_gone());
-  CHECK(trials_of(killed).size() < 12);
+  CHECK(trials_of(killed).size() < 13);
   fs::remove(killed.job().spec_file());
   const Finished resumed = run_program(killed.resume());
   INFO(resumed.errors);

@@ -86,9 +86,10 @@ const Job& one_of(const std::string& name, const std::string& spec) {
   return *job;
 }
 
-// All numbers for one of the cases, and for the others one that leaves a replica with parts of several nodes.
+// All numbers for one of the cases, and for the others one that leaves replicas with one part and with parts
+// of several nodes.
 std::vector<int> many_of(const std::string& name) {
-  return name == cases().front().first ? std::vector<int>{2, 3, 4, 7} : std::vector<int>{3};
+  return name == cases().front().first ? std::vector<int>{2, 3, 4, 7} : std::vector<int>{5};
 }
 
 void check_same(const Job& job, const Job& other) {

@@ -110,7 +110,7 @@ TEST_CASE("200 compiled steps of a convolutional model are 200 eager ones") {
   CHECK(relative_difference(many.variables, compiled.variables) < 1e-4);
 }
 
-TEST_CASE("100 compiled steps of models with norms and branches are 100 eager ones, with replicas too") {
+TEST_CASE("200 compiled steps of models with norms and branches are 200 eager ones; with replicas, 100 are") {
   const AsInReplica as_in_replica;
   JobSpec spec = with_batch(compiled_spec(), 16);
   spec.model.kind = "layers";
@@ -131,9 +131,9 @@ TEST_CASE("100 compiled steps of models with norms and branches are 100 eager on
   }
   spec.train.optimizer.learning_rate = 0.02;
   const Dataset dataset = load_dataset(spec.data, 1);
-  const int replicas = GENERATE(1, 2);
-  const auto compiled = train_with_threads(spec, dataset, replicas, 100);  // of 38 an epoch, or 19
-  require_same_training(compiled, eager(spec, dataset, replicas, 100), 1e-4);
+  const auto [replicas, steps] = GENERATE(table<int, int>({{1, 200}, {2, 100}}));  // of 38 an epoch, or 19
+  const auto compiled = train_with_threads(spec, dataset, replicas, steps);
+  require_same_training(compiled, eager(spec, dataset, replicas, steps), 1e-4);
   CHECK(compiled.losses.back() < compiled.losses.front());
 }
 
@@ -252,16 +252,18 @@ TEST_CASE("compiled replicas equal one with the whole batch, however they commun
   CHECK(many.evaluation_loss == Approx(one.evaluation_loss).epsilon(1e-5));
 }
 
-TEST_CASE("50 compiled steps with synchronised batch_norm are 50 eager ones") {
+TEST_CASE("200 compiled steps with synchronised batch_norm are 200 eager ones; of several passes, 50 are") {
   const AsInReplica as_in_replica;
   JobSpec spec = with_batch(synchronised_spec(GENERATE(false, true)), 8);
   spec.data.train_examples = 53;
+  int steps = 200;  // of 4 an epoch
   SECTION("of one pass") {}
   SECTION("of several") {  // in the last step of an epoch, one replica has 3 examples, and the other 2 and 0
     spec = with_batch(spec, 2, /*accumulate_steps=*/6);
+    steps = 50;  // of 3
   }
   const Dataset dataset = load_dataset(spec.data, 1);
-  require_trains_as_eager(spec, dataset, 2, 50, 1e-4);  // of 4 an epoch, or 3
+  require_trains_as_eager(spec, dataset, 2, steps, 1e-4);
 }
 
 TEST_CASE(
@@ -276,7 +278,7 @@ TEST_CASE(
     StrategyParts parts;
     parts.model = build_model(plan, at::kFloat, 1);
     parts.train.sync_batch_norm = true;
-    parts.group = make_group(communication, store, rank, 2, std::chrono::seconds(1));
+    parts.group = make_group(communication, store, rank, 2, std::chrono::seconds(3));
     ProcessGroup& group = *parts.group;
     const auto clock = parts.clock;
     const auto strategy = make_strategy("mirrored", std::move(parts));
