@@ -133,10 +133,16 @@ class CsvHistory : public Callback {
   CsvHistory(const CallbackContext& context, MetricColumns columns)
       : columns_(std::move(columns)),
         steps_per_epoch_(context.run.steps_per_epoch),
+        total_steps_(context.run.total_steps),
         file_(context, "history.csv", "the history") {}
 
   void on_event(const Event& event) override {
-    if (decode<RunStartEvent>(event) && file_.bytes() == 0) begin();
+    if (const auto start = decode<RunStartEvent>(event)) {
+      if (file_.bytes() == 0)
+        begin();
+      else if (start->resumed_step.value_or(0) < total_steps_)  // else that part is evaluated again
+        file_.write(after_restored_);
+    }
     if (const auto epoch = decode<EpochEvent>(event)) {
       const off_t before = file_.bytes();
       add("train", *epoch, std::nullopt, epoch->learning_rate, epoch->speed.examples_per_second);
@@ -152,7 +158,7 @@ class CsvHistory : public Callback {
   }
   void restore(const nlohmann::ordered_json& state) override {
     file_.go_back_to(state.at("bytes").get<off_t>());
-    if (file_.bytes() > 0) file_.write(state.value("then", ""));
+    after_restored_ = state.value("then", "");
   }
 
  private:
@@ -181,9 +187,11 @@ class CsvHistory : public Callback {
 
   MetricColumns columns_;
   int64_t steps_per_epoch_;
+  int64_t total_steps_;
   LinesFile file_;
   std::optional<off_t> before_cut_epoch_;  // where the row begins of an epoch that train.max_steps has cut
   std::string after_cut_epoch_;            // the rows after it
+  std::string after_restored_;             // the same, of the run that this one resumes
 };
 
 }  // namespace

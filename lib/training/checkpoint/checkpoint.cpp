@@ -182,15 +182,22 @@ fs::path save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
   return path;
 }
 
-void bring_best_checkpoint(const fs::path& from, int64_t last, const fs::path& folder,
-                           const BestCheckpointSpec& best) {
-  const std::optional<SavedCheckpoint> saved = best_checkpoint(from, best, last);
+void bring_checkpoints(const fs::path& from, int64_t step, const fs::path& folder,
+                       const BestCheckpointSpec& best) {
+  const std::optional<SavedCheckpoint> saved = best_checkpoint(from.parent_path(), best, step);
   if (!saved) return;
   make_checkpoint_folder(folder);
-  StagingFolder staging(folder, saved->step);
-  for (const fs::path& file : paths_in(saved->path)) keep_as(staging.path() / file.filename(), file);
-  sync_folder(staging.path());
-  staging.put_in_place(folder / saved->path.filename());
+  const auto bring = [&folder](const fs::path& path, int64_t its_step) {
+    StagingFolder staging(folder, its_step);
+    for (const fs::path& file : paths_in(path)) {
+      if (std::error_code none; fs::is_regular_file(file, none))  // and nothing that a user has put there
+        keep_as(staging.path() / file.filename(), file);
+    }
+    sync_folder(staging.path());
+    staging.put_in_place(folder / path.filename());
+  };
+  bring(from, step);
+  if (saved->path.filename() != from.filename()) bring(saved->path, saved->step);
 }
 
 Checkpoint load_checkpoint(const fs::path& path) {

@@ -47,10 +47,12 @@ struct Checkpoint {
 // checkpoints, and one of the same step, are then unchanged.
 std::filesystem::path save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 
-// Gives `folder`, which it makes, the best checkpoint in the folder `from` up to step `last`, if there is
-// one: other names of the same files, or copies on another file system. Throws Error(kUsage, kDisk).
-void bring_best_checkpoint(const std::filesystem::path& from, int64_t last,
-                           const std::filesystem::path& folder, const BestCheckpointSpec& best);
+// Gives `folder`, which it makes, the checkpoint `from` of step `step` and the best one beside it up to
+// there, if there is a best one: other names of the same files, or copies on another file system. A run that
+// resumes in `folder` before it has saved a checkpoint of its own goes on from `from`. Throws Error(kUsage,
+// kDisk).
+void bring_checkpoints(const std::filesystem::path& from, int64_t step, const std::filesystem::path& folder,
+                       const BestCheckpointSpec& best);
 
 // Reads and verifies the whole checkpoint. Throws Error(kCheckpoint) with what is wrong.
 Checkpoint load_checkpoint(const std::filesystem::path& path);

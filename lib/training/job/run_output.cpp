@@ -48,8 +48,7 @@ RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& 
     remove_all_checkpoints(checkpoint_folder(directory.path()));
     remove_files_of_callbacks(directory.path());
     if (from != nullptr)
-      bring_best_checkpoint(from->checkpoint.parent_path(), from->state.step,
-                            checkpoint_folder(directory.path()), best);
+      bring_checkpoints(from->checkpoint, from->state.step, checkpoint_folder(directory.path()), best);
   }
   const ResizeDesk leftovers(directory.path());  // removes those of a killed supervisor
   write_file_atomically(directory.spec_file(), spec, "--run-dir");
@@ -97,6 +96,7 @@ RunOutput::RunOutput(const JobPlan& job, const OutputOptions& options, std::ostr
                                       return !std::filesystem::exists(saved, none);
                                     })),
       spec_(print_spec(job.spec)),
+      last_step_(job.distributed_run().total_steps),
       directory_(make_directory(spec_, directory_options(job, options), job.spec.checkpoint.best, from)),
       machine_seconds_(options.machine_seconds) {
   if (from != nullptr)
@@ -120,9 +120,13 @@ void RunOutput::rewind(const ResumePoint* from) {
     summaries_.on_event(event);
     console_.remember(event);
   };
+  // In an epoch that train.max_steps has cut, a run with nothing left to train evaluates again.
+  const bool unevaluated =
+      from != nullptr &&
+      (from->state.unevaluated || (from->state.position > 0 && from->state.step == last_step_));
   const auto damaged = from == nullptr ? rewind_metrics(directory_.metrics_file(), -1, -1, on_kept)
                                        : rewind_metrics(directory_.metrics_file(), from->state.epoch,
-                                                        from->state.step, on_kept, from->state.unevaluated);
+                                                        from->state.step, on_kept, unevaluated);
   file_.emplace(directory_.metrics_file());
   if (damaged)
     warn(fmt::format("{} had lines that are no events; they are left out, and the old file is kept as {}",

@@ -93,7 +93,8 @@ class RunOutput : public EventSink {
   std::function<void(const std::string&)> say_;
   bool output_lost_ = false;
   Console console_;
-  std::string spec_;  // as it is in the folder
+  std::string spec_;   // as it is in the folder
+  int64_t last_step_;  // of the distributed run
   bool folder_lost_ = false;
   RunDirectory directory_;
   SummaryCollector summaries_;

@@ -147,6 +147,7 @@ class ParameterServer : public Strategy {
   }
 
   int64_t place_variables() override {
+    if (parts_.servers.has_weights) worker_ == 0 ? tell_buffers(phase_) : take_buffers();
     join_servers();
     return take_place();
   }

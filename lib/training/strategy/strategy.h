@@ -60,7 +60,7 @@ class Strategy {
   // are made when sum_over_replicas() returns.
   virtual bool defers_steps() const { return false; }
   // Called once, before anything else: gives every replica the variables of rank 0 (if replicas train
-  // asynchronously, the servers' parameters; the buffers are the same already). Returns how many steps this
+  // asynchronously, the servers' parameters and worker 0's buffers). Returns how many steps this
   // replica has made before, more than zero only if it returns to variables that other processes keep.
   virtual int64_t place_variables() = 0;
   // Called between two steps: from now on, in phase `number` (from 0), trains `layers` with a new optimizer.
@@ -125,6 +125,7 @@ struct ServerConnections {
   int32_t phase = 0;                      // of the phase that StrategyParts::model begins with
   std::function<void()> on_wait = [] {};  // called before waiting for a server
   StorePtr store = {};                    // of the workers, for their buffers; null: they have none
+  bool has_weights = false;               // worker 0 begins with buffers that are not the initial ones
 };
 
 // The program that a plugin compiles, and the devices to compile it for.

@@ -142,7 +142,7 @@ ServiceOptions service_options(const JobPlan& job, const RunPlan& run, int local
   return options;
 }
 
-// Of model.weights, the workers take only the buffers from the file, and the rest from here.
+// Of model.weights, the workers take the buffers from worker 0, and the rest from here.
 std::unique_ptr<ParameterService> make_service(const ReplicaContext& context, int64_t server,
                                                ServiceOptions options) {
   const auto& [job, run, identity, store, files, board, sink] = context;

@@ -153,9 +153,9 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   const std::shared_ptr<const LossScale> loss_scale = parts.loss_scale;
   CallbackList callbacks({job, run, files.folder, sink}, leads);
   std::optional<WeightsRead> weights;
-  // Others get what rank 0 has, but servers have no buffers.
-  if ((leads || run.is_asynchronous()) && !from) weights = start_from_weights(job, *parts.model);
-  if (weights && leads) {
+  if (leads && !from) weights = start_from_weights(job, *parts.model);  // the others get what rank 0 has
+  parts.servers.has_weights = job.spec.model.weights.has_value();
+  if (weights) {
     for (const std::string& line : weights->lines) sink.on_event(message_event(run, line));
   }
   if (leads && !from && job.spec.train.loss.class_weights.balanced)

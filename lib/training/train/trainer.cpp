@@ -74,7 +74,8 @@ void Trainer::restore_best() {
   const TrainingState& state = best->state;
   strategy_.restore_variables(best->variables, state.step);
   // The phase's features were of other weights; the checkpoint just before it may have averages of those.
-  if (phase_->features.layers > 0 && state.step <= phase_->first_step) shares_.reset();
+  const int64_t first = phase_->first_step + (job_.spec.train.ema.decay > 0 ? 1 : 0);
+  if (phase_->features.layers > 0 && state.step < first) shares_.reset();
   reporter_.on_best(state.metrics);
   if (!leads_) return;
   const std::string& metric = *job_.spec.checkpoint.best.metric;
@@ -268,6 +269,7 @@ void Trainer::after_epoch(int64_t epoch) {
   const bool due = checkpoints_.are_due_after_step(step_) ||
                    (pass_is_complete() && (is_kept || checkpoints_.are_due_after_epoch(epoch + 1)));
   const bool at_end = last && checkpoints_.are_saved_at_end();
+  if (strategy_.is_asynchronous() && !evaluated_) evaluation_.clear();  // of other variables than are saved
   if (checkpoints_.are_saved() && (at_end || due || decision.save || decision.leave)) save(epoch);
   evaluated_.reset();
   if (decision.leave && !last) leave();

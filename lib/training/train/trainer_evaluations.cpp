@@ -10,7 +10,11 @@
 namespace dtrain {
 
 void Trainer::evaluate(int64_t epochs) {
-  if (strategy_.is_asynchronous() && saves_here()) {
+  // Other workers go on meanwhile, and what is saved is what was evaluated.
+  const bool may_be_saved = step_ == run_.total_steps || step_ == kept_step_ ||
+                            job_.spec.checkpoint.best.metric || checkpoints_.are_due_after_step(step_) ||
+                            checkpoints_.are_due_after_epoch(epochs);
+  if (strategy_.is_asynchronous() && saves_here() && may_be_saved) {
     await_disk();  // so that no two copies are held at once
     evaluated_ = strategy_.collect_variables();
   }
