@@ -188,10 +188,11 @@ TEST_CASE("dtrain resize changes the number of replicas while a job runs, to the
   require_done(more);
   CHECK(more.output == job.run_folder().string() + " goes on with 3 replicas (before: 2)\n");
   CHECK_THAT(resize(9).errors, ContainsSubstring("strategy.virtual_replicas: 8"));
+  // The command returns when their processes start.
+  REQUIRE(eventually(30, [&] { return job.events("run_start", "distributed").back().at("replicas") == 3; }));
   program.send(SIGTERM);
   CHECK(program.wait().exit_code == 75);
   CHECK(job.event("restart", "distributed").at("error") == "dtrain resize: 3 replicas instead of 2");
-  CHECK(job.events("run_start", "distributed").back().at("replicas") == 3);
   CHECK(job.is_gone(0));
   const Job alone(long_spec());
   const int64_t steps = list_checkpoints(checkpoints_of(job)).back().step;
