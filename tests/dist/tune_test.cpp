@@ -117,7 +117,7 @@ TEST_CASE("cross-validation trains every fold with every seed, and compares thei
   std::set<std::string> kinds;
   for (const Event& trial : document["trials"]) {
     const fs::path folder = tuned.folder() / trial["directory"].get<std::string>();
-    const Event values = trial["values"];
+    const Event& values = trial["values"];
     singles[values["train.optimizer.learning_rate"]].push_back(
         tuned.summary(folder)["validation"]["accuracy"].get<double>());
     const int64_t fold = std::stoll(values["data.split.fold"].get<std::string>());
