@@ -121,9 +121,8 @@ void RunOutput::rewind(const ResumePoint* from) {
     console_.remember(event);
   };
   // In an epoch that train.max_steps has cut, a run with nothing left to train evaluates again.
-  const bool unevaluated =
-      from != nullptr &&
-      (from->state.unevaluated || (from->state.position > 0 && from->state.step == last_step_));
+  const bool unevaluated = from != nullptr && (from->state.unevaluated ||
+                                               (from->state.position > 0 && from->state.step == last_step_));
   const auto damaged = from == nullptr ? rewind_metrics(directory_.metrics_file(), -1, -1, on_kept)
                                        : rewind_metrics(directory_.metrics_file(), from->state.epoch,
                                                         from->state.step, on_kept, unevaluated);
