@@ -125,6 +125,12 @@ TEST_CASE("what is asked for is taken once, and no file stays") {
   CHECK_THROWS_WITH(resize(folder.path(), 3), ContainsSubstring("no dtrain trains this job on one host"));
 }
 
+RunDirectory new_run_in(const TemporaryFolder& folder) {
+  RunDirectoryOptions options;
+  options.directory = folder / "run";
+  return RunDirectory::create(options);
+}
+
 // What `resize`, under way in another thread, asks for; nullopt: it has ended without.
 std::optional<int64_t> asked_of(const std::future<int64_t>& resize, ResizeDesk& desk) {
   std::optional<int64_t> asked;
@@ -136,9 +142,7 @@ std::optional<int64_t> asked_of(const std::future<int64_t>& resize, ResizeDesk& 
 
 TEST_CASE("the refusal of a request that nobody waited for is no answer to the next one") {
   const TemporaryFolder folder;
-  RunDirectoryOptions options;
-  options.directory = folder / "run";
-  const RunDirectory run = RunDirectory::create(options);
+  const RunDirectory run = new_run_in(folder);
   ResizeDesk desk(run.path());
   desk.open(2);
   desk.refuse("of another request");
@@ -150,9 +154,7 @@ TEST_CASE("the refusal of a request that nobody waited for is no answer to the n
 
 TEST_CASE("one resize at a time, and each gets what it asks for") {
   const TemporaryFolder folder;
-  RunDirectoryOptions options;
-  options.directory = folder / "run";
-  const RunDirectory run = RunDirectory::create(options);
+  const RunDirectory run = new_run_in(folder);
   ResizeDesk desk(run.path());
   desk.open(2);
   std::future<int64_t> first = std::async(std::launch::async, [&] { return resize(run.path(), 3); });
