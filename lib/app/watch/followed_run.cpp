@@ -101,6 +101,73 @@ void add_to(Curves& curves, const RunState& state, const MetricValues& metrics) 
   }
 }
 
+void take_start(RunState& state, const RunStartEvent& begin) {
+  RunState fresh;
+  // What a resumed run did before stays in its curves.
+  if (begin.resumed_step && begin.run == state.start.run) fresh = state;
+  fresh.start = begin;
+  for (auto* count : {&fresh.start.epochs, &fresh.start.steps_per_epoch, &fresh.start.total_steps})
+    if (*count) *count = sane(**count);
+  fresh.end.reset();
+  fresh.best_by = state.best_by;
+  fresh.note = state.note;
+  fresh.machine = state.machine;
+  fresh.pace = Pace();
+  if (const auto at = seconds_of(begin.time.value_or("")))
+    fresh.pace.see(sane(begin.resumed_step.value_or(0)), *at);
+  state = std::move(fresh);
+}
+
+// A line, an epoch or an evaluation.
+void take_progress(RunState& state, const Event& event, bool is_epoch) {
+  const EventPlace place = place_of(event);
+  const int64_t per_epoch = state.start.steps_per_epoch.value_or(0);
+  state.epoch = sane(place.epoch.value_or(state.epoch));
+  const int64_t unknown = is_epoch ? steps_in(state.epoch, per_epoch) : state.step;
+  state.step = std::max(state.step, sane(place.step.value_or(unknown)));
+  state.is_evaluating = is_epoch;
+  if (const auto at = seconds_of(text_at(event, "time").value_or(""))) state.pace.see(state.step, *at);
+}
+
+void take_training(RunState& state, const MetricValues& values) {
+  state.training = values;
+  add_to(state.training_curves, state, values);
+}
+
+void take_epoch(RunState& state, const EpochEvent& epoch) {
+  if (main_metric_of(epoch.metrics) != "loss") state.metric = main_metric_of(epoch.metrics);
+  const auto& points = state.training_curves["loss"].points();
+  const int64_t before = std::max<int64_t>(state.epoch - 1, 0);
+  const auto began = static_cast<double>(steps_in(before, state.start.steps_per_epoch.value_or(1)));
+  // A short epoch may have no events of steps.
+  if (points.empty() || points.back().first <= began) take_training(state, epoch.metrics);
+  if (epoch.speed.examples_per_second) state.speed = epoch.speed;
+  if (epoch.device.device_memory_bytes) state.device = epoch.device;
+}
+
+void take_evaluation(RunState& state, const EvalEvent& test) {
+  state.evaluation = test.metrics;
+  state.part = test.part.value_or(kTestPart);
+  // Of the final test alone, after evaluations of the validation part, there is no curve.
+  if (test.part == kTestPart && state.during == kValidationPart) return;
+  state.during = state.part;
+  add_to(state.evaluation_curves, state, state.evaluation);
+  const BestCheckpointSpec& by = state.best_by;
+  const EvaluationPoint point{state.epoch, state.evaluation, 0};
+  const double value = point.value(*by.metric);
+  if (std::isfinite(value) &&
+      (!state.best || is_better(*by.metric, by.mode, value, state.best->value(*by.metric))))
+    state.best = point;
+}
+
+void take_end(RunState& state, RunEndEvent over) {
+  state.step = sane(over.steps.value_or(state.step));
+  if (!over.metrics.empty()) state.evaluation = over.metrics;
+  state.part = over.part.value_or(state.part);
+  if (over.speed.examples_per_second) state.speed = over.speed;
+  state.end = std::move(over);
+}
+
 }  // namespace
 
 void Curve::add(double x, double y) {
@@ -148,79 +215,24 @@ std::vector<double> Curve::sampled(double end, size_t count, bool joined) const 
 }
 
 void RunState::take(const Event& event) {
-  if (const auto begin = decode<RunStartEvent>(event)) {
-    RunState fresh;
-    // What a resumed run did before stays in its curves.
-    if (begin->resumed_step && begin->run == start.run) fresh = *this;
-    fresh.start = *begin;
-    for (auto* count : {&fresh.start.epochs, &fresh.start.steps_per_epoch, &fresh.start.total_steps})
-      if (*count) *count = sane(**count);
-    fresh.end.reset();
-    fresh.best_by = best_by;
-    fresh.note = note;
-    fresh.machine = machine;
-    fresh.pace = Pace();
-    if (const auto at = seconds_of(begin->time.value_or("")))
-      fresh.pace.see(sane(begin->resumed_step.value_or(0)), *at);
-    *this = std::move(fresh);
-    return;
-  }
+  if (const auto begin = decode<RunStartEvent>(event)) return take_start(*this, *begin);
   if (const auto text = note_of(event)) note = *text;
   if (const auto load = decode<MachineEvent>(event)) machine = load;
   if (const auto comparison = decode<ComparisonEvent>(event)) verdict = comparison->verdict.value_or("");
-  const EventPlace place = place_of(event);
-  if (place.run != start.run) return;
+  if (place_of(event).run != start.run) return;
   const auto line = decode<StepEvent>(event);
   const auto whole = decode<EpochEvent>(event);
   const auto test = decode<EvalEvent>(event);
-  if (line || whole || test) {
-    const int64_t per_epoch = start.steps_per_epoch.value_or(0);
-    epoch = sane(place.epoch.value_or(epoch));
-    step = std::max(step, sane(place.step.value_or(whole ? steps_in(epoch, per_epoch) : step)));
-    is_evaluating = whole.has_value();
-    if (const auto at = seconds_of(text_at(event, "time").value_or(""))) pace.see(step, *at);
-  }
+  if (line || whole || test) take_progress(*this, event, whole.has_value());
   if (line) {
-    training = line->metrics;
-    if (main_metric_of(training) != "loss") metric = main_metric_of(training);
+    if (main_metric_of(line->metrics) != "loss") metric = main_metric_of(line->metrics);
     speed = line->speed;
     learning_rate = line->learning_rate;
-    add_to(training_curves, *this, training);
+    take_training(*this, line->metrics);
   }
-  if (whole) {
-    if (main_metric_of(whole->metrics) != "loss") metric = main_metric_of(whole->metrics);
-    const auto& points = training_curves["loss"].points();
-    const auto began =
-        static_cast<double>(steps_in(std::max<int64_t>(epoch - 1, 0), start.steps_per_epoch.value_or(1)));
-    // A short epoch may have no events of steps.
-    if (points.empty() || points.back().first <= began) {
-      training = whole->metrics;
-      add_to(training_curves, *this, training);
-    }
-    if (whole->speed.examples_per_second) speed = whole->speed;
-    if (whole->device.device_memory_bytes) device = whole->device;
-  }
-  if (test) {
-    // Of the final test alone, after evaluations of the validation part, there is no curve.
-    const bool is_final = test->part == kTestPart && during == kValidationPart;
-    evaluation = test->metrics;
-    part = test->part.value_or(kTestPart);
-    if (is_final) return;
-    during = part;
-    add_to(evaluation_curves, *this, evaluation);
-    const EvaluationPoint point{epoch, evaluation, 0};
-    const double value = point.value(*best_by.metric);
-    if (std::isfinite(value) &&
-        (!best || is_better(*best_by.metric, best_by.mode, value, best->value(*best_by.metric))))
-      best = point;
-  }
-  if (auto over = decode<RunEndEvent>(event)) {
-    step = sane(over->steps.value_or(step));
-    if (!over->metrics.empty()) evaluation = over->metrics;
-    part = over->part.value_or(part);
-    if (over->speed.examples_per_second) speed = over->speed;
-    end = std::move(over);
-  }
+  if (whole) take_epoch(*this, *whole);
+  if (test) take_evaluation(*this, *test);
+  if (auto over = decode<RunEndEvent>(event)) take_end(*this, std::move(*over));
 }
 
 int64_t WatchedRun::step() const {

@@ -10,14 +10,13 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "host/cores.h"
-#include "job_file/rules.h"
 #include "models/model.h"
 #include "plan/class_weights.h"
+#include "plan/data_checks.h"
 #include "plan/devices.h"
 #include "plan/own_program.h"
 #include "plan/planned_step.h"
 #include "plugins/plugin_kinds.h"
-#include "spec/augment_kinds.h"
 #include "spec/schedule_kinds.h"
 #include "stablehlo/training_program.h"
 #include "traits/models.h"
@@ -137,85 +136,6 @@ std::string resolve_communication(LoadedSpec& loaded, const std::vector<std::str
   return asked;
 }
 
-std::string losses_for(Targets targets) { return join(objectives_for(targets), " or "); }
-
-void check_targets(LoadedSpec& loaded, const DatasetInfo& data) {
-  const LossSpec& loss = loaded.spec.train.loss;
-  const Targets targets = objective_info(loss.kind).targets;
-  if (objective_info(loss.kind).is_step) return;
-  const char* const field = "train.loss.kind";
-  if (data.targets > 0 && targets == Targets::kClass)
-    loaded.refuse(field,
-                  "{} is a loss of classes, and the targets of {} are numbers; use {}, or for targets of 0 "
-                  "and 1 {}",
-                  loss.kind, data.name, losses_for(Targets::kNumbers), losses_for(Targets::kEither));
-  if (data.targets == 0 && targets == Targets::kNumbers)
-    loaded.refuse(field, "{} is a loss of numbers, and the targets of {} are classes; use {}", loss.kind,
-                  data.name, losses_for(Targets::kClass));
-  if (data.targets == 0 && targets == Targets::kEither && data.classes != 2)
-    loaded.refuse(field, "{} tells two classes apart, and {} has {}; use {}", loss.kind, data.name,
-                  data.classes, losses_for(Targets::kClass));
-  if (targets == Targets::kEither && !data.outside_0_to_1.empty())
-    loaded.refuse(field,
-                  "{} takes numbers from 0 to 1, and not those of {}, such as {}; recode them, or use {}",
-                  loss.kind, data.name, data.outside_0_to_1, losses_for(Targets::kNumbers));
-}
-
-// A metric to go by has to tell evaluations apart.
-void check_top(LoadedSpec& loaded, const DatasetInfo& data) {
-  if (data.classes == 0 || data.classes > kTop) return;
-  for (const WatchedMetric& watched : watched_metrics(loaded.spec)) {
-    if (watched.metric == "top_5_accuracy")
-      loaded.refuse(watched.path, "top_5_accuracy is always 1 with {} classes; use accuracy", data.classes);
-  }
-}
-
-void check_sampling(LoadedSpec& loaded, const DatasetInfo& data) {
-  if (loaded.spec.data.sampling != "balanced" || data.classes > 0) return;
-  loaded.refuse("data.sampling",
-                "balanced draws every class as often as another, and the targets of {} "
-                "are numbers; leave it out",
-                data.name);
-}
-
-bool are_pictures(const DatasetInfo& data) { return data.has_pixels && data.example_shape.size() == 3; }
-
-void check_views(LoadedSpec& loaded, const DatasetInfo& data) {
-  if (are_pictures(data)) return;
-  const auto add = [&](const char* path, const char* does) {
-    loaded.refuse(path, "{} pictures, and the examples of {} are numbers; leave it out", does, data.name);
-  };
-  if (loaded.spec.evaluate.flip) add("evaluate.flip", "flips");
-  if (loaded.spec.evaluate.zoom < 1) add("evaluate.zoom", "scales");
-}
-
-void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
-  const std::vector<AugmentSpec>& operations = loaded.spec.data.augment;
-  if (!operations.empty() && !are_pictures(data))
-    return loaded.refuse("data.augment", "changes pictures, and the examples of {} are numbers; leave it out",
-                         data.name);
-  for (size_t i = 0; i < operations.size(); ++i) {
-    const AugmentSpec& operation = operations[i];
-    const std::string path = fmt::format("data.augment[{}].", i);
-    const auto* const shift = operation.kind == "random_crop" ? &operation.own.get<ShiftFields>() : nullptr;
-    const int64_t side = std::min(data.example_shape[1], data.example_shape[2]);
-    if (shift != nullptr && shift->padding_mode == "reflect" && shift->padding >= side)
-      loaded.refuse(path + "padding",
-                    "{} is more than a picture with a side of {} has to reflect; at most {}", shift->padding,
-                    counted(side, "pixel"), side - 1);
-    const int64_t channels = data.example_shape[0];
-    const bool colours = operation.kind == "color_jitter" || operation.kind == "trivial_augment";
-    if (colours && channels != 1 && channels != 3)
-      loaded.refuse(path + "kind",
-                    "{} changes colours or grey, and the pictures of {} have {} channels; leave it out",
-                    operation.kind, data.name, channels);
-    if (operation.mixes() && data.targets > 0)
-      loaded.refuse(path + "kind",
-                    "{} mixes the classes of two pictures, and the targets of {} are numbers; leave it out",
-                    operation.kind, data.name);
-  }
-}
-
 // Adds shape errors of the model to the problems, located at the layer in the spec if it lists layers.
 LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   const ModelSpec& model = loaded.spec.model;
@@ -332,6 +252,87 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const JobPlan& 
   return plan;
 }
 
+// Notes in the spec what was found of the data, so that a checkpoint's model does not depend on other files.
+void note_data(JobSpec& spec, const DatasetInfo& data) {
+  spec.data.resolved_content = data.content;
+  spec.data.resolved_place = data.place;
+  if (data.classes > 0) spec.data.classes = data.classes;
+  // Those of tables are kept beside the spec.
+  if (data.table.empty()) spec.data.class_names = data.class_names;
+  if (spec.cuda.data != "resident") spec.data.resolved_cache = resolve_cache(data, spec.data);
+}
+
+// Devices of the plugin, if the job uses one; where its host has none and the spec says so, those of
+// mirrored.
+HostDevices place_job(LoadedSpec& loaded, JobPlan& plan) {
+  StrategySpec& strategy = loaded.spec.strategy;
+  if (strategy.virtual_replicas && strategy.devices.front() == "auto") strategy.devices = {"cpu"};
+  HostDevices host = find_devices(loaded.spec);
+  plan.plugin = host.plugin.plugin;
+  plan.device_memory = host.plugin.free_memory;
+  plan.platform = host.plugin.platform;
+  if (!strategy.fallback || host.plugin.devices > 0) return host;
+  plan.fallback = host.plugin.none_why;
+  strategy.kind = "mirrored";  // with as many replicas
+  strategy.plugin.reset();
+  strategy.fallback = false;
+  return find_devices(loaded.spec);
+}
+
+// What works only with certain devices, or with several replicas of a host.
+void check_devices(LoadedSpec& loaded, const JobPlan& plan, const ReplicaCount& count) {
+  const StrategySpec& strategy = plan.spec.strategy;
+  if (loaded.ok() && count.total > strategy.virtual_replicas.value_or(count.total))
+    loaded.refuse("strategy.virtual_replicas",
+                  "{0} has work for at most {0} replicas, not {1}; start fewer, or raise it",
+                  *strategy.virtual_replicas, count.total);
+  const bool by_group = count.spans_hosts || plan.communication == "gloo" || plan.communication == "nccl";
+  if (plan.spec.metrics.noise_scale && loaded.ok() &&
+      (strategy.virtual_replicas.value_or(count.total) < 2 || (!strategy.virtual_replicas && by_group)))
+    loaded.refuse(
+        "metrics.noise_scale",
+        "compares the gradients of the replicas of a host, two or more on processors; start them, or "
+        "set strategy.virtual_replicas, such as 4, and divide batch.per_replica accordingly");
+  if (plan.devices.empty() || plan.device_of(0) == "cpu") return;
+  if (plan.spec.train.step == "compiled")
+    loaded.refuse("train.step",
+                  "compiled steps run on processors, not on {}; leave it out: cuda.graphs records a GPU's",
+                  join(plan.devices));
+  if (strategy.local_steps.every && count.here > 1)
+    loaded.refuse("strategy.local_steps.every",
+                  "a host makes its steps with one GPU, and this one has {}; "
+                  "set strategy.replicas to the number of hosts",
+                  count.here);
+  if (strategy.shard_optimizer)
+    loaded.refuse(
+        "strategy.shard_optimizer",
+        "hosts divide the optimizer of replicas on processors, and these are on {}; leave it out, or "
+        "set strategy.devices to cpu",
+        join(plan.devices));
+}
+
+// In the order in which they run.
+std::vector<RunPlan> resolve_runs(LoadedSpec& loaded, const DatasetInfo& data, const JobPlan& plan) {
+  const StrategySpec& strategy = plan.spec.strategy;
+  const StrategyTraits& traits = strategy_traits(strategy.kind);
+  std::vector<RunPlan> runs;
+  const auto add = [&](RunKind kind, const std::string& how, int64_t replicas) {
+    runs.push_back(resolve_run(loaded, data, plan, kind, how, replicas, *strategy.threads_per_replica));
+  };
+  // First, because every problem of the single-replica runs is one of this run too, and is reported once.
+  add(RunKind::kDistributed, strategy.kind, *strategy.replicas);
+  if (loaded.ok() && plan.spec.compare.baseline != "none") {
+    // With one_device a job on TPUs is compared with one of them; by xla, one_device computes on one GPU.
+    add(RunKind::kBaseline, traits.one_process ? strategy.kind : plan.spec.compare.baseline, 1);
+    // The cost of the strategy itself is measured in one process, where it has nothing to distribute.
+    const bool trains = runs.front().total_steps > 0;
+    if (trains && *strategy.replicas > 1 && traits.is_synchronous && !plan.spec.uses_plugin())
+      add(RunKind::kOverhead, strategy.kind, 1);
+  }
+  std::rotate(runs.begin(), runs.begin() + 1, runs.end());
+  return runs;
+}
+
 }  // namespace
 
 const RunTraits& traits_of(RunKind kind) { return kRuns[static_cast<size_t>(kind)]; }
@@ -374,100 +375,39 @@ double RunPlan::learning_rate_at(int64_t step) const {
 PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launched& launched) {
   if (!spec.ok()) return {{}, spec.problems};
   LoadedSpec loaded = spec;  // gets the problems, and the strategy that takes the place of tpu
-  if (spec.spec.strategy.virtual_replicas && spec.spec.strategy.devices.front() == "auto")
-    loaded.spec.strategy.devices = {"cpu"};
   JobPlan plan;
-  HostDevices host = find_devices(loaded.spec);
   const bool by_plugin = loaded.spec.uses_plugin();
-  plan.plugin = host.plugin.plugin;
-  plan.device_memory = host.plugin.free_memory;
-  plan.platform = host.plugin.platform;
-  if (loaded.spec.strategy.fallback && host.plugin.devices == 0) {
-    plan.fallback = host.plugin.none_why;
-    StrategySpec& strategy = loaded.spec.strategy;  // the default takes tpu's place, with as many replicas
-    strategy.kind = "mirrored";
-    strategy.plugin.reset();
-    strategy.fallback = false;
-    host = find_devices(loaded.spec);
-  }
+  const HostDevices host = place_job(loaded, plan);
   plan.spec = loaded.spec;
   plan.data = data;
-  plan.spec.data.resolved_content = data.content;
-  plan.spec.data.resolved_place = data.place;
-  // So that a checkpoint's model does not depend on other files. Those of tables are kept beside the spec.
-  if (data.classes > 0) plan.spec.data.classes = data.classes;
-  if (data.table.empty()) plan.spec.data.class_names = data.class_names;
-  if (plan.spec.cuda.data != "resident") plan.spec.data.resolved_cache = resolve_cache(data, plan.spec.data);
-  check_targets(loaded, data);
-  check_top(loaded, data);
+  note_data(plan.spec, data);
+  check_data(loaded, data);
   plan.spec.train.loss.class_weights = resolve_class_weights(loaded, data);
-  check_sampling(loaded, data);
-  check_augment(loaded, data);
-  check_views(loaded, data);
   plan.model = resolve_model(loaded, data);
   plan.spec.model.sha256 = sha256_of_program(plan.model);
+  plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
   check_phases(loaded, plan.model);
   check_optimizers(loaded, plan.model);
   check_norms(loaded, plan.model);
   check_plugin_step(loaded, plan.model);
-  plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
   const EarlyStoppingSpec& early = plan.spec.callbacks.early_stopping;
   BestCheckpointSpec& best = plan.spec.checkpoint.best;
   if (early.restore_best && !best.metric) best.metric = early.metric;
-  StrategySpec& strategy = plan.spec.strategy;
   const ReplicaCount count = resolve_replicas(loaded, launched, host);
+  StrategySpec& strategy = plan.spec.strategy;
   strategy.replicas = count.total;
-  if (loaded.ok() && count.total > strategy.virtual_replicas.value_or(count.total))
-    loaded.refuse("strategy.virtual_replicas",
-                  "{0} has work for at most {0} replicas, not {1}; start fewer, or raise it",
-                  *strategy.virtual_replicas, count.total);
+  plan.spans_hosts = count.spans_hosts;
   plan.devices = assign_devices(plan.spec, count.here, host);
   plan.idle_gpus = idle_gpus(strategy, plan.devices, host);
-  // A plugin's programs exchange what they have to.
-  plan.communication = loaded.spec.uses_plugin() ? "auto" : resolve_communication(loaded, plan.devices);
-  plan.spans_hosts = count.spans_hosts;
-  const bool by_group = count.spans_hosts || plan.communication == "gloo" || plan.communication == "nccl";
-  if (plan.spec.metrics.noise_scale && loaded.ok() &&
-      (strategy.virtual_replicas.value_or(count.total) < 2 || (!strategy.virtual_replicas && by_group)))
-    loaded.refuse(
-        "metrics.noise_scale",
-        "compares the gradients of the replicas of a host, two or more on processors; start them, or "
-        "set strategy.virtual_replicas, such as 4, and divide batch.per_replica accordingly");
-  if (plan.spec.train.step == "compiled" && !plan.devices.empty() && plan.device_of(0) != "cpu")
-    loaded.refuse("train.step",
-                  "compiled steps run on processors, not on {}; leave it out: cuda.graphs records a GPU's",
-                  join(plan.devices));
-  if (strategy.local_steps.every && count.here > 1 && !plan.devices.empty() && plan.device_of(0) != "cpu")
-    loaded.refuse("strategy.local_steps.every",
-                  "a host makes its steps with one GPU, and this one has {}; "
-                  "set strategy.replicas to the number of hosts",
-                  count.here);
-  if (strategy.shard_optimizer && !plan.devices.empty() && plan.device_of(0) != "cpu")
-    loaded.refuse(
-        "strategy.shard_optimizer",
-        "hosts divide the optimizer of replicas on processors, and these are on {}; leave it out, or "
-        "set strategy.devices to cpu",
-        join(plan.devices));
-  const StrategyTraits& traits = strategy_traits(strategy.kind);
   const bool in_one_process = plan.spec.uses_plugin();
+  // A plugin's programs exchange what they have to.
+  plan.communication = in_one_process ? "auto" : resolve_communication(loaded, plan.devices);
+  check_devices(loaded, plan, count);
   if (by_plugin) check_lowering(loaded, plan);
   if (!strategy.threads_per_replica)
     strategy.threads_per_replica =
         std::max<int64_t>(1, available_cores() / (in_one_process ? 1 : count.here));
-  const auto add_run = [&](RunKind kind, const std::string& how, int64_t replicas) {
-    plan.runs.push_back(resolve_run(loaded, data, plan, kind, how, replicas, *strategy.threads_per_replica));
-  };
-  // First, because every problem of the single-replica runs is one of this run too, and is reported once.
-  add_run(RunKind::kDistributed, strategy.kind, *strategy.replicas);
-  if (loaded.ok() && plan.spec.compare.baseline != "none") {
-    // With one_device a job on TPUs is compared with one of them; by xla, one_device computes on one GPU.
-    add_run(RunKind::kBaseline, traits.one_process ? strategy.kind : plan.spec.compare.baseline, 1);
-    // The cost of the strategy itself is measured in one process, where it has nothing to distribute.
-    const bool trains = plan.runs.front().total_steps > 0;
-    if (trains && *strategy.replicas > 1 && traits.is_synchronous && !in_one_process)
-      add_run(RunKind::kOverhead, strategy.kind, 1);
-  }
-  std::rotate(plan.runs.begin(), plan.runs.begin() + 1, plan.runs.end());
+  plan.runs = resolve_runs(loaded, data, plan);
   return {std::move(plan), std::move(loaded.problems)};
 }
 
