@@ -1,6 +1,6 @@
 // dtrain eval with several processes.
 #include "catch.h"
-#include "job.h"
+#include "hosts.h"
 
 namespace dtrain {
 namespace {
@@ -39,26 +39,47 @@ TEST_CASE("a checkpoint's evaluation is the same at any number of replicas") {
   CHECK(job.is_gone());
 }
 
-// The frozen layers are then averages, and not the weights of which the phase has kept features.
-TEST_CASE("a run that returns to the end of the phase before ends with the metrics of its checkpoint") {
-  const Job job(R"(name: averaged
-strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}
+// Returns at its end to the checkpoint of its first phase, after which the second kept features.
+const std::string kReturnsToFirstPhase = R"(name: returns
+strategy: {kind: mirrored, threads_per_replica: 1}
 data:
   {dataset: synthetic, train_examples: 256, test_examples: 128, shape: [1, 8, 8], classes: 4, split: {validation: 0.25}}
 batch: {global: 16}
 model: {kind: mlp, hidden: [32]}
-train: {ema: {decay: 0.9}}
 phases:
   - {epochs: 1}
   - {epochs: 4, trainable: head, learning_rate: 200, cache_features: memory}
 callbacks: {early_stopping: {metric: loss, patience: 2}}
-)");
-  const Finished run = run_program(job.run());
-  INFO(run.output << run.errors);
-  REQUIRE(run.exit_code == 0);
+)";
+
+void check_tested_as_saved(const Job& job) {
   const Event test = job.events("eval", "distributed").back();
   REQUIRE(test.at("part") == "test");
   CHECK(evaluate(job, "1").at("loss").get<double>() == Approx(test.at("loss").get<double>()).epsilon(1e-5));
+}
+
+// The frozen layers are then averages, and not the weights of which the phase has kept features.
+TEST_CASE("a run that returns to the end of the phase before ends with the metrics of its checkpoint") {
+  const Job job(kReturnsToFirstPhase);
+  const Finished run = run_program(job.run(Job::set({"strategy.replicas=2", "train.ema.decay=0.9"})));
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  check_tested_as_saved(job);
+}
+
+// The hosts' last outer update is after the checkpoint: 5 does not divide the 12 steps of the phase.
+TEST_CASE(
+    "hosts that return to what was before their last outer update end with the metrics of the checkpoint") {
+  const Job job(kReturnsToFirstPhase);
+  Hosts hosts(job, 2);
+  for (const int host : {1, 0})
+    hosts.start(host, Job::set({"strategy.replicas=2", "strategy.local_steps.every=5"}));
+  for (const int host : {0, 1}) {
+    const Finished end = hosts.wait(host);
+    INFO(end.output << end.errors);
+    REQUIRE(end.exit_code == 0);
+  }
+  check_tested_as_saved(job);
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ std::optional<std::string> reason_to_end_early(const JobPlan& job, const ResumeP
   const auto saved = list_checkpoints(from.checkpoint.parent_path());
   const bool is_newest = !saved.empty() && std::filesystem::equivalent(saved.back().path, from.checkpoint);
   if (is_newest && from.state.spec == print_spec(job.spec))
-    return "its best weights were restored; more train.epochs or callbacks.early_stopping.patience";
+    return "its best weights were restored; more epochs or callbacks.early_stopping.patience";
   return std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cmath>
+#include <limits>
 
 #include "core/signals.h"
 #include "core/text.h"
@@ -73,8 +74,10 @@ void Trainer::restore_best() {
   best->variables.training.clear();
   const TrainingState& state = best->state;
   strategy_.restore_variables(best->variables, state.step);
-  // The phase's features were of other weights; the checkpoint just before it may have averages of those.
-  const int64_t first = phase_->first_step + (job_.spec.train.ema.decay > 0 ? 1 : 0);
+  // The phase's features were of other weights. The checkpoint just before it has averages of those, or what
+  // the hosts had before their last outer update.
+  const bool differs = job_.spec.train.ema.decay > 0 || job_.spec.strategy.local_steps.every;
+  const int64_t first = phase_->first_step + (differs ? 1 : 0);
   if (phase_->features.layers > 0 && state.step < first) shares_.reset();
   reporter_.on_best(state.metrics);
   if (!leads_) return;
@@ -212,13 +215,16 @@ std::optional<Share> Trainer::next_share(ShareLoader& loader, std::optional<int6
     has_come = false;
   }
   if (has_come && !share) return share;  // as on all replicas
+  // By the spec alone: whether it keeps features, so that nothing is fetched, is for each host to decide.
   // With local steps, hosts are at different steps.
-  const bool meets = loader.fetches() && checkpoints_.are_saved() &&
+  const bool meets = job_.spec.data.stream && checkpoints_.are_saved() &&
                      (run_.processes() == 1 || !job_.spec.strategy.local_steps.every);
   if (!meets) {
     ready_ = has_come ? 1 : 0;
   } else if (ready_ == 0) {
-    ready_ = strategy_.fewest_ready(has_come ? 1 + loader.ready() : 0);
+    clock_.enter(StepTime::kWaitForPeers);
+    const int64_t here = loader.fetches() ? 1 + loader.ready() : std::numeric_limits<int64_t>::max();
+    ready_ = strategy_.fewest_ready(has_come ? here : 0);
   }
   if (ready_-- > 0) return share;
   // In the first step of a phase, the variables are no longer those of the step before. What a callback has
