@@ -82,7 +82,11 @@ GrowingColumns::GrowingColumns(const std::filesystem::path& path, const CellRule
     : path_(path), rules_(rules), chosen_(std::move(chosen)) {
   for (const Chosen& one : chosen_) words_.emplace_back(one.column.reading, one.column.words);
   for (const std::string& cell : rules.missing_values) {
-    if (const std::optional<double> number = number_in_cell(cell)) missing_numbers_.push_back(*number);
+    if (const std::optional<double> days = days_in_cell(cell)) missing_days_.push_back(*days);
+    const std::optional<double> number = number_in_cell(cell);
+    if (!number) continue;
+    missing_numbers_.push_back(*number);
+    missing_singles_.push_back(static_cast<float>(*number));
   }
 }
 
@@ -135,11 +139,13 @@ void GrowingColumns::expect_rows(int64_t rows, int64_t room) {
 
 void GrowingColumns::add_numbers(RawColumn& column, const std::filesystem::path& path,
                                  const ParquetCells& cells, int64_t first) const {
+  const std::vector<double>& missing = column.reading.kind == CellKind::kDate ? missing_days_
+                                       : cells.are_single                     ? missing_singles_
+                                                                              : missing_numbers_;
   std::vector<double>& values = column.values;
   values.insert(values.end(), cells.numbers.begin(), cells.numbers.end());
   for (auto value = values.end() - cells.rows(); value != values.end(); ++value, ++first) {
-    if (!missing_numbers_.empty() && std::ranges::find(missing_numbers_, *value) != missing_numbers_.end())
-      *value = kMissingCell;
+    if (std::ranges::find(missing, *value) != missing.end()) *value = kMissingCell;
     if (std::isinf(*value))
       refuse_file(path, "{}, row {}: {} is not a finite number; correct it{}", in_column(column.name), first,
                   *value, rules_.advice);
