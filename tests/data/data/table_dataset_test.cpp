@@ -220,6 +220,35 @@ TEST_CASE("parts of a table by classes, groups and time, also for a model that i
   CHECK(days(by_time.validation).back() <= days(by_time.test).front());
 }
 
+TEST_CASE("the times of rows are numbers as their column has them, also if it is no input") {
+  const TemporaryFolder folder;
+  std::string text = "time;x;y\n";
+  for (int row = 0; row < 100; ++row)
+    text += fmt::format("{};{},5;{}\n",
+                        row < 49 ? std::to_string(951 + row) : fmt::format("1.{:03}", row - 49), row, row);
+  const std::string path = folder.write("rows.csv", text);
+  const auto spec_with = [&](const std::string& more) {
+    return data_of("dataset: csv, path: " + path + ", target: y, split: {test: 0.2, time: time}" + more,
+                   kSquares);
+  };
+  std::vector<size_t> last(20);
+  std::iota(last.begin(), last.end(), size_t{80});
+  for (const char* more : {"", ", decimal: comma", ", decimal: comma, thousands: point, ignore: time"}) {
+    INFO(more);
+    DataSpec spec = spec_with(more);
+    const Dataset dataset = load_dataset(spec, 1);
+    CHECK(rows_of(dataset.test) == last);
+    spec.saved_table = dataset.info.table;
+    CHECK(rows_of(load_dataset(spec, 1).test) == last);
+  }
+  CHECK_THAT(
+      refusal(spec_with(", ignore: time")),
+      ContainsSubstring("column 'time', row 50: '1.000' is read as 1000, and could be 1; data.decimal"));
+  CHECK_THAT(
+      refusal(spec_with(", ignore: time, decimal: comma, thousands: none")),
+      ContainsSubstring("row 50: '1.000' is not a date or a number with a decimal comma; data.split.time"));
+}
+
 TEST_CASE("a part that a table's columns cannot decide is refused") {
   const TemporaryFolder folder;
   const std::string path =
