@@ -347,6 +347,38 @@ TEST_CASE("arrays are pictures, numbers, classes or targets by their types and s
   CHECK(column.classes == 3);
 }
 
+TEST_CASE("the normalisation of pixels is refused where there are none") {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "all.safetensors").string();
+  const at::Tensor pixels = at::arange(8 * 20, at::kLong).to(at::kByte).view({8, 1, 4, 5});
+  const std::string arrays = "dataset: arrays, path: " + path + ", split: {test: 0.25}, ";
+  const auto refused = [](const std::string& fields) {
+    try {
+      find_dataset(data_of(fields, kSquares));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  const std::string fields[] = {"image: {mean: 0.5}", "image: {standard_deviation: 0.25}", "mean: 0.5",
+                                "standard_deviation: 0.25"};
+  save(path, pixels, at::tensor({0, 1, 2, 1, 0, 1, 2, 0}, at::kLong));
+  for (const std::string& field : fields) CHECK(refused(arrays + field) == "accepted");
+  save(path, pixels, at::arange(8, at::kFloat));
+  for (const std::string& field : fields)
+    CHECK_THAT(refused(arrays + field), ContainsSubstring("normalises pixels, and the examples of arrays"));
+  CHECK_THAT(refused(arrays + "image: {mean: measured}"), ContainsSubstring("data.image.mean: normalises"));
+  CHECK(refused(arrays + "image: {mean: 0, standard_deviation: 1}") == "accepted");
+  const std::string table = folder.write("rows.csv", numbered_rows(10));
+  CHECK_THAT(refused("dataset: csv, target: y, split: {test: 0.2}, mean: 0.5, path: " + table),
+             ContainsSubstring("data.mean: normalises pixels, and the examples of csv are numbers; leave"));
+
+  // A model that an earlier version has trained so is used as it was trained.
+  DataSpec spec = data_of(arrays + "image: {mean: 0.5}");
+  spec.saved_table = load_dataset(spec, 1).info.table;
+  CHECK(find_dataset(spec).example_shape == std::vector<int64_t>{1, 4, 5});
+}
+
 TEST_CASE("arrays that do not go together are refused") {
   const TemporaryFolder folder;
   const std::string path = (folder / "all.safetensors").string();
