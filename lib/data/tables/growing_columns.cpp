@@ -47,6 +47,12 @@ void require_text(const std::filesystem::path& path, const std::string& column, 
 
 }  // namespace
 
+void require_cells(const std::filesystem::path& path, int64_t rows, int64_t columns) {
+  if (columns > 0 && rows > kMaxTableCells / columns)
+    refuse_file(path, "{} of {} to read are more than {} cells; leave columns out with data.ignore",
+                counted(rows, "row"), counted(columns, "column"), with_separators(kMaxTableCells));
+}
+
 WordIndex::WordIndex(const ColumnReading& reading, const std::vector<std::string>& words)
     : reading_(reading) {
   for (const std::string& word : words) places_.emplace(key_of(word), next_++);
@@ -114,8 +120,7 @@ std::vector<RawColumn> GrowingColumns::read(const CsvRows& rows) const {
 
 void GrowingColumns::add(const std::vector<RawColumn>& some, int64_t rows) {
   rows_ += rows;
-  if (rows_ * std::ssize(chosen_) > kMaxTableCells)
-    refuse_file(path_, "has more than {} cells", with_separators(kMaxTableCells));
+  require_cells(path_, rows_, std::ssize(chosen_));
   for (size_t i = 0; i < chosen_.size(); ++i) {
     std::vector<double>& values = chosen_[i].column.values;
     std::vector<double> places;  // of the words of these rows among those of all
@@ -131,9 +136,7 @@ void GrowingColumns::add(const std::vector<RawColumn>& some, int64_t rows) {
 
 void GrowingColumns::expect_rows(int64_t rows, int64_t room) {
   rows_ = rows;
-  const auto columns = std::ssize(chosen_);
-  if (columns > 0 && rows > kMaxTableCells / columns)
-    refuse_file(path_, "has more than {} cells", with_separators(kMaxTableCells));
+  require_cells(path_, rows, std::ssize(chosen_));
   for (Chosen& one : chosen_) one.column.values.reserve(static_cast<size_t>(std::min(rows, room)));
 }
 

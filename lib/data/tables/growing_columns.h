@@ -40,6 +40,9 @@ struct Chosen {
   bool is_target = false;
 };
 
+// Throws Error(kData) if so many are over kMaxTableCells.
+void require_cells(const std::filesystem::path& path, int64_t rows, int64_t columns);
+
 // How cells are read, whatever column they are in.
 struct CellRules {
   CsvSeparator separator;
