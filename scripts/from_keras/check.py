@@ -112,7 +112,8 @@ def run(program, spec, folder, data, *sets):
         f"batch.global={BATCH}", *sets,
     )  # fmt: skip
     options = [part for one in sets for part in ("--set", one)]
-    for name in ("split", "augment", "classes"):
+    is_scaled = numpy.load(data)["x_train"].dtype != numpy.uint8  # so that the spec's scaling is none of dtrain's
+    for name in ("split", "augment", "classes", *(("image",) if is_scaled else ())):
         if re.search(rf"^  {name}: ", spec.read_text(), re.MULTILINE):
             options += ["--unset", f"data.{name}"]
     command(program, "run", spec, "--run-dir", run_folder, *options)

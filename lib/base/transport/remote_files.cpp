@@ -77,6 +77,13 @@ void require_plain(const HttpResponse& head, const std::string& address, bool kn
   if (!coding.empty() && coding != "identity")
     throw Error(ExitCode::kData, "{}: the server sends it encoded ({}); store it there as it is",
                 shown_address(address), printable(coding, 60));
+  // As Google's store does with what it has so: any size that is known is not of what it sends.
+  const std::string stored = head.header("x-goog-stored-content-encoding");
+  if (knows_size && !stored.empty() && stored != "identity")
+    throw Error(ExitCode::kData,
+                "{}: the store has it encoded ({}) and sends it decoded, with another size than in its list; "
+                "store it there without Content-Encoding",
+                shown_address(address), printable(stored, 60));
 }
 
 // Whether the server answers so to whom it does not let in.

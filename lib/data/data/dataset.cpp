@@ -157,9 +157,26 @@ std::vector<std::string> names_of(const DatasetInfo& info, const Entry& entry, c
   return std::ssize(names) == info.classes ? names : std::vector<std::string>();
 }
 
+// Refuses what would change pixels if there are none. Earlier versions have trained models without it.
+void require_pixels(const DatasetInfo& info, const DataSpec& spec) {
+  if (info.has_pixels) return;
+  const bool is_new = spec.saved_table.empty();
+  const auto changes = [is_new](const ChannelNumbers& numbers, double unchanged) {
+    return numbers.measured || (is_new && std::ranges::any_of(numbers.values, [unchanged](double value) {
+                                  return value != unchanged;
+                                }));
+  };
+  const char* const field = changes(spec.image.mean, 0)                 ? "data.image.mean"
+                            : changes(spec.image.standard_deviation, 1) ? "data.image.standard_deviation"
+                            : is_new && spec.mean != 0                  ? "data.mean"
+                            : is_new && spec.standard_deviation != 1    ? "data.standard_deviation"
+                                                                        : nullptr;
+  if (field == nullptr) return;
+  throw FieldError(field, "normalises pixels, and the examples of {} are numbers{}; leave it out", info.name,
+                   has_columns(info.name) ? "" : " (pixels are unsigned bytes whose targets are classes)");
+}
+
 void require_channels(const char* field, const ChannelNumbers& numbers, const DatasetInfo& info) {
-  if (numbers.measured && !info.has_pixels)
-    throw FieldError(field, "measures pixels, and the examples of {} are numbers; leave it out", info.name);
   if (numbers.values.size() <= 1 || std::ssize(numbers.values) == info.example_shape[0]) return;
   throw FieldError(field, "has {} numbers, and the images of {} have {}", numbers.values.size(), info.name,
                    counted(info.example_shape[0], "channel"));
@@ -167,6 +184,7 @@ void require_channels(const char* field, const ChannelNumbers& numbers, const Da
 
 // What the spec says of classes and channels has to be true of the data.
 DatasetInfo checked(const DatasetInfo& info, const DataSpec& spec) {
+  require_pixels(info, spec);
   require_channels("data.image.mean", spec.image.mean, info);
   require_channels("data.image.standard_deviation", spec.image.standard_deviation, info);
   if (!spec.class_names.empty() && !info.is_fallback() && std::ssize(spec.class_names) != info.classes)

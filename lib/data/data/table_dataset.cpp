@@ -172,7 +172,7 @@ SplitBy split_by(const TableFiles& files, const DataSpec& spec, const RawTable& 
     require_rows(std::ssize(by.groups));
   }
   if (split.time) {
-    by.times = read_times(files.train, *split.time, separator, spec.missing_values);
+    by.times = read_times(files.train, *split.time, table, wish_of(spec));
     require_rows(std::ssize(by.times));
   }
   if (!split.stratify) return by;

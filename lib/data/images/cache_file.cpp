@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLock = ".lock";
 constexpr auto kLookAgain = std::chrono::milliseconds(50);
+constexpr auto kPatience = 60 * kLookAgain;
 
 fs::path lock_of(const fs::path& path) { return path.string() + kLock; }
 
@@ -183,7 +184,14 @@ void require_cache_room(int64_t bytes, double most_gigabytes, const std::string&
 void make_cache_file(const fs::path& path, const std::function<bool()>& is_there,
                      const std::function<void(const OpenFile& file)>& make) {
   const OpenFile lock = open_made(lock_of(path));
-  while (!try_lock(lock, LOCK_EX | LOCK_NB)) std::this_thread::sleep_for(kLookAgain);
+  for (auto waited = 0 * kLookAgain; !try_lock(lock, LOCK_EX | LOCK_NB); waited += kLookAgain) {
+    if (waited == kPatience)
+      std::cerr << fmt::format(
+                       "dtrain: waiting for another process, which makes {}; if it is stopped, continue it\n",
+                       printable(path.string(), 1000))
+                << std::flush;
+    std::this_thread::sleep_for(kLookAgain);
+  }
   if (!is_there()) make_locked(path, make);
 }
 

@@ -79,7 +79,8 @@ void require_cache_room(int64_t bytes, double most_gigabytes, const std::string&
                         const std::string& instead);
 
 // Makes the file `path` unless `is_there`. `make` writes into a file of another name, which is renamed then.
-// If another process makes it meanwhile, waits for that; one that dies is no hindrance.
+// If another process makes it meanwhile, waits for that, and soon says so on standard error; one that dies is
+// no hindrance.
 void make_cache_file(const std::filesystem::path& path, const std::function<bool()>& is_there,
                      const std::function<void(const OpenFile& file)>& make);
 

@@ -26,6 +26,7 @@ struct ParquetColumn {
 // Some rows of a column. Views are there for one call.
 struct ParquetCells {
   bool are_words = false;
+  bool are_single = false;           // the numbers were float32
   std::vector<double> numbers = {};  // NaN: missing. Dates are days since 1970-01-01, booleans 0 and 1
   std::vector<std::string_view> words = {};  // each once, in the order of their first rows
   std::vector<int32_t> places = {};          // among the words, by row; -1: missing

@@ -1,6 +1,9 @@
 #include "pictures/shard_index.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iostream>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -163,6 +166,11 @@ void write_shard_index(const fs::path& file, const ShardIndex& index) {
                        {"left_out", shard.left_out}};
     text += line.dump() + "\n";
   }
+  if (std::ssize(text) > kMostIndexBytes)
+    std::cerr << fmt::format(
+                     "WARNING: {} is over {}, more than data.stream reads: pack into several folders\n",
+                     kShardsIndex, human_bytes(kMostIndexBytes))
+              << std::flush;
   write_file_atomically(file, text);
 }
 

@@ -297,6 +297,7 @@ std::vector<Chosen> choose_columns(const std::filesystem::path& path, const Coun
     }
   }
   if (!refusals.empty()) refuse_columns(path, std::move(refusals));
+  require_cells(path, table.rows, std::ssize(chosen));  // before they are read once more
   return chosen;
 }
 

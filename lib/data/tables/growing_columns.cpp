@@ -47,6 +47,12 @@ void require_text(const std::filesystem::path& path, const std::string& column, 
 
 }  // namespace
 
+void require_cells(const std::filesystem::path& path, int64_t rows, int64_t columns) {
+  if (columns > 0 && rows > kMaxTableCells / columns)
+    refuse_file(path, "{} of {} to read are more than {} cells; leave columns out with data.ignore",
+                counted(rows, "row"), counted(columns, "column"), with_separators(kMaxTableCells));
+}
+
 WordIndex::WordIndex(const ColumnReading& reading, const std::vector<std::string>& words)
     : reading_(reading) {
   for (const std::string& word : words) places_.emplace(key_of(word), next_++);
@@ -82,7 +88,11 @@ GrowingColumns::GrowingColumns(const std::filesystem::path& path, const CellRule
     : path_(path), rules_(rules), chosen_(std::move(chosen)) {
   for (const Chosen& one : chosen_) words_.emplace_back(one.column.reading, one.column.words);
   for (const std::string& cell : rules.missing_values) {
-    if (const std::optional<double> number = number_in_cell(cell)) missing_numbers_.push_back(*number);
+    if (const std::optional<double> days = days_in_cell(cell)) missing_days_.push_back(*days);
+    const std::optional<double> number = number_in_cell(cell);
+    if (!number) continue;
+    missing_numbers_.push_back(*number);
+    missing_singles_.push_back(static_cast<float>(*number));
   }
 }
 
@@ -110,8 +120,7 @@ std::vector<RawColumn> GrowingColumns::read(const CsvRows& rows) const {
 
 void GrowingColumns::add(const std::vector<RawColumn>& some, int64_t rows) {
   rows_ += rows;
-  if (rows_ * std::ssize(chosen_) > kMaxTableCells)
-    refuse_file(path_, "has more than {} cells", with_separators(kMaxTableCells));
+  require_cells(path_, rows_, std::ssize(chosen_));
   for (size_t i = 0; i < chosen_.size(); ++i) {
     std::vector<double>& values = chosen_[i].column.values;
     std::vector<double> places;  // of the words of these rows among those of all
@@ -127,19 +136,19 @@ void GrowingColumns::add(const std::vector<RawColumn>& some, int64_t rows) {
 
 void GrowingColumns::expect_rows(int64_t rows, int64_t room) {
   rows_ = rows;
-  const auto columns = std::ssize(chosen_);
-  if (columns > 0 && rows > kMaxTableCells / columns)
-    refuse_file(path_, "has more than {} cells", with_separators(kMaxTableCells));
+  require_cells(path_, rows, std::ssize(chosen_));
   for (Chosen& one : chosen_) one.column.values.reserve(static_cast<size_t>(std::min(rows, room)));
 }
 
 void GrowingColumns::add_numbers(RawColumn& column, const std::filesystem::path& path,
                                  const ParquetCells& cells, int64_t first) const {
+  const std::vector<double>& missing = column.reading.kind == CellKind::kDate ? missing_days_
+                                       : cells.are_single                     ? missing_singles_
+                                                                              : missing_numbers_;
   std::vector<double>& values = column.values;
   values.insert(values.end(), cells.numbers.begin(), cells.numbers.end());
   for (auto value = values.end() - cells.rows(); value != values.end(); ++value, ++first) {
-    if (!missing_numbers_.empty() && std::ranges::find(missing_numbers_, *value) != missing_numbers_.end())
-      *value = kMissingCell;
+    if (std::ranges::find(missing, *value) != missing.end()) *value = kMissingCell;
     if (std::isinf(*value))
       refuse_file(path, "{}, row {}: {} is not a finite number; correct it{}", in_column(column.name), first,
                   *value, rules_.advice);

@@ -40,6 +40,9 @@ struct Chosen {
   bool is_target = false;
 };
 
+// Throws Error(kData) if so many are over kMaxTableCells.
+void require_cells(const std::filesystem::path& path, int64_t rows, int64_t columns);
+
 // How cells are read, whatever column they are in.
 struct CellRules {
   CsvSeparator separator;
@@ -75,8 +78,9 @@ class GrowingColumns {
   const std::filesystem::path& path_;
   const CellRules& rules_;
   std::vector<Chosen> chosen_;
-  std::vector<WordIndex> words_;         // of each
-  std::vector<double> missing_numbers_;  // those of missing_values that are numbers
+  std::vector<WordIndex> words_;  // of each
+  // Those of missing_values that are numbers, the same as float32 has them, and those that are dates.
+  std::vector<double> missing_numbers_, missing_singles_, missing_days_;
   int64_t rows_ = 0;
 };
 

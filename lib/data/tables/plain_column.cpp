@@ -43,6 +43,25 @@ std::vector<std::string> read_present_cells(const TablePath& path, const std::st
   return cells;
 }
 
+// Of numbers that are times.
+NumberStyle style_of_times(const TablePath& path, const std::string& column, const RawTable& table,
+                           const TableWish& wish) {
+  if (is_parquet(path.files.front())) return {};
+  const auto input = std::ranges::find(table.columns, column, &RawColumn::name);
+  if (input != table.columns.end() && input->reading.kind == CellKind::kNumber) return input->reading.style;
+  TableWish with_times = wish;
+  std::erase(with_times.ignored, column);
+  with_times.kinds[column] = "number";
+  const CountedTable counted = count_table(path.name, with_times);
+  for (const std::string& doubt : counted.decided.warnings) {
+    if (doubt.starts_with(in_column(column) + ","))
+      refuse_file(path.name, doubt + "; data.split.time orders the rows by it");
+  }
+  const auto place =
+      std::ranges::find(counted.columns, column, &CountedColumn::name) - counted.columns.begin();
+  return counted.decided.columns.at(static_cast<size_t>(place)).reading.style;
+}
+
 }  // namespace
 
 std::vector<std::string> read_cells(const TablePath& path, const std::string& column,
@@ -73,20 +92,20 @@ std::vector<int64_t> read_groups(const TablePath& path, const std::string& colum
   return groups;
 }
 
-std::vector<double> read_times(const TablePath& path, const std::string& column,
-                               const CsvSeparator& separator,
-                               const std::vector<std::string>& missing_values) {
+std::vector<double> read_times(const TablePath& path, const std::string& column, const RawTable& table,
+                               const TableWish& wish) {
+  const std::vector<std::string> cells = read_present_cells(path, column, {table.separator, /*always=*/true},
+                                                            wish.missing_values, "data.split.time");
+  const bool are_dates = !cells.empty() && days_in_cell(cells.front());
+  const NumberStyle style = are_dates ? NumberStyle() : style_of_times(path, column, table, wish);
   std::vector<double> times;
-  bool are_dates = false;
-  for (const std::string& cell :
-       read_present_cells(path, column, separator, missing_values, "data.split.time")) {
-    if (times.empty()) are_dates = days_in_cell(cell).has_value();
-    const std::optional<double> time = are_dates ? days_in_cell(cell) : number_in_cell(cell);
+  for (const std::string& cell : cells) {
+    const std::optional<double> time = are_dates ? days_in_cell(cell) : number_in_cell(cell, style);
     if (!time || !std::isfinite(*time))
-      refuse_file(path.name,
-                  "{}, row {}: '{}' is not {}; data.split.time orders the rows by it, so correct it",
-                  in_column(column), times.size() + 1, printable(cell, 60),
-                  are_dates ? "a date, as those above it are" : "a date or a number with a decimal point");
+      refuse_file(
+          path.name, "{}, row {}: '{}' is not {}; data.split.time orders the rows by it, so correct it",
+          in_column(column), times.size() + 1, printable(cell, 60),
+          are_dates ? "a date, as those above it are" : "a date or a number with " + style_text(style));
     times.push_back(*time);
   }
   return times;

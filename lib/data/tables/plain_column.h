@@ -24,8 +24,10 @@ std::vector<int64_t> read_groups(const TablePath& path, const std::string& colum
                                  const std::vector<std::string>& missing_values);
 
 // Numbers that ascend in time, by row: the days of dates (days_in_cell()) if the first cell is one, else
-// numbers with a decimal point. Throws Error(kData) for a missing cell and one of another kind.
-std::vector<double> read_times(const TablePath& path, const std::string& column,
-                               const CsvSeparator& separator, const std::vector<std::string>& missing_values);
+// numbers. These are written as in `table`, the same one, or, if the column is not in it, as the wish's
+// columns and this one decide together. Throws Error(kData) for a missing cell, one of another kind, and if
+// no cell decides how numbers are written.
+std::vector<double> read_times(const TablePath& path, const std::string& column, const RawTable& table,
+                               const TableWish& wish);
 
 }  // namespace dtrain

@@ -274,6 +274,25 @@ TEST_CASE("a store's objects are listed page by page, whatever is in their keys"
   CHECK_THAT(server.asked().back().header("authorization"), ContainsSubstring("/eu-west-1/s3/aws4_request"));
 }
 
+TEST_CASE("an object that its store decodes is refused where its size is that of a list") {
+  HttpServer server([&](const AskedFor& request) {
+    if (request.path.find("list-type=2") != std::string::npos)
+      return Answer{.body =
+                        "<ListBucketResult><Contents><Key>p/a.csv</Key><ETag>&quot;e&quot;</ETag>"
+                        "<Size>4</Size></Contents></ListBucketResult>"};
+    return Answer{.headers = {{"etag", "\"e\""},
+                              {"transfer-encoding", "chunked"},
+                              {"x-goog-stored-content-encoding", "gzip"}},
+                  .body = "5\r\nhello\r\n0\r\n\r\n"};
+  });
+  const StoreVariables variables(server.address());
+  CHECK(
+      message_of([] { read_address("s3://bucket/p/"); }) ==
+      "s3://bucket/p/a.csv: the store has it encoded (gzip) and sends it decoded, with another size than in "
+      "its list; store it there without Content-Encoding");
+  CHECK(read_address("s3://bucket/p/a.csv") == "hello");
+}
+
 TEST_CASE("a list that makes no sense is refused, and a long one is not") {
   const auto parse = [](const std::string& xml) { return parse_store_page(xml, "s3://b/p/"); };
   const auto page = [](const std::string& inside) {

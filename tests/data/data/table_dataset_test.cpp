@@ -220,6 +220,35 @@ TEST_CASE("parts of a table by classes, groups and time, also for a model that i
   CHECK(days(by_time.validation).back() <= days(by_time.test).front());
 }
 
+TEST_CASE("the times of rows are numbers as their column has them, also if it is no input") {
+  const TemporaryFolder folder;
+  std::string text = "time;x;y\n";
+  for (int row = 0; row < 100; ++row)
+    text += fmt::format("{};{},5;{}\n",
+                        row < 49 ? std::to_string(951 + row) : fmt::format("1.{:03}", row - 49), row, row);
+  const std::string path = folder.write("rows.csv", text);
+  const auto spec_with = [&](const std::string& more) {
+    return data_of("dataset: csv, path: " + path + ", target: y, split: {test: 0.2, time: time}" + more,
+                   kSquares);
+  };
+  std::vector<size_t> last(20);
+  std::iota(last.begin(), last.end(), size_t{80});
+  for (const char* more : {"", ", decimal: comma", ", decimal: comma, thousands: point, ignore: time"}) {
+    INFO(more);
+    DataSpec spec = spec_with(more);
+    const Dataset dataset = load_dataset(spec, 1);
+    CHECK(rows_of(dataset.test) == last);
+    spec.saved_table = dataset.info.table;
+    CHECK(rows_of(load_dataset(spec, 1).test) == last);
+  }
+  CHECK_THAT(
+      refusal(spec_with(", ignore: time")),
+      ContainsSubstring("column 'time', row 50: '1.000' is read as 1000, and could be 1; data.decimal"));
+  CHECK_THAT(
+      refusal(spec_with(", ignore: time, decimal: comma, thousands: none")),
+      ContainsSubstring("row 50: '1.000' is not a date or a number with a decimal comma; data.split.time"));
+}
+
 TEST_CASE("a part that a table's columns cannot decide is refused") {
   const TemporaryFolder folder;
   const std::string path =
@@ -316,6 +345,38 @@ TEST_CASE("arrays are pictures, numbers, classes or targets by their types and s
   const DatasetInfo column = load_dataset(spec, 1).info;
   CHECK(column.example_shape == std::vector<int64_t>{1});
   CHECK(column.classes == 3);
+}
+
+TEST_CASE("the normalisation of pixels is refused where there are none") {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "all.safetensors").string();
+  const at::Tensor pixels = at::arange(8 * 20, at::kLong).to(at::kByte).view({8, 1, 4, 5});
+  const std::string arrays = "dataset: arrays, path: " + path + ", split: {test: 0.25}, ";
+  const auto refused = [](const std::string& fields) {
+    try {
+      find_dataset(data_of(fields, kSquares));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  const std::string fields[] = {"image: {mean: 0.5}", "image: {standard_deviation: 0.25}", "mean: 0.5",
+                                "standard_deviation: 0.25"};
+  save(path, pixels, at::tensor({0, 1, 2, 1, 0, 1, 2, 0}, at::kLong));
+  for (const std::string& field : fields) CHECK(refused(arrays + field) == "accepted");
+  save(path, pixels, at::arange(8, at::kFloat));
+  for (const std::string& field : fields)
+    CHECK_THAT(refused(arrays + field), ContainsSubstring("normalises pixels, and the examples of arrays"));
+  CHECK_THAT(refused(arrays + "image: {mean: measured}"), ContainsSubstring("data.image.mean: normalises"));
+  CHECK(refused(arrays + "image: {mean: 0, standard_deviation: 1}") == "accepted");
+  const std::string table = folder.write("rows.csv", numbered_rows(10));
+  CHECK_THAT(refused("dataset: csv, target: y, split: {test: 0.2}, mean: 0.5, path: " + table),
+             ContainsSubstring("data.mean: normalises pixels, and the examples of csv are numbers; leave"));
+
+  // A model that an earlier version has trained so is used as it was trained.
+  DataSpec spec = data_of(arrays + "image: {mean: 0.5}");
+  spec.saved_table = load_dataset(spec, 1).info.table;
+  CHECK(find_dataset(spec).example_shape == std::vector<int64_t>{1, 4, 5});
 }
 
 TEST_CASE("arrays that do not go together are refused") {

@@ -160,6 +160,33 @@ TEST_CASE("what was left unfinished is removed before a file is made, unless it 
   CHECK(content_of(folder / "89ab.images.partial") == "half of it");
 }
 
+// Takes what is told on the standard error until the end of the scope, and gives up the lock then.
+class UnlocksWhenTold : public std::stringbuf {
+ public:
+  explicit UnlocksWhenTold(const OpenFile& lock) : lock_(lock) { before_ = std::cerr.rdbuf(this); }
+  ~UnlocksWhenTold() override { std::cerr.rdbuf(before_); }
+
+ protected:
+  int sync() override { return ::flock(lock_.descriptor(), LOCK_UN); }
+
+ private:
+  const OpenFile& lock_;
+  std::streambuf* before_ = nullptr;
+};
+
+TEST_CASE("a process that waits for a file that another one makes says so") {
+  const TemporaryFolder folder;
+  const fs::path file = folder / "89ab.images";
+  const OpenFile lock = open_made(file.string() + ".lock");
+  REQUIRE(try_lock(lock, LOCK_EX | LOCK_NB));
+  UnlocksWhenTold told(lock);
+  make_cache_file(
+      file, [] { return false; }, [](const OpenFile&) {});
+  CHECK(told.str() == "dtrain: waiting for another process, which makes " + file.string() +
+                          "; if it is stopped, continue it\n");
+  CHECK(fs::exists(file));
+}
+
 TEST_CASE("a picture that changed is decoded again, though its size and time of modification are the same") {
   const CachedPictures pictures;
   const fs::path changed = pictures.folder / "rose" / "picture 300.png";

@@ -464,6 +464,17 @@ TEST_CASE("a number that makes its column infinite is refused, unless it means a
   CHECK_THAT(predicted("-1e39"), ContainsSubstring("column 'a', row 2: -1e+39 is too large"));
 }
 
+TEST_CASE("a table of more cells than are read is refused by its rows and columns") {
+  const auto cells = [](int64_t rows, int64_t columns) {
+    return refusal([&] { require_cells("large.csv", rows, columns); });
+  };
+  CHECK(cells(kMaxTableCells / 5, 5) == "accepted");
+  CHECK(cells(5, 0) == "accepted");
+  CHECK(cells(kMaxTableCells / 5 + 1, 5) ==
+        "large.csv: 107,374,183 rows of 5 columns to read are more than 536,870,912 cells; leave columns out "
+        "with data.ignore");
+}
+
 TEST_CASE("a format that dtrain did not save is refused") {
   for (
       const char* text :

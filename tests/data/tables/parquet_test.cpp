@@ -154,6 +154,13 @@ TEST_CASE("data.columns and data.missing_values mean in Parquet files what they 
   CHECK(words_of(column_of(table, "text")) == Words{"red", "", "red", "", "blue"});
   CHECK(std::ranges::find(table.columns, "u8", &RawColumn::name) == table.columns.end());
 
+  // Numbers as the column's type has them, and dates as dates alone: -1 is the day 1969-12-31.
+  const RawTable typed = read_types({}, {"0.1", "-1", "2024-02-29", "1970-01-02 12:00"});
+  CHECK(are_equal(column_of(typed, "single").values, {0.5, -1.25, 3e38F, kNone, kNone}));
+  CHECK(are_equal(column_of(typed, "double").values, {kNone, -1e300, 0, kNone, 2.5}));
+  CHECK(are_equal(column_of(typed, "date32").values, {0, kNone, -1, kNone, 1}));
+  CHECK(are_equal(column_of(typed, "time_ns").values, {0, kNone, -0.25, kNone, 19782.25}));
+
   CHECK_THAT(parquet_refusal([] {
                read_types({{"text", "number"}});
              }),

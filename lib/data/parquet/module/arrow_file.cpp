@@ -273,7 +273,7 @@ class ChunkReading {
 
   void read(parquet::ColumnReader& any_reader, int64_t rows, bool as_words, const OnParquetCells& on_cells) {
     auto& reader = static_cast<parquet::TypedColumnReader<Type>&>(any_reader);
-    ParquetCells cells{.are_words = as_words};
+    ParquetCells cells{.are_words = as_words, .are_single = std::is_same_v<Value, float>};
     for (int64_t left = rows; left > 0;) {
       if (!reader.HasNext()) throw std::runtime_error("a column has fewer values than there are rows");
       int64_t count = 0;
