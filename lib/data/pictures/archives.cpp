@@ -32,6 +32,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kMostClassBytes = 256;  // of a .cls file
 constexpr size_t kReadAtOnce = size_t{1} << 16;
 constexpr int64_t kSummedAtOnce = int64_t{16} << 20;
+constexpr int64_t kTarBlock = 512;
 
 // An example of an archive as far as it was read.
 struct Sample {
@@ -66,34 +67,40 @@ bool is_left_out_member(const fs::path& name) {
 // Reads the members of one archive in order.
 class TarReader {
  public:
-  // `path`: the archive for messages; `plain`: where it can be read, not packed.
-  TarReader(const fs::path& path, const fs::path& plain)
-      : path_(path), archive_(::archive_read_new(), ::archive_read_free) {
+  // `path`: the archive for messages; `plain`: where its `size` bytes can be read, not packed.
+  TarReader(const fs::path& path, fs::path plain, int64_t size)
+      : path_(path),
+        plain_(std::move(plain)),
+        size_(size),
+        archive_(::archive_read_new(), ::archive_read_free) {
     if (!archive_) throw std::bad_alloc();
     ::archive_read_support_format_tar(archive_.get());
-    if (::archive_read_open_filename(archive_.get(), plain.c_str(), kReadAtOnce) != ARCHIVE_OK) fail();
+    if (::archive_read_open_filename(archive_.get(), plain_.c_str(), kReadAtOnce) != ARCHIVE_OK) fail();
   }
 
   // Calls `take` with each regular file that is not left out: its name, and where its bytes are.
   template <typename Take>
   void read_all(const Take& take) {
+    int64_t members_end = 0;
     for (archive_entry* entry = nullptr;;) {
       const int result = ::archive_read_next_header(archive_.get(), &entry);
-      if (result == ARCHIVE_EOF) return;
+      if (result == ARCHIVE_EOF) break;
       if (result != ARCHIVE_OK) fail();
       const char* const name = ::archive_entry_pathname(entry);
       size_t at = 0;
       if (name == nullptr || !is_clean_text(name, at))
         refuse_file(path_, "a name in it is not UTF-8 text, or has control characters");
+      const bool is_plain = ::archive_entry_filetype(entry) == AE_IFREG &&
+                            ::archive_entry_hardlink(entry) == nullptr &&
+                            ::archive_entry_sparse_count(entry) == 0;
+      const int64_t offset = ::archive_filter_bytes(archive_.get(), 0), bytes = ::archive_entry_size(entry);
+      members_end = offset + (is_plain ? std::min(bytes, size_) : 0);
       if (::archive_entry_filetype(entry) == AE_IFDIR || is_left_out_member(name)) continue;
-      if (::archive_entry_filetype(entry) != AE_IFREG || ::archive_entry_hardlink(entry) != nullptr ||
-          ::archive_entry_sparse_count(entry) > 0)
+      if (!is_plain)
         refuse_member(path_, name, "not a plain file; links, devices and sparse files are not read");
-      take(ImageFile{.path = {},
-                     .member = name,
-                     .offset = ::archive_filter_bytes(archive_.get(), 0),
-                     .bytes = ::archive_entry_size(entry)});
+      take(ImageFile{.path = {}, .member = name, .offset = offset, .bytes = bytes});
     }
+    require_end(members_end);
   }
 
   // The content of the member that was just taken.
@@ -109,7 +116,24 @@ class TarReader {
     refuse_file(path_, "is no tar archive that can be read: {}", printable(text ? text : "cut off"));
   }
 
+  // A block of zeros ends an archive. libarchive does without, and reads nothing of what follows.
+  void require_end(int64_t members_end) const {
+    const int64_t end = std::min<int64_t>(::archive_filter_bytes(archive_.get(), 0), size_);
+    if (end - kTarBlock < members_end)
+      refuse_file(path_,
+                  "is cut off, or its writer did not close it: the 1,024 zeros of its end are missing");
+    for (int64_t at = end; at < size_; at += kSummedAtOnce) {
+      const int64_t count = std::min(kSummedAtOnce, size_ - at);
+      if (read_file_part(plain_, at, count, ExitCode::kData).find_first_not_of('\0') != std::string::npos)
+        refuse_file(path_,
+                    "goes on after its end, as archives do that were put together with cat; put the single "
+                    "ones into a folder");
+    }
+  }
+
   const fs::path& path_;
+  const fs::path plain_;
+  const int64_t size_;
   std::unique_ptr<archive, decltype(&::archive_read_free)> archive_;
 };
 
@@ -199,7 +223,7 @@ class ArchiveList {
   void read(const std::string& file, const std::shared_ptr<const CheckedFile>& unpacked, int64_t size) {
     const fs::path path = root_ / file;
     const size_t before = pictures_.size();
-    TarReader reader(path, unpacked ? unpacked->path() : path);
+    TarReader reader(path, unpacked ? unpacked->path() : path, size);
     Sample sample;
     std::optional<std::vector<std::string>> names;
     reader.read_all([&](ImageFile member) {

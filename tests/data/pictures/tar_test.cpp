@@ -363,20 +363,34 @@ TEST_CASE("what an archive must not have is refused, with its name") {
              ContainsSubstring("train.tar: b.png: no JPEG, PNG"));
 }
 
-TEST_CASE("an archive that was cut off is refused at any length") {
+TEST_CASE("an archive that was cut off is refused at any length, also between two members") {
   Archives archives;
   archives.spec.split.test = 0.3;
-  const std::string whole = tar_of(samples(0, 6, {"0", "1"}));
-  for (size_t length = 0; length < whole.size() - 1024; length += 200) {
-    archives.folder.write("train.tar", whole.substr(0, length));
+  const std::string members = samples(0, 6, {"0", "1"}), whole = tar_of(members);
+  for (size_t length = 0; length <= members.size(); length += 128) {
     INFO(length);
-    try {
-      const Dataset dataset = load_dataset(archives.spec, 1);
-      pictures_in(*dataset.train);  // cut between two examples: the rest are whole
-    } catch (const Error& error) {
-      CHECK((error.code() == ExitCode::kData || error.code() == ExitCode::kUsage));
-    }
+    CHECK_THAT(archives.error(whole.substr(0, length)), ContainsSubstring("train.tar: "));
   }
+  CHECK_THAT(archives.error(members), ContainsSubstring("train.tar: is cut off, or its writer did not"));
+  CHECK(archives.error(members + std::string(512, '\0')) == "no error");
+  CHECK(archives.error(tar_of(members) + std::string(8192, '\0')) == "no error");  // in records, as of tar
+  archives.folder.write("train.tar.gz", gzip(members));
+  fs::remove(archives.folder / "train.tar");
+  const auto error = [&] { return error_of([&] { find_dataset(archives.spec); }); };
+  CHECK_THAT(error(), ContainsSubstring("train.tar.gz: is cut off"));
+  archives.folder.write("train.tar.gz", gzip(members, 512));
+  CHECK(error() == "no error");
+}
+
+TEST_CASE("archives that were put together with cat are refused, packed or not") {
+  Archives archives;
+  archives.spec.split.test = 0.3;
+  const std::string one = tar_of(samples(0, 6, {"0", "1"})), other = tar_of(samples(6, 12, {"0", "1"}));
+  CHECK_THAT(archives.error(one + other), ContainsSubstring("train.tar: goes on after its end"));
+  fs::remove(archives.folder / "train.tar");
+  archives.folder.write("train.tar.gz", gzip(one) + gzip(other));
+  CHECK_THAT(error_of([&] { find_dataset(archives.spec); }),
+             ContainsSubstring("train.tar.gz: goes on after its end"));
 }
 
 }  // namespace
