@@ -85,7 +85,8 @@ class TarReader {
     for (archive_entry* entry = nullptr;;) {
       const int result = ::archive_read_next_header(archive_.get(), &entry);
       if (result == ARCHIVE_EOF) break;
-      if (result != ARCHIVE_OK) fail();
+      // A warning: a name or owner that the locale has no letters for, which stays as it was written.
+      if (result != ARCHIVE_OK && result != ARCHIVE_WARN) fail();
       const char* const name = ::archive_entry_pathname(entry);
       size_t at = 0;
       if (name == nullptr || !is_clean_text(name, at))

@@ -209,6 +209,30 @@ TEST_CASE("one archive is divided as its keys decide, and classes may be words")
   CHECK(test == keys(before, before.test));
 }
 
+TEST_CASE("names and owners beyond ASCII are read as Python's tarfile writes them") {
+  Archives archives;
+  archives.spec.split.test = 0.3;
+  const auto written = [](const std::string& record, const std::string& name, const std::string& content) {
+    return tar_member("pax", std::to_string(record.size() + 3) + " " + record, 'x') +
+           tar_member(name, content);
+  };
+  std::string members;
+  for (int number = 0; number < 6; ++number) {
+    const std::string key = "m\xc3\xb6we" + std::to_string(number);
+    members += written("path=" + key + ".png\n", "m_we.png", png_file(shard_picture(number)));
+    members += written("path=" + key + ".cls\n", "m_we.cls", number % 2 ? "rose" : "daisy");
+  }
+  members +=
+      written("uname=J\xc3\xbcrgen\n", "6.png", png_file(shard_picture(6))) + tar_member("6.cls", "rose");
+  CHECK(archives.error(tar_of(members)) == "no error");
+  const PictureList found = list_archives(archives.folder.path(), archives.spec);
+  REQUIRE(found.pictures.size() == 7);
+  CHECK(found.pictures[5].file.member == "m\xc3\xb6we5.png");
+  CHECK(found.pictures[5].label == 1);
+  CHECK_THAT(archives.error(tar_of(members + written("path=\xff.png\n", "a.png", "x"))),
+             ContainsSubstring("a name in it is not UTF-8"));
+}
+
 TEST_CASE("pictures of an archive whose names differ by their folders alone are examples of their own") {
   Archives archives;
   std::string members;
