@@ -242,7 +242,8 @@ class ArchiveList {
         sample.class_word =
             trimmed(unpacked ? unpacked->read(member.offset, member.bytes) : reader.content(member));
       }
-      if (!is_picture_name(key + "." + extension)) {
+      // Masks and depth maps ("0001.mask.png") tell about the picture.
+      if (extension.find('.') != std::string::npos || !is_picture_name(member.member)) {
         if (extension != "cls") sample.others.push_back(member.member);
         return;
       }
@@ -257,7 +258,7 @@ class ArchiveList {
     if (before == 0) names_ = names;
     if (names != names_) refuse_file(path, "names other classes than the files before it");
     if (pictures_.size() == before)
-      refuse_file(path, "has no pictures with a class (KEY.jpg and KEY.cls)" +
+      refuse_file(path, "has no pictures with a class (KEY.jpg and KEY.cls, with no dot in KEY)" +
                             (left_out_.empty() ? "" : "; " + left_out_text(left_out_)));
   }
 

@@ -160,9 +160,28 @@ TEST_CASE("examples of an archive that are no pictures are counted, and most of 
   CHECK(find_dataset(archives.spec).left_out == std::map<std::string, int64_t>{{".svg", 6}});
   CHECK_THAT(archives.error(tar_of(samples(0, 6, {"0", "1"}) + tiffs(7))),
              ContainsSubstring("there are 6 pictures, and 7 files are left out: 7 .svg"));
-  CHECK_THAT(
-      archives.error(tar_of(tiffs(3))),
-      ContainsSubstring("has no pictures with a class (KEY.jpg and KEY.cls); 3 files are left out: 3 .svg"));
+  CHECK_THAT(archives.error(tar_of(tiffs(3))),
+             ContainsSubstring("(KEY.jpg and KEY.cls, with no dot in KEY); 3 files are left out: 3 .svg"));
+}
+
+TEST_CASE("a mask beside a picture of an archive is none, whether the picture can be read or not") {
+  Archives archives;
+  archives.spec.split.test = 0.5;
+  std::string members;
+  for (int number = 0; number < 8; ++number) {
+    const std::string key = std::to_string(number), other = std::to_string(8 + number);
+    members += tar_member(key + ".cls", "1") + tar_member(key + ".mask.png", png_file(shard_picture(9))) +
+               tar_member(key + ".png", png_file(shard_picture(number)));
+    if (number % 2 == 0) continue;
+    members += tar_member(other + ".cls", "1") + tar_member(other + ".avif", "x") +
+               tar_member(other + ".mask.png", png_file(shard_picture(9)));
+  }
+  archives.folder.write("train.tar", tar_of(members));
+  const PictureList found = list_archives(archives.folder / "train.tar", archives.spec);
+  REQUIRE(found.pictures.size() == 8);
+  for (int number = 0; number < 8; ++number)
+    CHECK(found.pictures[static_cast<size_t>(number)].file.member == std::to_string(number) + ".png");
+  CHECK(found.left_out == EndingCounts{{".avif", 4}, {".png", 4}});
 }
 
 TEST_CASE("hidden members, and those that macOS adds, are no part of an example") {
