@@ -2,8 +2,10 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <fcntl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <new>
 #include <optional>
@@ -14,6 +16,7 @@
 #include "codecs/image_file.h"
 #include "core/checksum.h"
 #include "core/data_errors.h"
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/range.h"
@@ -29,8 +32,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMostClassBytes = 256;  // of a .cls file
-constexpr size_t kReadAtOnce = size_t{1} << 16;
+constexpr int64_t kMostClassBytes = 256;         // of a .cls file
+constexpr size_t kReadAtOnce = size_t{1} << 12;  // of an archive: the pictures between are skipped
 constexpr int64_t kSummedAtOnce = int64_t{16} << 20;
 constexpr int64_t kTarBlock = 512;
 
@@ -72,10 +75,13 @@ class TarReader {
       : path_(path),
         plain_(std::move(plain)),
         size_(size),
-        archive_(::archive_read_new(), ::archive_read_free) {
+        archive_(::archive_read_new(), ::archive_read_free),
+        file_(::open(plain_.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (!archive_) throw std::bad_alloc();
+    if (file_.get() < 0) fail_on_file(path_, "cannot be read", errno);
     ::archive_read_support_format_tar(archive_.get());
-    if (::archive_read_open_filename(archive_.get(), plain_.c_str(), kReadAtOnce) != ARCHIVE_OK) fail();
+    // With a name libarchive would read 64 KiB at least.
+    if (::archive_read_open_fd(archive_.get(), file_.get(), kReadAtOnce) != ARCHIVE_OK) fail();
   }
 
   // Calls `take` with each regular file that is not left out: its name, and where its bytes are.
@@ -136,6 +142,7 @@ class TarReader {
   const fs::path plain_;
   const int64_t size_;
   std::unique_ptr<archive, decltype(&::archive_read_free)> archive_;
+  const Descriptor file_;
 };
 
 // Collects the pictures of archives, each with the word that names its class.

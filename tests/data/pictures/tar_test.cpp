@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "catch.h"
@@ -271,6 +272,30 @@ TEST_CASE("pictures of an archive whose names differ by their folders alone are 
     CHECK(all.classes[static_cast<size_t>(picture.label)] == folder.string() + " things");
   }
   CHECK(names == std::set<std::string>{"a/1.png", "a/b/1.png", "b/1.png"});
+}
+
+// By read(2) and the like, of files and all else; nullopt: this system does not count them.
+std::optional<int64_t> bytes_read() {
+  const std::string counts = content_of("/proc/self/io");
+  if (!counts.starts_with("rchar: ")) return std::nullopt;
+  return std::stoll(counts.substr(7));
+}
+
+TEST_CASE("listing an archive reads the heads of its members and the classes, and few bytes besides") {
+  Archives archives;
+  std::string members;
+  for (int number = 0; number < 100; ++number)
+    members += tar_member(std::to_string(number) + ".cls", "1") +
+               tar_member(std::to_string(number) + ".png", std::string(70'000, 'x'));
+  const fs::path file = archives.folder.write("train.tar", tar_of(members));
+  const std::optional<int64_t> before = bytes_read();
+  CHECK(list_archives(file, archives.spec).pictures.size() == 100);
+  const std::optional<int64_t> after = bytes_read();
+  if (!before || !after) {
+    WARN("this system does not count the bytes that a process reads");
+    return;
+  }
+  CHECK(*after - *before < std::ssize(members) / 4);
 }
 
 TEST_CASE("a packed archive is unpacked once, and then read like any other") {
