@@ -322,11 +322,11 @@ class ArchiveList {
   EndingCounts left_out_;           // of examples without a picture
 };
 
-// Whether one of the words between dots, hyphens and underscores of the name is `word`.
+// Whether one of the words between dots, hyphens and underscores of the name is `word`, in any case.
 bool has_word(const std::string& name, const std::string& word) {
   for (size_t begin = 0; begin < name.size();) {
     const size_t end = std::min(name.find_first_of(".-_", begin), name.size());
-    if (name.compare(begin, end - begin, word) == 0) return true;
+    if (in_lower_case(name.substr(begin, end - begin)) == word) return true;
     begin = end + 1;
   }
   return false;
@@ -336,6 +336,18 @@ bool has_word(const std::string& name, const std::string& word) {
 bool is_part(const std::string& name, const std::string& word) {
   const std::string folder = fs::path(name).parent_path().string();
   return folder.empty() ? has_word(name, word) : folder == word;
+}
+
+// Throws for a name that seems to be that of a part, and is trained on: "valid-0.tar" beside "train-0.tar".
+void require_known_parts(const fs::path& root, const std::vector<std::string>& names) {
+  const auto seems_a_part = [](const std::string& name) {
+    return !is_part(name, "train") &&
+           (is_part(name, "valid") || is_part(name, "dev") || is_part(name, "eval"));
+  };
+  const auto found = std::find_if(names.begin(), names.end(), seems_a_part);
+  if (found == names.end() || std::all_of(names.begin(), names.end(), seems_a_part)) return;
+  refuse_file(root / *found,
+              "seems to be for validation, and would be trained on: name it val-..., test-... or train-...");
 }
 
 std::vector<std::string> archives_in(const fs::path& folder, bool of_parquet) {
@@ -381,6 +393,7 @@ template <typename Add>
 PictureList divided_by_name(ArchiveList& archives, const fs::path& place, const fs::path& root,
                             const std::vector<std::string>& names, const Add& add, const DataSpec& spec,
                             const std::optional<std::vector<std::string>>& packed) {
+  require_known_parts(root, names);
   std::vector<int64_t> train, validation, test;
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];

@@ -121,10 +121,26 @@ TEST_CASE("the shards of a folder are a dataset, and their names say which part 
     for (const ExampleName& name : dataset.validation->names_of(indices)) named.insert(title_of(name));
     CHECK(named == std::set<std::string>{"flowers_val.tar: shard/15.PNG", "flowers_val.tar: shard/16.PNG"});
   }
+  for (const char* name : {"Flowers-VALID-0000.tar", "dev.tar"}) {
+    archives.folder.write(name, tar_of(samples(17, 19, {"0", "1"})));
+    CHECK_THAT(error_of([&] { find_dataset(archives.spec); }),
+               ContainsSubstring(name + std::string(": seems to be for validation")));
+    fs::remove(archives.folder / name);
+  }
+  fs::rename(archives.folder / "flowers_val.tar", archives.folder / "Flowers_Validation.tar");
+  CHECK(find_dataset(archives.spec).validation_examples == 2);
   archives.spec.class_names = {"daisy", "rose", "tulip"};
   CHECK(find_dataset(archives.spec).class_names == archives.spec.class_names);
   archives.spec.class_names = {"daisy", "rose"};
   CHECK_THAT(error_of([&] { find_dataset(archives.spec); }), ContainsSubstring("its classes are 0, 1, 2"));
+}
+
+TEST_CASE("archives that are all for validation by their names can be trained on") {
+  Archives archives;
+  archives.spec.split.test = 0.3;
+  archives.folder.write("valid-0.tar", tar_of(samples(0, 6, {"0", "1"})));
+  archives.folder.write("valid-1.tar", tar_of(samples(6, 12, {"0", "1"})));
+  CHECK(find_dataset(archives.spec).train_examples > 0);
 }
 
 TEST_CASE("a picture of an archive that cannot be read is left out, cached or not") {
