@@ -1,13 +1,17 @@
 // Jobs on folders of pictures.
 #include <ATen/ATen.h>
+#include <fcntl.h>
+#include <sys/file.h>
 
 #include <csignal>
 #include <map>
 #include <memory>
 #include <numeric>
+#include <system_error>
 #include <utility>
 
 #include "catch.h"
+#include "core/descriptor.h"
 #include "data/dataset.h"
 #include "hosts.h"
 #include "http_server.h"
@@ -81,6 +85,37 @@ TEST_CASE("packed pictures train to the same bits as the folder") {
   INFO(ended.errors);
   REQUIRE(ended.exit_code == 0);
   CHECK(weights_of(job.folder() / "folder") == weights_of(job.folder() / "packed"));
+}
+
+TEST_CASE("a signal ends data pack while it looks for bad pictures") {
+  const PictureJob job;
+  const auto pack = [&](const char* out) {
+    return Arguments{"data", "pack", job.spec_file(), "--out", job.folder() / out} +
+           Job::set({"data.on_bad_example=skip", "data.cache=none"});
+  };
+  REQUIRE(job.start(pack("first")).exit_code == 0);
+  // As if another process were reading the pictures: the next one waits for its lock.
+  fs::path list;
+  for (const auto& entry : fs::directory_iterator(job.folder() / "cache/dtrain/data")) {
+    if (entry.path().extension() == ".bad") list = entry.path();
+  }
+  REQUIRE(fs::remove(list));
+  const fs::path lock = list.string() + ".lock";
+  Descriptor held(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  REQUIRE(::flock(held.get(), LOCK_EX) == 0);
+  Program program(pack("second"), job.options);
+  const fs::path files = "/proc/" + std::to_string(program.process()) + "/fd";
+  REQUIRE(eventually(30, [&] {
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(files, none)) {
+      if (fs::read_symlink(entry, none) == fs::canonical(lock)) return true;
+    }
+    return false;
+  }));
+  program.send(SIGTERM);
+  held.reset();
+  CHECK(program.wait().exit_code == 128 + SIGTERM);
+  CHECK_FALSE(fs::exists(job.folder() / "second"));
 }
 
 TEST_CASE("streamed pictures train to the same bits as the folder, with any replicas, in one go or resumed") {

@@ -63,8 +63,8 @@ ExitCode data_pack_command(const DataOptions& options) {
   if (!is_picture_dataset(info.name))
     throw Error(ExitCode::kUsage, "data.dataset: {} has no pictures in files, which are what data pack packs",
                 info.name);
+  const PictureList list = list_pictures(info, loaded.spec.data);  // as long as it may take, a signal ends it
   catch_stop_signals();
-  const PictureList list = list_pictures(info, loaded.spec.data);
   const std::vector<WrittenPart> parts = [&] {
     CountingLine line("packing pictures");
     return write_shards(list,

@@ -17,10 +17,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path csv_in(const fs::path& folder, const std::string& name) {
-  for (const char* extension : {".csv", ".csv.gz"}) {
-    const fs::path file = folder / (name + extension);
-    if (fs::exists(file)) return file;
+// In lower case, as the names of parts are compared.
+std::string name_of(const fs::path& path) { return in_lower_case(path.filename().string()); }
+
+bool is_csv_of(const std::string& name, const std::string& part) {
+  return name == part + ".csv" || name == part + ".csv.gz";
+}
+
+fs::path csv_in(const fs::path& folder, const std::string& part) {
+  for (const fs::path& path : paths_in(folder)) {
+    if (is_csv_of(name_of(path), part)) return path;
   }
   return {};
 }
@@ -38,7 +44,7 @@ std::vector<fs::path> parquet_in(const fs::path& folder, const std::string& part
   std::vector<fs::path> files;
   std::error_code fault, gone;
   for (const fs::path& path : paths_in(folder, fault)) {
-    const std::string name = path.filename().string();
+    const std::string name = name_of(path);
     const bool hidden = name.starts_with('.') || name.starts_with('_');
     if (!part.empty() && !is_of_part(name, part) && name.starts_with(part) &&
         name.find_first_of("-_.", part.size()) == part.size() && name.ends_with(".parquet"))
@@ -57,10 +63,10 @@ std::vector<fs::path> parquet_in(const fs::path& folder, const std::string& part
 // A line about the first file of a validation part; empty: there is none.
 std::vector<std::string> warnings_about(const fs::path& folder, bool of_parquet) {
   for (const fs::path& path : paths_in(folder)) {
-    const std::string name = path.filename().string();
-    for (const std::string part : {"validation", "val"}) {
-      const bool is_of_validation = of_parquet ? name.ends_with(".parquet") && is_of_part(name, part)
-                                               : name == part + ".csv" || name == part + ".csv.gz";
+    const std::string name = name_of(path);
+    for (const std::string part : {"validation", "val", "valid", "dev", "eval"}) {
+      const bool is_of_validation =
+          of_parquet ? name.ends_with(".parquet") && is_of_part(name, part) : is_csv_of(name, part);
       if (is_of_validation)
         return {fmt::format("{} is not read: data.split.validation takes a part of the training examples",
                             printable(path.string(), 1000))};

@@ -2,8 +2,10 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <fcntl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <new>
 #include <optional>
@@ -14,6 +16,7 @@
 #include "codecs/image_file.h"
 #include "core/checksum.h"
 #include "core/data_errors.h"
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/range.h"
@@ -29,9 +32,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMostClassBytes = 256;  // of a .cls file
-constexpr size_t kReadAtOnce = size_t{1} << 16;
+constexpr int64_t kMostClassBytes = 256;         // of a .cls file
+constexpr size_t kReadAtOnce = size_t{1} << 12;  // of an archive: the pictures between are skipped
 constexpr int64_t kSummedAtOnce = int64_t{16} << 20;
+constexpr int64_t kTarBlock = 512;
 
 // An example of an archive as far as it was read.
 struct Sample {
@@ -66,34 +70,44 @@ bool is_left_out_member(const fs::path& name) {
 // Reads the members of one archive in order.
 class TarReader {
  public:
-  // `path`: the archive for messages; `plain`: where it can be read, not packed.
-  TarReader(const fs::path& path, const fs::path& plain)
-      : path_(path), archive_(::archive_read_new(), ::archive_read_free) {
+  // `path`: the archive for messages; `plain`: where its `size` bytes can be read, not packed.
+  TarReader(const fs::path& path, fs::path plain, int64_t size)
+      : path_(path),
+        plain_(std::move(plain)),
+        size_(size),
+        archive_(::archive_read_new(), ::archive_read_free),
+        file_(::open(plain_.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (!archive_) throw std::bad_alloc();
+    if (file_.get() < 0) fail_on_file(path_, "cannot be read", errno);
     ::archive_read_support_format_tar(archive_.get());
-    if (::archive_read_open_filename(archive_.get(), plain.c_str(), kReadAtOnce) != ARCHIVE_OK) fail();
+    // With a name libarchive would read 64 KiB at least.
+    if (::archive_read_open_fd(archive_.get(), file_.get(), kReadAtOnce) != ARCHIVE_OK) fail();
   }
 
   // Calls `take` with each regular file that is not left out: its name, and where its bytes are.
   template <typename Take>
   void read_all(const Take& take) {
+    int64_t members_end = 0;
     for (archive_entry* entry = nullptr;;) {
       const int result = ::archive_read_next_header(archive_.get(), &entry);
-      if (result == ARCHIVE_EOF) return;
-      if (result != ARCHIVE_OK) fail();
+      if (result == ARCHIVE_EOF) break;
+      // A warning: a name or owner that the locale has no letters for, which stays as it was written.
+      if (result != ARCHIVE_OK && result != ARCHIVE_WARN) fail();
       const char* const name = ::archive_entry_pathname(entry);
       size_t at = 0;
       if (name == nullptr || !is_clean_text(name, at))
         refuse_file(path_, "a name in it is not UTF-8 text, or has control characters");
+      const bool is_plain = ::archive_entry_filetype(entry) == AE_IFREG &&
+                            ::archive_entry_hardlink(entry) == nullptr &&
+                            ::archive_entry_sparse_count(entry) == 0;
+      const int64_t offset = ::archive_filter_bytes(archive_.get(), 0), bytes = ::archive_entry_size(entry);
+      members_end = offset + (is_plain ? std::min(bytes, size_) : 0);
       if (::archive_entry_filetype(entry) == AE_IFDIR || is_left_out_member(name)) continue;
-      if (::archive_entry_filetype(entry) != AE_IFREG || ::archive_entry_hardlink(entry) != nullptr ||
-          ::archive_entry_sparse_count(entry) > 0)
+      if (!is_plain)
         refuse_member(path_, name, "not a plain file; links, devices and sparse files are not read");
-      take(ImageFile{.path = {},
-                     .member = name,
-                     .offset = ::archive_filter_bytes(archive_.get(), 0),
-                     .bytes = ::archive_entry_size(entry)});
+      take(ImageFile{.path = {}, .member = name, .offset = offset, .bytes = bytes});
     }
+    require_end(members_end);
   }
 
   // The content of the member that was just taken.
@@ -109,8 +123,26 @@ class TarReader {
     refuse_file(path_, "is no tar archive that can be read: {}", printable(text ? text : "cut off"));
   }
 
+  // A block of zeros ends an archive. libarchive does without, and reads nothing of what follows.
+  void require_end(int64_t members_end) const {
+    const int64_t end = std::min<int64_t>(::archive_filter_bytes(archive_.get(), 0), size_);
+    if (end - kTarBlock < members_end)
+      refuse_file(path_,
+                  "is cut off, or its writer did not close it: the 1,024 zeros of its end are missing");
+    for (int64_t at = end; at < size_; at += kSummedAtOnce) {
+      const int64_t count = std::min(kSummedAtOnce, size_ - at);
+      if (read_file_part(plain_, at, count, ExitCode::kData).find_first_not_of('\0') != std::string::npos)
+        refuse_file(path_,
+                    "goes on after its end, as archives do that were put together with cat; put the single "
+                    "ones into a folder");
+    }
+  }
+
   const fs::path& path_;
+  const fs::path plain_;
+  const int64_t size_;
   std::unique_ptr<archive, decltype(&::archive_read_free)> archive_;
+  const Descriptor file_;
 };
 
 // Collects the pictures of archives, each with the word that names its class.
@@ -199,7 +231,7 @@ class ArchiveList {
   void read(const std::string& file, const std::shared_ptr<const CheckedFile>& unpacked, int64_t size) {
     const fs::path path = root_ / file;
     const size_t before = pictures_.size();
-    TarReader reader(path, unpacked ? unpacked->path() : path);
+    TarReader reader(path, unpacked ? unpacked->path() : path, size);
     Sample sample;
     std::optional<std::vector<std::string>> names;
     reader.read_all([&](ImageFile member) {
@@ -217,7 +249,8 @@ class ArchiveList {
         sample.class_word =
             trimmed(unpacked ? unpacked->read(member.offset, member.bytes) : reader.content(member));
       }
-      if (!is_picture_name(key + "." + extension)) {
+      // Masks and depth maps ("0001.mask.png") tell about the picture.
+      if (extension.find('.') != std::string::npos || !is_picture_name(member.member)) {
         if (extension != "cls") sample.others.push_back(member.member);
         return;
       }
@@ -232,7 +265,7 @@ class ArchiveList {
     if (before == 0) names_ = names;
     if (names != names_) refuse_file(path, "names other classes than the files before it");
     if (pictures_.size() == before)
-      refuse_file(path, "has no pictures with a class (KEY.jpg and KEY.cls)" +
+      refuse_file(path, "has no pictures with a class (KEY.jpg and KEY.cls, with no dot in KEY)" +
                             (left_out_.empty() ? "" : "; " + left_out_text(left_out_)));
   }
 
@@ -289,11 +322,11 @@ class ArchiveList {
   EndingCounts left_out_;           // of examples without a picture
 };
 
-// Whether one of the words between dots, hyphens and underscores of the name is `word`.
+// Whether one of the words between dots, hyphens and underscores of the name is `word`, in any case.
 bool has_word(const std::string& name, const std::string& word) {
   for (size_t begin = 0; begin < name.size();) {
     const size_t end = std::min(name.find_first_of(".-_", begin), name.size());
-    if (name.compare(begin, end - begin, word) == 0) return true;
+    if (in_lower_case(name.substr(begin, end - begin)) == word) return true;
     begin = end + 1;
   }
   return false;
@@ -303,6 +336,18 @@ bool has_word(const std::string& name, const std::string& word) {
 bool is_part(const std::string& name, const std::string& word) {
   const std::string folder = fs::path(name).parent_path().string();
   return folder.empty() ? has_word(name, word) : folder == word;
+}
+
+// Throws for a name that seems to be that of a part, and is trained on: "valid-0.tar" beside "train-0.tar".
+void require_known_parts(const fs::path& root, const std::vector<std::string>& names) {
+  const auto seems_a_part = [](const std::string& name) {
+    return !is_part(name, "train") &&
+           (is_part(name, "valid") || is_part(name, "dev") || is_part(name, "eval"));
+  };
+  const auto found = std::find_if(names.begin(), names.end(), seems_a_part);
+  if (found == names.end() || std::all_of(names.begin(), names.end(), seems_a_part)) return;
+  refuse_file(root / *found,
+              "seems to be for validation, and would be trained on: name it val-..., test-... or train-...");
 }
 
 std::vector<std::string> archives_in(const fs::path& folder, bool of_parquet) {
@@ -348,6 +393,7 @@ template <typename Add>
 PictureList divided_by_name(ArchiveList& archives, const fs::path& place, const fs::path& root,
                             const std::vector<std::string>& names, const Add& add, const DataSpec& spec,
                             const std::optional<std::vector<std::string>>& packed) {
+  require_known_parts(root, names);
   std::vector<int64_t> train, validation, test;
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];

@@ -18,11 +18,12 @@ bool is_archive_name(const std::string& name);
 
 // Lists the archives at `place`, for divided(): one archive, or those of a folder, by name: with spec.dataset
 // image_parquet .parquet files, else tar archives. The names say which part an archive belongs to: "train",
-// "test", and "val" or "validation" between dots, hyphens and underscores; others are for training. If there
-// is a folder train/, the archives are in it, and those of the other parts in test/ and validation/. A .cls
-// file has the class, a number from 0 or a word; numbers can get names by spec.class_names, or by a note
-// (shards.h), with which the pictures also keep their order. Other files of an example tell about it; those
-// of examples without a picture are counted as left out.
+// "test", and "val" or "validation" between dots, hyphens and underscores, in any case; others are for
+// training, but "valid", "dev" and "eval" beside them are refused. If there is a folder train/, the archives
+// are in it, and those of the other parts in test/ and validation/. A .cls file has the class, a number from
+// 0 or a word; numbers can get names by spec.class_names, or by a note (shards.h), with which the pictures
+// also keep their order. Other files of an example tell about it; those of examples without a picture are
+// counted as left out.
 //
 // A picture is read where it lies; names of members are names only. An archive that is packed is unpacked
 // once, to plain tar (packed_archive.cpp). With spec.stream `place` is an address, of which only the index is

@@ -2,6 +2,7 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -13,6 +14,7 @@
 
 #include "core/checksum.h"
 #include "core/data_errors.h"
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
@@ -25,6 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kUnpackedAtOnce = size_t{1} << 20;
+constexpr size_t kLookedAt = size_t{1} << 12;  // bytes, which say whether a file is packed
 // Pictures are packed already: what unpacks to much more fills disks. The larger of these is written at most.
 constexpr int64_t kMostRatio = 100;
 constexpr int64_t kNeverTooMuch = int64_t{256} << 20;  // bytes
@@ -34,9 +37,12 @@ constexpr size_t kMostOfName = 100;    // bytes of the archive's, for `dtrain ca
 // The bytes of a packed file, unpacked, from its begin to its end.
 class UnpackingReader {
  public:
-  explicit UnpackingReader(const fs::path& path)
-      : path_(path), archive_(::archive_read_new(), ::archive_read_free) {
+  UnpackingReader(const fs::path& path, size_t at_once)
+      : path_(path),
+        archive_(::archive_read_new(), ::archive_read_free),
+        file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (!archive_) throw std::bad_alloc();
+    if (file_.get() < 0) fail_on_file(path, "cannot be read", errno);
     // One by one: "all" would also start other programs.
     ::archive_read_support_filter_gzip(archive_.get());
     ::archive_read_support_filter_bzip2(archive_.get());
@@ -46,7 +52,7 @@ class UnpackingReader {
     ::archive_read_support_format_raw(archive_.get());
     ::archive_read_support_format_empty(archive_.get());
     archive_entry* entry = nullptr;
-    if (::archive_read_open_filename(archive_.get(), path.c_str(), kUnpackedAtOnce) != ARCHIVE_OK) fail();
+    if (::archive_read_open_fd(archive_.get(), file_.get(), at_once) != ARCHIVE_OK) fail();
     const int begun = ::archive_read_next_header(archive_.get(), &entry);
     if (begun != ARCHIVE_OK && begun != ARCHIVE_EOF) fail();
   }
@@ -68,6 +74,7 @@ class UnpackingReader {
 
   const fs::path& path_;
   std::unique_ptr<archive, decltype(&::archive_read_free)> archive_;
+  const Descriptor file_;
 };
 
 void unpack(const fs::path& path, int64_t packed, const OpenFile& file, const DataSpec& spec,
@@ -91,7 +98,7 @@ void unpack(const fs::path& path, int64_t packed, const OpenFile& file, const Da
   if (spec.dataset == kImageParquet) {
     write_pictures_as_tar(path, spec, write);
   } else {
-    UnpackingReader reader(path);
+    UnpackingReader reader(path, kUnpackedAtOnce);
     const std::unique_ptr<char[]> bytes(new char[kUnpackedAtOnce]);
     while (const size_t count = reader.read(bytes.get(), kUnpackedAtOnce)) write({bytes.get(), count});
   }
@@ -124,7 +131,7 @@ std::string unpacked_name(const std::string& name) {
   return name;
 }
 
-bool is_packed(const fs::path& archive) { return UnpackingReader(archive).is_packed(); }
+bool is_packed(const fs::path& archive) { return UnpackingReader(archive, kLookedAt).is_packed(); }
 
 std::shared_ptr<const CheckedFile> unpacked_archive(const fs::path& archive, const DataSpec& spec,
                                                     int64_t before) {

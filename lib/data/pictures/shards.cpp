@@ -274,6 +274,7 @@ std::optional<std::vector<std::string>> classes_of_shards(const fs::path& folder
 
 std::vector<WrittenPart> write_shards(const PictureList& all, const ShardOptions& options,
                                       const std::function<void(int64_t done, int64_t all)>& on_progress) {
+  const int stops = stop_signals_received();
   const fs::path out = target_of(options.out);
   require_replaceable(out, all.root, options.overwrite);
   std::error_code code;
@@ -282,7 +283,6 @@ std::vector<WrittenPart> write_shards(const PictureList& all, const ShardOptions
   if (code) fail_to_write(parent, "cannot make the folder", code.value(), kOutOption);
   require_room(all, parent, options.shard_bytes);
   NewFolder folder(out);
-  const int stops = stop_signals_received();
   const int64_t count = std::ssize(all.train) + std::ssize(all.validation) + std::ssize(all.test);
   int64_t done = 0;
   std::vector<WrittenPart> written;

@@ -67,6 +67,27 @@ TEST_CASE("the parts of a Parquet folder have different names, whatever that of 
              ContainsSubstring("test/validation-00000.parquet is not read: data.split.validation takes"));
 }
 
+TEST_CASE("names of parts are read in any case, and all usual words for validation are told") {
+  for (const std::string kind : {"csv", "parquet"}) {
+    INFO(kind);
+    const TemporaryFolder folder;
+    for (const char* name : {"Train.", "TEST.", "values."}) folder.write(name + kind, "");
+    const DataSpec spec =
+        data_of("dataset: " + kind + ", target: y, path: " + folder.path().string(), kSquares);
+    const TableFiles files = table_files(spec);
+    CHECK(files.train.name == folder / (kind == "csv" ? "Train.csv" : "train"));
+    REQUIRE(files.test);
+    CHECK(files.test->name == folder / (kind == "csv" ? "TEST.csv" : "test"));
+    CHECK(files.warnings.empty());
+    for (const char* name : {"Valid.", "dev.", "eval."}) {
+      const std::filesystem::path path = folder.write(name + kind, "");
+      REQUIRE(table_files(spec).warnings.size() == 1);
+      CHECK_THAT(table_files(spec).warnings.front(), ContainsSubstring(name + kind + " is not read"));
+      std::filesystem::remove(path);
+    }
+  }
+}
+
 TEST_CASE("a table is divided into parts that share nothing, the same ones every time") {
   const TemporaryFolder folder;
   const std::string path = folder.write("rows.csv", numbered_rows(100));

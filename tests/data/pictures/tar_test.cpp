@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "catch.h"
@@ -120,10 +121,26 @@ TEST_CASE("the shards of a folder are a dataset, and their names say which part 
     for (const ExampleName& name : dataset.validation->names_of(indices)) named.insert(title_of(name));
     CHECK(named == std::set<std::string>{"flowers_val.tar: shard/15.PNG", "flowers_val.tar: shard/16.PNG"});
   }
+  for (const char* name : {"Flowers-VALID-0000.tar", "dev.tar"}) {
+    archives.folder.write(name, tar_of(samples(17, 19, {"0", "1"})));
+    CHECK_THAT(error_of([&] { find_dataset(archives.spec); }),
+               ContainsSubstring(name + std::string(": seems to be for validation")));
+    fs::remove(archives.folder / name);
+  }
+  fs::rename(archives.folder / "flowers_val.tar", archives.folder / "Flowers_Validation.tar");
+  CHECK(find_dataset(archives.spec).validation_examples == 2);
   archives.spec.class_names = {"daisy", "rose", "tulip"};
   CHECK(find_dataset(archives.spec).class_names == archives.spec.class_names);
   archives.spec.class_names = {"daisy", "rose"};
   CHECK_THAT(error_of([&] { find_dataset(archives.spec); }), ContainsSubstring("its classes are 0, 1, 2"));
+}
+
+TEST_CASE("archives that are all for validation by their names can be trained on") {
+  Archives archives;
+  archives.spec.split.test = 0.3;
+  archives.folder.write("valid-0.tar", tar_of(samples(0, 6, {"0", "1"})));
+  archives.folder.write("valid-1.tar", tar_of(samples(6, 12, {"0", "1"})));
+  CHECK(find_dataset(archives.spec).train_examples > 0);
 }
 
 TEST_CASE("a picture of an archive that cannot be read is left out, cached or not") {
@@ -160,9 +177,28 @@ TEST_CASE("examples of an archive that are no pictures are counted, and most of 
   CHECK(find_dataset(archives.spec).left_out == std::map<std::string, int64_t>{{".svg", 6}});
   CHECK_THAT(archives.error(tar_of(samples(0, 6, {"0", "1"}) + tiffs(7))),
              ContainsSubstring("there are 6 pictures, and 7 files are left out: 7 .svg"));
-  CHECK_THAT(
-      archives.error(tar_of(tiffs(3))),
-      ContainsSubstring("has no pictures with a class (KEY.jpg and KEY.cls); 3 files are left out: 3 .svg"));
+  CHECK_THAT(archives.error(tar_of(tiffs(3))),
+             ContainsSubstring("(KEY.jpg and KEY.cls, with no dot in KEY); 3 files are left out: 3 .svg"));
+}
+
+TEST_CASE("a mask beside a picture of an archive is none, whether the picture can be read or not") {
+  Archives archives;
+  archives.spec.split.test = 0.5;
+  std::string members;
+  for (int number = 0; number < 8; ++number) {
+    const std::string key = std::to_string(number), other = std::to_string(8 + number);
+    members += tar_member(key + ".cls", "1") + tar_member(key + ".mask.png", png_file(shard_picture(9))) +
+               tar_member(key + ".png", png_file(shard_picture(number)));
+    if (number % 2 == 0) continue;
+    members += tar_member(other + ".cls", "1") + tar_member(other + ".avif", "x") +
+               tar_member(other + ".mask.png", png_file(shard_picture(9)));
+  }
+  archives.folder.write("train.tar", tar_of(members));
+  const PictureList found = list_archives(archives.folder / "train.tar", archives.spec);
+  REQUIRE(found.pictures.size() == 8);
+  for (int number = 0; number < 8; ++number)
+    CHECK(found.pictures[static_cast<size_t>(number)].file.member == std::to_string(number) + ".png");
+  CHECK(found.left_out == EndingCounts{{".avif", 4}, {".png", 4}});
 }
 
 TEST_CASE("hidden members, and those that macOS adds, are no part of an example") {
@@ -209,6 +245,30 @@ TEST_CASE("one archive is divided as its keys decide, and classes may be words")
   CHECK(test == keys(before, before.test));
 }
 
+TEST_CASE("names and owners beyond ASCII are read as Python's tarfile writes them") {
+  Archives archives;
+  archives.spec.split.test = 0.3;
+  const auto written = [](const std::string& record, const std::string& name, const std::string& content) {
+    return tar_member("pax", std::to_string(record.size() + 3) + " " + record, 'x') +
+           tar_member(name, content);
+  };
+  std::string members;
+  for (int number = 0; number < 6; ++number) {
+    const std::string key = "m\xc3\xb6we" + std::to_string(number);
+    members += written("path=" + key + ".png\n", "m_we.png", png_file(shard_picture(number)));
+    members += written("path=" + key + ".cls\n", "m_we.cls", number % 2 ? "rose" : "daisy");
+  }
+  members +=
+      written("uname=J\xc3\xbcrgen\n", "6.png", png_file(shard_picture(6))) + tar_member("6.cls", "rose");
+  CHECK(archives.error(tar_of(members)) == "no error");
+  const PictureList found = list_archives(archives.folder.path(), archives.spec);
+  REQUIRE(found.pictures.size() == 7);
+  CHECK(found.pictures[5].file.member == "m\xc3\xb6we5.png");
+  CHECK(found.pictures[5].label == 1);
+  CHECK_THAT(archives.error(tar_of(members + written("path=\xff.png\n", "a.png", "x"))),
+             ContainsSubstring("a name in it is not UTF-8"));
+}
+
 TEST_CASE("pictures of an archive whose names differ by their folders alone are examples of their own") {
   Archives archives;
   std::string members;
@@ -228,6 +288,30 @@ TEST_CASE("pictures of an archive whose names differ by their folders alone are 
     CHECK(all.classes[static_cast<size_t>(picture.label)] == folder.string() + " things");
   }
   CHECK(names == std::set<std::string>{"a/1.png", "a/b/1.png", "b/1.png"});
+}
+
+// By read(2) and the like, of files and all else; nullopt: this system does not count them.
+std::optional<int64_t> bytes_read() {
+  const std::string counts = content_of("/proc/self/io");
+  if (!counts.starts_with("rchar: ")) return std::nullopt;
+  return std::stoll(counts.substr(7));
+}
+
+TEST_CASE("listing an archive reads the heads of its members and the classes, and few bytes besides") {
+  Archives archives;
+  std::string members;
+  for (int number = 0; number < 100; ++number)
+    members += tar_member(std::to_string(number) + ".cls", "1") +
+               tar_member(std::to_string(number) + ".png", std::string(70'000, 'x'));
+  const fs::path file = archives.folder.write("train.tar", tar_of(members));
+  const std::optional<int64_t> before = bytes_read();
+  CHECK(list_archives(file, archives.spec).pictures.size() == 100);
+  const std::optional<int64_t> after = bytes_read();
+  if (!before || !after) {
+    WARN("this system does not count the bytes that a process reads");
+    return;
+  }
+  CHECK(*after - *before < std::ssize(members) / 4);
 }
 
 TEST_CASE("a packed archive is unpacked once, and then read like any other") {
@@ -363,20 +447,34 @@ TEST_CASE("what an archive must not have is refused, with its name") {
              ContainsSubstring("train.tar: b.png: no JPEG, PNG"));
 }
 
-TEST_CASE("an archive that was cut off is refused at any length") {
+TEST_CASE("an archive that was cut off is refused at any length, also between two members") {
   Archives archives;
   archives.spec.split.test = 0.3;
-  const std::string whole = tar_of(samples(0, 6, {"0", "1"}));
-  for (size_t length = 0; length < whole.size() - 1024; length += 200) {
-    archives.folder.write("train.tar", whole.substr(0, length));
+  const std::string members = samples(0, 6, {"0", "1"}), whole = tar_of(members);
+  for (size_t length = 0; length <= members.size(); length += 128) {
     INFO(length);
-    try {
-      const Dataset dataset = load_dataset(archives.spec, 1);
-      pictures_in(*dataset.train);  // cut between two examples: the rest are whole
-    } catch (const Error& error) {
-      CHECK((error.code() == ExitCode::kData || error.code() == ExitCode::kUsage));
-    }
+    CHECK_THAT(archives.error(whole.substr(0, length)), ContainsSubstring("train.tar: "));
   }
+  CHECK_THAT(archives.error(members), ContainsSubstring("train.tar: is cut off, or its writer did not"));
+  CHECK(archives.error(members + std::string(512, '\0')) == "no error");
+  CHECK(archives.error(tar_of(members) + std::string(8192, '\0')) == "no error");  // in records, as of tar
+  archives.folder.write("train.tar.gz", gzip(members));
+  fs::remove(archives.folder / "train.tar");
+  const auto error = [&] { return error_of([&] { find_dataset(archives.spec); }); };
+  CHECK_THAT(error(), ContainsSubstring("train.tar.gz: is cut off"));
+  archives.folder.write("train.tar.gz", gzip(members, 512));
+  CHECK(error() == "no error");
+}
+
+TEST_CASE("archives that were put together with cat are refused, packed or not") {
+  Archives archives;
+  archives.spec.split.test = 0.3;
+  const std::string one = tar_of(samples(0, 6, {"0", "1"})), other = tar_of(samples(6, 12, {"0", "1"}));
+  CHECK_THAT(archives.error(one + other), ContainsSubstring("train.tar: goes on after its end"));
+  fs::remove(archives.folder / "train.tar");
+  archives.folder.write("train.tar.gz", gzip(one) + gzip(other));
+  CHECK_THAT(error_of([&] { find_dataset(archives.spec); }),
+             ContainsSubstring("train.tar.gz: goes on after its end"));
 }
 
 }  // namespace
