@@ -5,6 +5,7 @@
 #include "core/named.h"
 #include "models/layer_specs.h"
 #include "optim/optimizer_specs.h"
+#include "sanitized.h"
 #include "strategy/replicas.h"
 
 namespace dtrain {
@@ -37,6 +38,7 @@ void require_same_bits(JobSpec spec, const std::vector<PhaseChange>& phases = {}
                                                {"central_storage", "auto", 4, 1},
                                                {"multi_worker_mirrored", "auto", 2, 2},
                                                {"multi_worker_mirrored", "auto", 6, 3}}) {
+    if (place.replicas > few_if_sanitized(8, 6)) continue;
     INFO(place.kind << " " << place.communication << " " << place.replicas << " on " << place.hosts);
     const auto many =
         train_with_threads(placed(spec, place), dataset, place.replicas, steps, nullptr, 0, true, phases);
