@@ -98,6 +98,7 @@ void check_same(const Job& job, const Job& other) {
 }
 
 TEST_CASE("any number of replicas comes to the same bytes, however they are joined") {
+  size_t number = 0;
   for (const auto& [name, own] : cases()) {
     INFO(name);
     const std::string spec = kRest + own;
@@ -108,11 +109,14 @@ TEST_CASE("any number of replicas comes to the same bytes, however they are join
       require_done(run_program(many.run(replicas(count))));
       check_same(many, one);
     }
-    const std::vector<std::pair<int, Arguments>> joined = {
+    std::vector<std::pair<int, Arguments>> joined = {
+        {1, Job::set({"strategy.threads_per_replica=3"})},
         {3, Job::set({"strategy.communication=gloo"})},
         {2, Job::set({"strategy.kind=central_storage"})},
-        {1, Job::set({"strategy.threads_per_replica=3"})},
     };
+    // What sums over replicas knows nothing of layers: the first case has all ways, each other one in turn.
+    if (number > 0) joined.erase(joined.begin() + 1 + static_cast<ptrdiff_t>(number % 2));
+    ++number;
     for (const auto& [count, how] : joined) {
       INFO(how.back());
       const Job many(spec);
