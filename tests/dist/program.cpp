@@ -21,7 +21,7 @@
 namespace dtrain {
 namespace {
 
-constexpr long kLookInterval = 2'000'000;  // nanoseconds
+constexpr long kLookInterval = 5'000'000;  // nanoseconds; a look may read all of /proc
 
 Descriptor memory_file(const char* name) { return Descriptor(::memfd_create(name, MFD_CLOEXEC)); }
 

@@ -93,7 +93,7 @@ TEST_CASE("replicas wait for the disk longer than for each other") {
                                     "checkpoint.best.metric=loss"})));
   wait_for_checkpoint(job, 25);
   program.send(SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::seconds(6));
+  std::this_thread::sleep_for(std::chrono::milliseconds(4500));
   program.send(SIGCONT);
   const Finished end = program.wait(60);
   INFO(end.output << end.errors);
