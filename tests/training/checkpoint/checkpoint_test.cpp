@@ -20,6 +20,7 @@
 #include "core/signals.h"
 #include "core/version.h"
 #include "files.h"
+#include "same_tensors.h"
 #include "sanitized.h"
 
 namespace {

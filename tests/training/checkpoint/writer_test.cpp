@@ -14,6 +14,7 @@
 #include "checkpoints.h"
 #include "core/random.h"
 #include "files.h"
+#include "same_tensors.h"
 #include "sanitized.h"
 
 namespace dtrain {

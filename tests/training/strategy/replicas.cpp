@@ -136,18 +136,6 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
   return result;
 }
 
-bool bit_identical(const Variables& a, const Variables& b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i].first != b[i].first || !at::equal(a[i].second, b[i].second)) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
-namespace {
-
 // Runs `body` on a thread for each rank, with a group of them; rethrows the first failure.
 void with_ranks(const JobSpec& spec, int replicas,
                 const std::function<void(int rank, std::unique_ptr<ProcessGroup> group)>& body) {
@@ -198,7 +186,7 @@ TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, i
         train_one(spec, dataset, std::move(group), steps, from, first, evaluates_between, phases);
   });
   for (const TrainingResult& other : results) {
-    REQUIRE(bit_identical(results.front().variables, other.variables));
+    REQUIRE(same_bits(results.front().variables, other.variables));
     REQUIRE(results.front().losses == other.losses);
   }
   return results.front();
@@ -242,6 +230,22 @@ JobSpec with_batch(JobSpec spec, int64_t per_replica, int64_t accumulate_steps) 
   spec.batch.per_replica = per_replica;
   spec.batch.accumulate_steps = accumulate_steps;
   return spec;
+}
+
+bool same_bits(const Variables& a, const Variables& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].first != b[i].first || !at::equal(a[i].second, b[i].second)) return false;
+  }
+  return true;
+}
+
+at::Tensor tensor_of(const Variables& variables, const std::string& name) {
+  for (const auto& [own, tensor] : variables) {
+    if (own == name) return tensor;
+  }
+  FAIL("nothing is named " << name);
+  return {};
 }
 
 double relative_difference(const Variables& a, const Variables& b) {

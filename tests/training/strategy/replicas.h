@@ -61,6 +61,12 @@ JobSpec small_spec();
 // The same with another batch.
 JobSpec with_batch(JobSpec spec, int64_t per_replica, int64_t accumulate_steps = 1);
 
+// Of the same names in the same order, without NaN.
+bool same_bits(const Variables& a, const Variables& b);
+
+// The one of this name. Fails the test where there is none.
+at::Tensor tensor_of(const Variables& variables, const std::string& name);
+
 // The largest absolute difference of two lists of variables over the largest absolute value in them.
 double relative_difference(const Variables& a, const Variables& b);
 

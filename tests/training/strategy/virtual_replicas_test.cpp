@@ -14,14 +14,6 @@ namespace {
 constexpr int kUpdates = 12;
 constexpr int64_t kVirtual = 8;
 
-bool same_bits(const Variables& a, const Variables& b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i].first != b[i].first || !at::equal(a[i].second, b[i].second)) return false;
-  }
-  return true;
-}
-
 // Everything that is saved, and all numbers that are reported, on one host and several.
 void require_same_bits(JobSpec spec, const std::vector<PhaseChange>& phases = {}, int steps = kUpdates) {
   spec.strategy.virtual_replicas = kVirtual;
