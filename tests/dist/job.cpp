@@ -83,6 +83,13 @@ std::string last_line(const std::string& text) {
   return lines.empty() ? "" : lines.back();
 }
 
+std::string replace_once(std::string text, const std::string& from, const std::string& to) {
+  INFO(from << " in " << text);
+  const size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
 Arguments operator+(Arguments a, const Arguments& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;

@@ -76,6 +76,8 @@ std::string free_port();
 
 std::vector<std::string> lines_of(const std::string& text);
 std::string last_line(const std::string& text);
+// With `to` in the place of the first `from`. Fails the test where there is none.
+std::string replace_once(std::string text, const std::string& from, const std::string& to);
 
 // Arguments one after the other.
 Arguments operator+(Arguments a, const Arguments& b);

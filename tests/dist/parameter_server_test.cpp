@@ -60,12 +60,10 @@ TEST_CASE("workers train on every example once an epoch, and the servers say how
 TEST_CASE("one server and one worker train what one device trains") {
   const Job served(kParameterServerSpec), alone(kParameterServerSpec);
   REQUIRE(run_program(served.run(Job::set({"strategy.servers=1", "strategy.workers=1"}))).exit_code == 0);
-  std::string spec = kParameterServerSpec;
-  const std::string strategy =
-      "{kind: parameter_server, servers: 2, workers: 3, threads_per_replica: 1, "
-      "min_shard_kib: 1}";
-  spec.replace(spec.find(strategy), strategy.size(), "{kind: one_device, threads_per_replica: 1}");
-  const Job one_device(spec);
+  const Job one_device(replace_once(
+      kParameterServerSpec,
+      "{kind: parameter_server, servers: 2, workers: 3, threads_per_replica: 1, min_shard_kib: 1}",
+      "{kind: one_device, threads_per_replica: 1}"));
   REQUIRE(run_program(one_device.run()).exit_code == 0);
   const auto steps = served.events("step"), expected = one_device.events("step");
   REQUIRE(steps.size() == expected.size());

@@ -270,8 +270,7 @@ void change_manifest(const SavedCheckpoint& checkpoint, const std::string& from,
   const fs::path path = checkpoint.path / "manifest.json";
   std::string body = content_of(path);
   body.resize(body.rfind(",\n"));
-  REQUIRE(body.find(from) != std::string::npos);
-  body.replace(body.find(from), from.size(), to);
+  body = replace_once(body, from, to);
   write_file(path, body + ",\n  \"xxh3_128\": \"" + checksum_of(body) + "\"\n}\n");
 }
 

@@ -226,10 +226,8 @@ TEST_CASE("asynchronous halving trains one to the end though some fail") {
 }
 
 TEST_CASE("what TPE proposes is trained with all that the file says, whatever it applies to") {
-  std::string spec = kLearnable;
-  const std::string optimizer = "{kind: sgd, learning_rate: 0.1}";
-  spec.replace(spec.find(optimizer), optimizer.size(), "{learning_rate: 0.1, momentum: 0.8}");
-  const TuneJob tuned(spec);
+  const TuneJob tuned(
+      replace_once(kLearnable, "{kind: sgd, learning_rate: 0.1}", "{learning_rate: 0.1, momentum: 0.8}"));
   const Finished run = run_program(tuned.tune(
       {"--tpe", "11", "--try", "train.optimizer.kind=sgd", "--try", "seed=int(1,100)", "--quiet"}));
   INFO(run.errors);

@@ -145,10 +145,8 @@ TEST_CASE("replicas on two and three hosts come to the same bytes") {
 }
 
 std::string long_spec() {
-  std::string spec = kResumableSpec;
-  const std::string before = "{kind: mirrored, replicas: 2, threads_per_replica: 1}";
-  spec.replace(spec.find(before), before.size(), "{kind: mirrored, virtual_replicas: 8}");
-  return spec;
+  return replace_once(kResumableSpec, "{kind: mirrored, replicas: 2, threads_per_replica: 1}",
+                      "{kind: mirrored, virtual_replicas: 8}");
 }
 
 const Job& long_run() {
