@@ -114,7 +114,9 @@ std::vector<Event> Job::events() const {
   std::vector<Event> events;
   for (const std::string& line : lines_of(text)) {
     Event event = Event::parse(line);
-    if (event.at("event") != "machine") events.push_back(std::move(event));
+    const bool of_cores = event.at("event") == "warning" &&
+                          event.at("text").get<std::string>().find(" processes share ") != std::string::npos;
+    if (event.at("event") != "machine" && !of_cores) events.push_back(std::move(event));
   }
   return events;
 }

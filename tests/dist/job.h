@@ -47,7 +47,7 @@ class Job {
   static Arguments set(const Arguments& overrides);
 
   // The complete lines of metrics.jsonl; empty while there is none. Without those about the machine, which
-  // come as often as a job is long.
+  // come as often as a job is long, and the warning that it has fewer cores than the job has processes.
   std::vector<Event> events() const;
   std::vector<Event> events(const std::string& kind, const std::string& run = "") const;
   // The only event of this kind and run; fails the test when there is another number of them.
