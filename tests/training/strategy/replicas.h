@@ -61,7 +61,8 @@ JobSpec small_spec();
 // The same with another batch.
 JobSpec with_batch(JobSpec spec, int64_t per_replica, int64_t accumulate_steps = 1);
 
-// The largest absolute difference of two lists of variables over the largest absolute value in them.
+// The largest absolute difference of two lists of variables over the largest absolute value in them; not a
+// number if a difference is none. Fails the test when names or shapes differ.
 double relative_difference(const Variables& a, const Variables& b);
 
 }  // namespace dtrain
