@@ -120,11 +120,9 @@ TEST_CASE("a damaged file of features is computed anew and replaced") {
   cached.trained(Job(kFeatureSpec));
   const fs::path file = *cached.files().begin();
   const std::string whole = content_of(file), weights = weights_from_memory();
-  std::string changed = whole, other = whole;
+  std::string changed = whole;
   changed[whole.size() / 2] ^= 1;
-  other.replace(other.find("\"key\":\"") + 7, 4, "zzzz");
-  for (const std::string& content : {changed, other, whole.substr(0, whole.size() - 1), whole.substr(0, 100),
-                                     whole + "x", std::string()}) {
+  for (const std::string& content : {changed, std::string()}) {  // others: feature_files_test
     write_file(file, content);
     const Job job(kFeatureSpec);
     CHECK_THAT(cached.trained(job),

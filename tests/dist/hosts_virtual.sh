@@ -36,7 +36,7 @@ test_rejoin() {
   on green pkill -STOP -f root@notty
   on red pkill -KILL -f -- '-- green bash -s'
   on blue pkill -KILL -f root@notty
-  claim "rejoin: blue's dtrain ends" until_true 4 is_free blue
+  claim "rejoin: blue's dtrain ends" until_true 20 is_free blue
   claim "rejoin: green's lives" on green kill -0 "$old"
   start one red "$program" run "$work/job.yaml" --run-dir "$work/undisturbed" "${options[@]}" \
     --set strategy.kind=one_device
@@ -45,6 +45,7 @@ test_rejoin() {
   on green pkill -CONT -f root@notty
   claim "rejoin: green is tried again" contains "$work/ssh.out" "host green: ssh or dtrain was killed by SIGKILL"
   claim "rejoin: blue is tried again" contains "$work/ssh.out" "host blue: the connection was lost"
+  claim "rejoin: blue's had ended before" lacks "$work/ssh.out" "[blue] launch_ssh: ending the dtrain"
   claim "rejoin: green's old dtrain is ended" contains "$work/ssh.out" "[green] launch_ssh: ending the dtrain"
   claim "rejoin: the weights of an undisturbed run" test "$(last_weights rejoin)" = "$(last_weights undisturbed)"
   claim "rejoin: nothing is left" nothing_left

@@ -25,9 +25,11 @@ using Arguments = std::vector<std::string>;
 struct ReplicaInfo {
   pid_t process = 0;
   int rank = 0;
-  std::string run;         // "baseline", "overhead", "distributed"
-  double cpu_seconds = 0;  // used so far
+  std::string run;  // "baseline", "overhead", "distributed"
 };
+
+// The seconds of computing of a process so far; 0 if there is none.
+double cpu_seconds_of(pid_t process);
 
 class Job {
  public:
@@ -47,7 +49,7 @@ class Job {
   static Arguments set(const Arguments& overrides);
 
   // The complete lines of metrics.jsonl; empty while there is none. Without those about the machine, which
-  // come as often as a job is long.
+  // come as often as a job is long, and the warning that it has fewer cores than the job has processes.
   std::vector<Event> events() const;
   std::vector<Event> events(const std::string& kind, const std::string& run = "") const;
   // The only event of this kind and run; fails the test when there is another number of them.
@@ -65,17 +67,19 @@ class Job {
   std::optional<ReplicaInfo> replica(int rank, const std::string& run = "distributed") const;
   // Waits until there is one. Fails the test when that takes too long.
   ReplicaInfo wait_for_replica(int rank, const std::string& run = "distributed") const;
-  bool is_gone(double seconds = 2) const;  // nothing of it runs, at the latest after `seconds`
+  bool is_gone(double seconds = kSoon) const;  // nothing of it runs, at the latest after `seconds`
 
  private:
   TemporaryFolder folder_;
 };
 
-// A port of loopback that was free a moment ago.
+// A port of loopback that was free a moment ago, another one each time.
 std::string free_port();
 
 std::vector<std::string> lines_of(const std::string& text);
 std::string last_line(const std::string& text);
+// With `to` in the place of the first `from`. Fails the test where there is none.
+std::string replace_once(std::string text, const std::string& from, const std::string& to);
 
 // Arguments one after the other.
 Arguments operator+(Arguments a, const Arguments& b);

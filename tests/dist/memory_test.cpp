@@ -50,7 +50,7 @@ double bytes_of_job(const Arguments& overrides) {
   const Program program(job.run(Job::set(overrides)), options);
   job.wait_for_step();
   double least = std::numeric_limits<double>::infinity();
-  for (const double end = steady_seconds() + 2; steady_seconds() < end;) {
+  for (const double end = steady_seconds() + 1; steady_seconds() < end;) {
     double bytes = 0;
     for (const ReplicaInfo& replica : job.replicas()) bytes += proportional_bytes(replica.process);
     least = std::min(least, bytes);

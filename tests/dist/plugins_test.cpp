@@ -64,8 +64,8 @@ void require_same(const NamedTensors& ours, const NamedTensors& expected) {
 TEST_CASE("any number of replicas trains the kinds of a plug-in like one") {
   const std::string optimizers =
       ", optimizers: [{parameters: discriminator.*, kind: sgd, learning_rate: 0.1, momentum: 0.5}]}";
-  std::string several = adversarial("of_example");
-  several.replace(several.find("}}\nmetrics"), 2, "}" + optimizers);
+  const std::string several =
+      replace_once(adversarial("of_example"), "}}\nmetrics", "}" + optimizers + "\nmetrics");
   const std::vector<Arguments> all = {{"strategy.replicas=2"},
                                       {"strategy.replicas=3", "strategy.communication=gloo"},
                                       {"strategy.replicas=2", "batch.per_replica=2", "batch.global=12"},
@@ -169,10 +169,7 @@ TEST_CASE("a plug-in of another version does not go on with a training") {
   fs::path manifest;
   for (const auto& entry : fs::recursive_directory_iterator(job.run_folder())) {
     if (entry.path().filename() != "spec.yaml") continue;
-    std::string text = content_of(entry.path());
-    const size_t at = text.find("kinds 0.1.0");
-    REQUIRE(at != std::string::npos);
-    write_file(entry.path(), text.replace(at, 11, "kinds 0.0.9"));
+    write_file(entry.path(), replace_once(content_of(entry.path()), "kinds 0.1.0", "kinds 0.0.9"));
     manifest = entry.path();
   }
   REQUIRE_FALSE(manifest.empty());
@@ -239,9 +236,7 @@ TEST_CASE("a plug-in that was copied is the same, and one that moved is found by
   const std::string old = (folder / "old.so").string(), copy = (folder / "copy.so").string();
   fs::copy_file(library, old);
   fs::copy_file(library, copy);
-  std::string spec = mixed();
-  spec.replace(spec.find(library), library.size(), old);
-  const Job job(spec);
+  const Job job(replace_once(mixed(), library, old));
   require_done(run_program(job.run()));
   const auto with_copy = [&](const Arguments& command) {
     return run_program(Arguments{"--plugin", copy} + command);

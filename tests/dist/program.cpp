@@ -17,11 +17,13 @@
 
 #include "catch.h"
 #include "core/clock.h"
+#include "files.h"
+#include "launcher_variables.h"
 
 namespace dtrain {
 namespace {
 
-constexpr long kLookInterval = 2'000'000;  // nanoseconds
+constexpr long kLookInterval = 5'000'000;  // nanoseconds; a look may read all of /proc
 
 Descriptor memory_file(const char* name) { return Descriptor(::memfd_create(name, MFD_CLOEXEC)); }
 
@@ -43,13 +45,10 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
     const size_t equals = text.find('=');
     if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
   }
-  for (const char* name :
-       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
-        "TORCHELASTIC_RUN_ID", "KUBERNETES_SERVICE_HOST", "TORCHELASTIC_USE_AGENT_STORE",
-        "TORCHELASTIC_RESTART_COUNT", "TF_CONFIG", "DTRAIN_JOB_TOKEN", "DTRAIN_HOST_INDEX", "DTRAIN_DATA",
-        "NO_COLOR", "OMP_NUM_THREADS"}) {
-    variables.erase(name);
-  }
+  for (const char* name : kLauncherVariables) variables.erase(name);
+  for (const char* name : {"DTRAIN_DATA", "NO_COLOR", "OMP_NUM_THREADS"}) variables.erase(name);
+  static const TemporaryFolder cache;  // not the user's
+  variables["XDG_CACHE_HOME"] = cache.path().string();
   for (const auto& [name, value] : added) variables[name] = value;
   std::vector<std::string> entries;
   for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
@@ -135,8 +134,9 @@ Finished Program::wait(double seconds) {
 std::string Program::output() const { return content_of_descriptor(output_); }
 std::string Program::errors() const { return content_of_descriptor(errors_); }
 
-Finished run_program(const std::vector<std::string>& arguments, const ProgramOptions& options) {
-  return Program(arguments, options).wait();
+Finished run_program(const std::vector<std::string>& arguments, const ProgramOptions& options,
+                     double seconds) {
+  return Program(arguments, options).wait(seconds);
 }
 
 Terminal::Terminal(int columns) : person_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)) {

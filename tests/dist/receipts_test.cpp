@@ -107,11 +107,9 @@ TEST_CASE("receipts that have lost their end are not called verified") {
   CHECK(Event::parse(json.output).at("lost") == 35);
 
   // As if the run had been resumed with more receipts.
-  std::string spec = content_of(job.run_folder() / "spec.yaml");
-  const std::string of_last = "receipts:\n  every_steps: 10\n";
-  REQUIRE(spec.find(of_last) != std::string::npos);
-  spec.replace(spec.find(of_last), of_last.size(), "receipts:\n  every_steps: 5\n");
-  write_file(job.run_folder() / "spec.yaml", spec);
+  const auto spec = job.run_folder() / "spec.yaml";
+  write_file(spec, replace_once(content_of(spec), "receipts:\n  every_steps: 10\n",
+                                "receipts:\n  every_steps: 5\n"));
   CHECK(verify(job, {"--steps", "10:19"}).exit_code == 0);
 }
 

@@ -39,7 +39,7 @@ Finished stop_early(const Job& job, const Arguments& options, const std::functio
   Program program(job.run(options));
   REQUIRE(eventually(60, [&] { return !list_checkpoints(checkpoints_of(job)).empty(); }));
   stop(program);
-  const Finished stopped = program.wait(30);
+  const Finished stopped = program.wait();
   CHECK(job.is_gone());
   return stopped;
 }
@@ -168,13 +168,11 @@ TEST_CASE("another strategy goes on from what servers had, and servers from anot
   const Job job(kServedResumeSpec);
   const Arguments part = Job::set({"train.max_steps=75"});
   REQUIRE(run_program(job.run(part)).exit_code == 0);
-  std::string spec = kServedResumeSpec;
-  const std::string served =
-      "{kind: parameter_server, servers: 2, workers: 1, threads_per_replica: 1, "
-      "min_shard_kib: 1}";
-  spec.replace(spec.find(served), served.size(), "{kind: mirrored, replicas: 2, threads_per_replica: 1}");
-  spec.replace(spec.find("per_replica: 16"), 15, "global: 16");
-  const Job mirrored(spec);
+  const std::string mirrors = replace_once(
+      kServedResumeSpec,
+      "{kind: parameter_server, servers: 2, workers: 1, threads_per_replica: 1, min_shard_kib: 1}",
+      "{kind: mirrored, replicas: 2, threads_per_replica: 1}");
+  const Job mirrored(replace_once(mirrors, "per_replica: 16", "global: 16"));
   const Finished second = run_program(
       mirrored.run(Arguments{"--resume", job.run_folder().string()} + Job::set({"train.max_steps=120"})));
   INFO(second.output << second.errors);

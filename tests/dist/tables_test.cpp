@@ -344,8 +344,7 @@ checkpoint: {every_epochs: 1}
   for (int row = 0; row < 200; ++row)
     rows += fmt::format("{},{}\n", row % 50, row % 50 < 40 ? "often" : "rarely");
   const auto job_with = [&](const std::string& weights) {
-    std::string spec = text;
-    return Job(spec.replace(spec.find("WEIGHTS"), 7, weights));
+    return Job(replace_once(text, "WEIGHTS", weights));
   };
   const Job balanced = job_with("balanced");
   write_file(balanced.folder() / "rows.csv", rows);

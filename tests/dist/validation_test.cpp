@@ -90,10 +90,8 @@ TEST_CASE("the baseline has the same parts, and the comparison is of the tests")
 }
 
 TEST_CASE("workers of a parameter server share what is left, and worker 0 validates and tests") {
-  std::string spec = kSmallSpec;
-  const std::string strategy = "{kind: mirrored, replicas: 2,";
-  spec.replace(spec.find(strategy), strategy.size(), "{kind: parameter_server, workers: 2,");
-  const Job job(spec);
+  const Job job(
+      replace_once(kSmallSpec, "{kind: mirrored, replicas: 2,", "{kind: parameter_server, workers: 2,"));
   run_to_end(job);
   CHECK(evaluations_of(job) == Arguments{"validation 1", "validation 2", "test 2"});
   int64_t examples = 0;

@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoints.h"
 #include "core/checksum.h"
 #include "files.h"
+#include "same_tensors.h"
 
 namespace dtrain {
 namespace {

@@ -22,6 +22,7 @@
 #include "comm/process_group.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "sanitized.h"
 #include "shared_memory/shared_segment.h"
 #include "store/store.h"
 
@@ -140,7 +141,7 @@ std::vector<std::string> named_segments() {
 
 TEST_CASE(
     "a rank killed at any moment of an all-reduce is noticed at once, by name, and leaves nothing behind") {
-  constexpr int kKills = 100;
+  constexpr int kKills = few_if_sanitized(100, 25);
   int descriptors = 0;
   int lost_by_name = 0;
   std::vector<double> noticed_after;
@@ -152,7 +153,7 @@ TEST_CASE(
       const auto group = join(port, 1, 2, kMeeting);
       int rounds = 0;
       all_reduce_for_ever(*group, [&] {
-        if (++rounds == 5) die_in(20 + 7 * kill);
+        if (++rounds == 5) die_in(20 + 700 / kKills * kill);
         alive.set(steady_seconds());
       });
     });

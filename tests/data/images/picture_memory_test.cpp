@@ -87,7 +87,7 @@ TEST_CASE("pictures that memory has no room for are refused with what to change"
   CHECK_THAT(error_of([&] { load_dataset(pictures.spec, 1); }, ExitCode::kUsage),
              ContainsSubstring("data.cache_gigabytes: the 12 pictures take"));
   pictures.spec.cache_gigabytes = 1e6;
-  pictures.spec.image.size = {65'536, 65'536};  // 155 GB
+  pictures.spec.image.size = {2'000'000, 2'000'000};  // 144 TB: no host has as much
   CHECK_THAT(
       error_of([&] { load_dataset(pictures.spec, 1); }, ExitCode::kUsage),
       ContainsSubstring("data.cache: memory: the 12 pictures take") && ContainsSubstring("data.cache: disk"));

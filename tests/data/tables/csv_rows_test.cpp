@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "csv/csv_file.h"
 #include "files.h"
+#include "sanitized.h"
 #include "tables/csv_summary.h"
 #include "tables/csv_table.h"
 #include "yaml/yaml_tree.h"
@@ -185,7 +186,8 @@ TEST_CASE("rows are those of a simple reader, in pieces of any size and with any
   const TemporaryFolder folder;
   RandomTables tables;
   int64_t right = 0, refused = 0;
-  for (int round = 0; round < 2000; ++round) {
+  constexpr int kRounds = few_if_sanitized(2000, 400);
+  for (int round = 0; round < kRounds; ++round) {
     const char separator = ",;\t|"[round % 4];
     const std::string text = tables.next(separator);
     const fs::path path = folder.write("some.csv", text);
@@ -201,8 +203,8 @@ TEST_CASE("rows are those of a simple reader, in pieces of any size and with any
       CHECK((read.rows == wanted.rows || (!read.fault.empty() && read.rows.size() <= wanted.rows.size())));
     }
   }
-  CHECK(right > 200);
-  CHECK(refused > 200);
+  CHECK(right > kRounds / 10);
+  CHECK(refused > kRounds / 10);
 }
 
 TEST_CASE("a row that does not end is refused, and not gathered in memory to the end of the file") {
@@ -291,7 +293,7 @@ TEST_CASE("of several faults the first one in the file is told, with its row") {
   const fs::path path = folder.write("large.csv", text + "1,2\n");
   TableFormat format;
   format.inputs.push_back({.name = "n"});
-  for (int round = 0; round < 20; ++round)
+  for (int round = 0; round < few_if_sanitized(20, 3); ++round)
     CHECK_THAT(fault_of([&] { read_raw_table(path, format, false); }), ContainsSubstring("row 40001"));
 }
 

@@ -29,7 +29,9 @@ double gradient_error(Layer& layer, const at::Tensor& input, const at::Tensor& v
     values[i] = value - kStep;
     const double below = loss_of(layer, input).item<double>();
     values[i] = value;
-    worst = std::max(worst, std::abs((above - below) / (2 * kStep) - gradient.data_ptr<double>()[i]));
+    const double error = std::abs((above - below) / (2 * kStep) - gradient.data_ptr<double>()[i]);
+    if (std::isnan(error)) return error;  // std::max() would leave it out
+    worst = std::max(worst, error);
   }
   return worst;
 }

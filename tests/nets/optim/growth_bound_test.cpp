@@ -33,7 +33,9 @@ double movement(const OptimizerSpec& spec, const std::function<double(int)>& gra
     parameter.mutable_grad() = at::full({1}, gradient(step), at::kDouble);
     const double before = parameter.item<double>();
     made->step(kRate);
-    most = std::max(most, std::abs(parameter.item<double>() - before) / kRate);
+    const double moved = std::abs(parameter.item<double>() - before) / kRate;
+    if (std::isnan(moved)) return moved;  // std::max() would leave it out
+    most = std::max(most, moved);
   }
   return most;
 }

@@ -3,8 +3,6 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cstring>
-#include <map>
 
 namespace dtrain {
 
@@ -39,19 +37,6 @@ CheckpointSpec keeping(int64_t keep, const BestCheckpointSpec& best) {
   spec.keep = keep;
   spec.best = best;
   return spec;
-}
-
-bool same_tensors(const NamedTensors& a, const NamedTensors& b) {
-  const std::map<std::string, at::Tensor> others(b.begin(), b.end());
-  return a.size() == b.size() && std::all_of(a.begin(), a.end(), [&](const auto& entry) {
-           const auto found = others.find(entry.first);
-           if (found == others.end()) return false;
-           const at::Tensor one = entry.second.contiguous();
-           const at::Tensor other = found->second.contiguous();
-           return one.scalar_type() == other.scalar_type() && one.sizes() == other.sizes() &&
-                  (one.nbytes() == 0 ||
-                   std::memcmp(one.const_data_ptr(), other.const_data_ptr(), one.nbytes()) == 0);
-         });
 }
 
 std::vector<std::string> names_in(const std::filesystem::path& folder) {

@@ -16,9 +16,6 @@ Checkpoint small_checkpoint(int64_t step);
 // Keeps so many, and the best if it says which that is.
 CheckpointSpec keeping(int64_t keep, const BestCheckpointSpec& best = {});
 
-// Bit for bit, names, dtypes and shapes included; the order does not matter.
-bool same_tensors(const NamedTensors& a, const NamedTensors& b);
-
 // The names in a folder, hidden ones too, in order.
 std::vector<std::string> names_in(const std::filesystem::path& folder);
 

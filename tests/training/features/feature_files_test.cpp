@@ -72,6 +72,25 @@ TEST_CASE("features are read as they were written, and only those of the key and
   CHECK_FALSE(one.read());
 }
 
+TEST_CASE("a damaged file of features is not read, and replaced by a write") {
+  const OwnCache cache;
+  const Features one("one");
+  CHECK(one.write());
+  const std::string whole = content_of(one.path());
+  std::string changed = whole, other = whole;
+  changed[whole.size() / 2] ^= 1;
+  other.replace(other.find("\"key\":\"") + 7, 3, "two");
+  REQUIRE(other != whole);
+  for (const std::string& content : {changed, other, whole.substr(0, whole.size() - 1), whole.substr(0, 100),
+                                     whole + "x", std::string()}) {
+    write_file(one.path(), content);
+    CHECK_FALSE(one.read());
+    CHECK(one.write());
+    CHECK(content_of(one.path()) == whole);
+    CHECK(one.read());
+  }
+}
+
 TEST_CASE("features that were not used for longest make room for others") {
   const OwnCache cache;
   const double room_for_two = 2.5e-4;

@@ -3,8 +3,6 @@
 
 #include <ATen/ATen.h>
 
-#include <cstring>
-#include <map>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -15,6 +13,7 @@
 #include "data/dataset.h"
 #include "models/layer_specs.h"
 #include "optim/optimizer_specs.h"
+#include "same_tensors.h"
 #include "strategy/replicas.h"
 
 namespace dtrain {
@@ -29,26 +28,6 @@ JobSpec spec_with(const std::string& optimizer) {
   set_kind(spec.train.optimizer, optimizer);
   spec.train.optimizer.learning_rate = 0.01;
   return spec;
-}
-
-// Bit for bit, in any order.
-bool same(const Variables& a, const Variables& b) {
-  const std::map<std::string, at::Tensor> others(b.begin(), b.end());
-  if (a.size() != b.size()) return false;
-  for (const auto& [name, tensor] : a) {
-    const auto other = others.find(name);
-    if (other == others.end() || other->second.sizes() != tensor.sizes()) return false;
-    const at::Tensor one = tensor.contiguous(), two = other->second.contiguous();
-    if (std::memcmp(one.const_data_ptr(), two.const_data_ptr(), one.nbytes()) != 0) return false;
-  }
-  return true;
-}
-
-at::Tensor find(const Variables& variables, const std::string& name) {
-  for (const auto& [other, tensor] : variables) {
-    if (other == name) return tensor;
-  }
-  return {};
 }
 
 // Every optimizer, where a replica has parts of its memory; over gloo each has all of it, and one will do.
@@ -69,15 +48,15 @@ TEST_CASE("a training that was collected and restored goes on bit for bit, optim
   const TrainingResult before = train_with_threads(spec, dataset, replicas, kFirst);
   const TrainingResult after =
       train_with_threads(spec, dataset, replicas, kStepsInAll, &before.collected, kFirst);
-  CHECK_FALSE(same(before.variables, after.variables));
+  CHECK_FALSE(same_tensors(before.variables, after.variables));
   if (communication == "gloo" && replicas > 2) {  // sums in another order in the first step
     CHECK(relative_difference(whole.variables, after.variables) < 1e-6);
     return;
   }
-  CHECK(same(whole.variables, after.variables));
+  CHECK(same_tensors(whole.variables, after.variables));
   CHECK(std::vector<double>(whole.losses.begin() + kFirst, whole.losses.end()) == after.losses);
   for (const auto& [name, tensor] : whole.collected.training) {
-    if (name != "replicas.generator") CHECK(at::equal(tensor, find(after.collected.training, name)));
+    if (name != "replicas.generator") CHECK(at::equal(tensor, tensor_of(after.collected.training, name)));
   }
 }
 
@@ -116,8 +95,8 @@ TEST_CASE("averaged weights are what is collected, and training goes on with the
   const TrainingResult before = train_with_threads(spec, dataset, replicas, kFirst);
   const TrainingResult after =
       train_with_threads(spec, dataset, replicas, kStepsInAll, &before.collected, kFirst);
-  CHECK(same(whole.variables, after.variables));
-  CHECK(same(whole.collected.training, after.collected.training));
+  CHECK(same_tensors(whole.variables, after.variables));
+  CHECK(same_tensors(whole.collected.training, after.collected.training));
   CHECK(std::vector<double>(whole.losses.begin() + kFirst, whole.losses.end()) == after.losses);
   CHECK(whole.evaluation_loss == after.evaluation_loss);
 
@@ -127,8 +106,8 @@ TEST_CASE("averaged weights are what is collected, and training goes on with the
   CHECK(whole.losses == without.losses);  // training does not see the average
   CHECK(whole.evaluation_loss != without.evaluation_loss);
   for (const auto& [name, tensor] : without.variables) {
-    CHECK(at::equal(find(whole.collected.training, "optimizer.weights." + name), tensor));
-    CHECK_FALSE(at::equal(find(whole.collected.model, name), tensor));
+    CHECK(at::equal(tensor_of(whole.collected.training, "optimizer.weights." + name), tensor));
+    CHECK_FALSE(at::equal(tensor_of(whole.collected.model, name), tensor));
   }
 }
 
@@ -139,13 +118,13 @@ TEST_CASE("the loss scale goes on bit for bit, and begins afresh after another p
   const TrainingResult whole = train_with_threads(spec, dataset, 2, kStepsInAll);
   CollectedVariables before = train_with_threads(spec, dataset, 2, kFirst).collected;
   const TrainingResult after = train_with_threads(spec, dataset, 2, kStepsInAll, &before, kFirst);
-  CHECK(same(whole.variables, after.variables));
-  CHECK(same(whole.collected.training, after.collected.training));
-  const at::Tensor scale = find(whole.collected.training, "loss_scale");
+  CHECK(same_tensors(whole.variables, after.variables));
+  CHECK(same_tensors(whole.collected.training, after.collected.training));
+  const at::Tensor scale = tensor_of(whole.collected.training, "loss_scale");
   CHECK(scale[1].item<double>() == kStepsInAll);  // without an overflow
   std::erase_if(before.training, [](const auto& item) { return item.first == "loss_scale"; });
   const TrainingResult afresh = train_with_threads(spec, dataset, 2, kStepsInAll, &before, kFirst);
-  CHECK(find(afresh.collected.training, "loss_scale")[1].item<double>() == kStepsInAll - kFirst);
+  CHECK(tensor_of(afresh.collected.training, "loss_scale")[1].item<double>() == kStepsInAll - kFirst);
   JobSpec exact = spec;
   exact.train.precision = "float32";
   CHECK_NOTHROW(train_with_threads(exact, dataset, 2, kStepsInAll, &whole.collected, kStepsInAll));
@@ -175,9 +154,9 @@ TEST_CASE("a model alone is where both the weights and their average begin") {
   trained.training.clear();
   spec.train.ema.decay = 0.9;
   const TrainingResult restored = train_with_threads(spec, dataset, 2, 0, &trained);
-  CHECK(same(restored.variables, trained.model));
+  CHECK(same_tensors(restored.variables, trained.model));
   for (const auto& [name, tensor] : trained.model)
-    CHECK(at::equal(find(restored.collected.training, "optimizer.weights." + name), tensor));
+    CHECK(at::equal(tensor_of(restored.collected.training, "optimizer.weights." + name), tensor));
 }
 
 TEST_CASE("variables that replicas share are restored too") {
@@ -186,8 +165,8 @@ TEST_CASE("variables that replicas share are restored too") {
   const Dataset dataset = load_dataset(spec.data, 42);
   const TrainingResult whole = train_with_threads(spec, dataset, 2, kStepsInAll);
   const TrainingResult before = train_with_threads(spec, dataset, 2, kFirst);
-  CHECK(same(whole.variables,
-             train_with_threads(spec, dataset, 2, kStepsInAll, &before.collected, kFirst).variables));
+  CHECK(same_tensors(whole.variables,
+                     train_with_threads(spec, dataset, 2, kStepsInAll, &before.collected, kFirst).variables));
 }
 
 TEST_CASE("another number of replicas, or another strategy, goes on to the same weights") {
@@ -214,7 +193,7 @@ TEST_CASE("each replica's moving statistics come back, and their mean at another
   const TrainingResult whole = train_with_threads(spec, dataset, 2, kStepsInAll);
   const TrainingResult before = train_with_threads(spec, dataset, 2, kFirst);
   const TrainingResult after = train_with_threads(spec, dataset, 2, kStepsInAll, &before.collected, kFirst);
-  CHECK(same(whole.variables, after.variables));
+  CHECK(same_tensors(whole.variables, after.variables));
   CHECK(whole.evaluation_loss == after.evaluation_loss);
   CHECK_NOTHROW(train_with_threads(spec, dataset, 3, kStepsInAll, &before.collected, kFirst));
 }
@@ -226,8 +205,7 @@ TEST_CASE("the optimizer's memory has the shapes of the parameters, whoever hold
   const CollectedVariables three = train_with_threads(spec, dataset, 3, 2).collected;
   REQUIRE(one.training.size() == three.training.size());
   for (const auto& [name, tensor] : one.training) {
-    const at::Tensor other = find(three.training, name);
-    REQUIRE(other.defined());
+    const at::Tensor other = tensor_of(three.training, name);
     if (name == "replicas.generator") {
       CHECK(tensor.size(0) == 1);
       CHECK(other.size(0) == 3);
@@ -237,10 +215,10 @@ TEST_CASE("the optimizer's memory has the shapes of the parameters, whoever hold
     }
   }
   for (const auto& [name, tensor] : one.model) {
-    CHECK(find(one.training, "optimizer.average." + name).sizes() == tensor.sizes());
-    CHECK(find(one.training, "optimizer.square_average." + name).sizes() == tensor.sizes());
+    CHECK(tensor_of(one.training, "optimizer.average." + name).sizes() == tensor.sizes());
+    CHECK(tensor_of(one.training, "optimizer.square_average." + name).sizes() == tensor.sizes());
   }
-  CHECK(find(one.training, "optimizer.steps").item<int64_t>() == 2);
+  CHECK(tensor_of(one.training, "optimizer.steps").item<int64_t>() == 2);
 }
 
 TEST_CASE("without what training needs only the model is restored") {
@@ -249,8 +227,8 @@ TEST_CASE("without what training needs only the model is restored") {
   CollectedVariables trained = train_with_threads(spec, dataset, 2, kFirst).collected;
   trained.training.clear();
   const TrainingResult restored = train_with_threads(spec, dataset, 2, 0, &trained);
-  CHECK(same(restored.variables, trained.model));
-  CHECK(find(restored.collected.training, "optimizer.steps").item<int64_t>() == 0);
+  CHECK(same_tensors(restored.variables, trained.model));
+  CHECK(tensor_of(restored.collected.training, "optimizer.steps").item<int64_t>() == 0);
 }
 
 TEST_CASE("what is of another model or optimizer is refused") {

@@ -119,21 +119,14 @@ TEST_CASE("a training with local steps goes on with another number of hosts") {
   CHECK(relative_difference(at_once.variables, part.variables) == 0);
 }
 
-const at::Tensor& saved(const CollectedVariables& collected, const std::string& name) {
-  for (const auto& [each, tensor] : collected.training) {
-    if (each == name) return tensor;
-  }
-  throw std::runtime_error("nothing is named " + name);
-}
-
 TEST_CASE("a round that is longer than a changed spec wants ends with the next step") {
   JobSpec spec = with_batch(local_spec(2, 30, {}), 6);
   const Dataset dataset = load_dataset(spec.data, 1);
   const auto part = train_with_threads(spec, dataset, 2, 7);
-  CHECK(saved(part.collected, "outer.steps").item<int64_t>() == 7);
+  CHECK(tensor_of(part.collected.training, "outer.steps").item<int64_t>() == 7);
   spec.strategy.local_steps.every = 5;
   const auto next = train_with_threads(spec, dataset, 2, 8, &part.collected, 7);
-  CHECK(saved(next.collected, "outer.steps").item<int64_t>() == 0);
+  CHECK(tensor_of(next.collected.training, "outer.steps").item<int64_t>() == 0);
 }
 
 TEST_CASE(
@@ -150,8 +143,8 @@ TEST_CASE(
   const auto at_once = train_with_threads(second, dataset, 2, 12, &part.collected, 12);
   CHECK(relative_difference(at_once.variables, part.variables) == 0);
   const std::string average = "optimizer.average." + part.variables.front().first;
-  const at::Tensor before = saved(part.collected, ends_local ? average : "hosts." + average);
-  const at::Tensor after = saved(at_once.collected, ends_local ? "hosts." + average : average);
+  const at::Tensor before = tensor_of(part.collected.training, ends_local ? average : "hosts." + average);
+  const at::Tensor after = tensor_of(at_once.collected.training, ends_local ? "hosts." + average : average);
   CHECK(at::equal(ends_local ? before : before[0], ends_local ? after[1] : after));
   const auto resumed = train_with_threads(second, dataset, 2, 40, &part.collected, 12);
   CHECK(resumed.losses.back() < part.losses.front());

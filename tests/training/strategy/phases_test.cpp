@@ -38,13 +38,6 @@ const std::vector<PhaseChange> kThreePhases = {
     {kSecond, {.each = {false, false, false, false, true, false, true}}},
     {kThird, {.each = {false, true, false, false, true, false, true}}}};
 
-at::Tensor variable_of(const Variables& variables, const std::string& name) {
-  for (const auto& [own, tensor] : variables) {
-    if (own == name) return tensor;
-  }
-  return {};
-}
-
 TEST_CASE("replicas that train in phases equal one replica with the whole batch in float64 to 1e-12") {
   JobSpec spec = normed_network();
   const Dataset dataset = load_dataset(spec.data, 1);
@@ -74,9 +67,9 @@ TEST_CASE("what a phase does not train keeps every bit, moving statistics too, o
   for (const auto& [name, tensor] : first) {
     INFO(name);
     const bool is_head = name.rfind("dense_1.", 0) == 0, is_dense = name.rfind("dense", 0) == 0;
-    CHECK(at::equal(variable_of(head, name), tensor) == !is_head);
-    CHECK(at::equal(variable_of(more, name), variable_of(head, name)) == !is_dense);
-    CHECK(at::equal(variable_of(end, name), variable_of(more, name)) ==
+    CHECK(at::equal(tensor_of(head, name), tensor) == !is_head);
+    CHECK(at::equal(tensor_of(more, name), tensor_of(head, name)) == !is_dense);
+    CHECK(at::equal(tensor_of(end, name), tensor_of(more, name)) ==
           (name == "conv2d.weight" || name == "conv2d.bias"));
   }
 }
@@ -96,7 +89,7 @@ TEST_CASE("a phase remembers only what it trains, and goes on from there with th
   const auto rest =
       train_with_threads(spec, dataset, 2, kPhaseSteps, &begun.collected, at, false, kThreePhases);
   for (const auto& [name, tensor] : whole.variables)
-    CHECK(at::equal(variable_of(rest.variables, name), tensor));
+    CHECK(at::equal(tensor_of(rest.variables, name), tensor));
 }
 
 TEST_CASE("a compiled step that trains some of the layers comes to the weights of an eager one") {
@@ -166,9 +159,9 @@ TEST_CASE("workers of parameter servers leave what a phase freezes as it is") {
   const Variables first = serve(1), head = serve(kSecond), end = serve(kPhaseSteps);
   for (const auto& [name, tensor] : first) {
     INFO(name);
-    if (name.rfind("dense_1.", 0) != 0) CHECK(at::equal(variable_of(head, name), tensor));
+    if (name.rfind("dense_1.", 0) != 0) CHECK(at::equal(tensor_of(head, name), tensor));
     const bool never = name == "conv2d.weight" || name == "conv2d.bias";
-    CHECK(at::equal(variable_of(end, name), tensor) == never);
+    CHECK(at::equal(tensor_of(end, name), tensor) == never);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <exception>
 #include <functional>
 #include <stdexcept>
@@ -136,18 +137,6 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
   return result;
 }
 
-bool bit_identical(const Variables& a, const Variables& b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i].first != b[i].first || !at::equal(a[i].second, b[i].second)) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
-namespace {
-
 // Runs `body` on a thread for each rank, with a group of them; rethrows the first failure.
 void with_ranks(const JobSpec& spec, int replicas,
                 const std::function<void(int rank, std::unique_ptr<ProcessGroup> group)>& body) {
@@ -198,7 +187,7 @@ TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, i
         train_one(spec, dataset, std::move(group), steps, from, first, evaluates_between, phases);
   });
   for (const TrainingResult& other : results) {
-    REQUIRE(bit_identical(results.front().variables, other.variables));
+    REQUIRE(same_bits(results.front().variables, other.variables));
     REQUIRE(results.front().losses == other.losses);
   }
   return results.front();
@@ -244,13 +233,32 @@ JobSpec with_batch(JobSpec spec, int64_t per_replica, int64_t accumulate_steps) 
   return spec;
 }
 
+bool same_bits(const Variables& a, const Variables& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].first != b[i].first || !at::equal(a[i].second, b[i].second)) return false;
+  }
+  return true;
+}
+
+at::Tensor tensor_of(const Variables& variables, const std::string& name) {
+  for (const auto& [own, tensor] : variables) {
+    if (own == name) return tensor;
+  }
+  FAIL("nothing is named " << name);
+  return {};
+}
+
 double relative_difference(const Variables& a, const Variables& b) {
   REQUIRE(a.size() == b.size());
   double difference = 0;
   double magnitude = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     REQUIRE(a[i].first == b[i].first);
-    difference = std::max(difference, (a[i].second - b[i].second).abs().max().item<double>());
+    REQUIRE(a[i].second.sizes() == b[i].second.sizes());
+    const double each = (a[i].second - b[i].second).abs().max().item<double>();
+    if (std::isnan(each)) return each;  // std::max() would leave it out
+    difference = std::max(difference, each);
     magnitude = std::max(magnitude, a[i].second.abs().max().item<double>());
   }
   return difference / magnitude;

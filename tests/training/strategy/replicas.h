@@ -61,7 +61,14 @@ JobSpec small_spec();
 // The same with another batch.
 JobSpec with_batch(JobSpec spec, int64_t per_replica, int64_t accumulate_steps = 1);
 
-// The largest absolute difference of two lists of variables over the largest absolute value in them.
+// Of the same names in the same order, without NaN.
+bool same_bits(const Variables& a, const Variables& b);
+
+// The one of this name. Fails the test where there is none.
+at::Tensor tensor_of(const Variables& variables, const std::string& name);
+
+// The largest absolute difference of two lists of variables over the largest absolute value in them; not a
+// number if a difference is none. Fails the test when names or shapes differ.
 double relative_difference(const Variables& a, const Variables& b);
 
 }  // namespace dtrain
