@@ -155,6 +155,25 @@ TEST_CASE("A layer of a plug-in stands among ours", "[plugins]") {
   CHECK_FALSE(model->named_parameters()["four.factor"].requires_grad());
 }
 
+TEST_CASE("Parameters that a layer of a plug-in has frozen are never trained", "[plugins]") {
+  const JobSpec spec =
+      valid("model: {kind: layers, layers: [{kind: dense, units: 3}, {kind: fixed}, {kind: scale}]}");
+  const LayerPlan plan = place_layers(spec.model.layers, {2}, 3);
+  REQUIRE(plan.problems.empty());
+  CHECK(plan.layers.at(1).parameters == 0);
+  CHECK(plan.layers.at(1).buffers == 3);
+  const auto model = build_model(plan, at::kDouble, 1);
+  for (const TrainedLayers& layers :
+       {TrainedLayers(), TrainedLayers{.each = {false, true, true}}, TrainedLayers()}) {
+    model->train_layers(layers);
+    for (const auto& parameter : model->named_parameters()) {
+      INFO(parameter.key());
+      const bool is_frozen = !layers.each.empty() && parameter.key().starts_with("dense");
+      CHECK(parameter.value().requires_grad() == (parameter.key() != "fixed.factors" && !is_frozen));
+    }
+  }
+}
+
 TEST_CASE("A loss of a plug-in has the metrics of the loss that it is like", "[plugins]") {
   const JobSpec spec = valid("model: {kind: gated_mlp}\ntrain: {loss: {kind: focal, gamma: 0}}");
   const auto loss = make_objective(spec.train);
