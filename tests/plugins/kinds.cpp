@@ -81,7 +81,8 @@ struct Gan : torch::nn::Module {
                                  torch::nn::Linear(units, outputs));
   }
 
-  at::Tensor forward(const at::Tensor& input) { return discriminator->forward(input.flatten(1)); }
+  // A number for each example, [n].
+  at::Tensor forward(const at::Tensor& input) { return discriminator->forward(input.flatten(1)).squeeze(1); }
 
   torch::nn::Sequential generator, discriminator;
 };

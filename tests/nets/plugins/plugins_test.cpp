@@ -124,8 +124,16 @@ TEST_CASE("A model of a plug-in with wrong outputs is refused", "[plugins]") {
   const JobSpec spec = valid("model: {kind: gan}");
   const LayerPlan plan = place_plugin_model(spec.model, {4}, 10, "");
   REQUIRE(plan.problems.size() == 1);
-  CHECK_THAT(plan.problems.front().text, ContainsSubstring("plug-in kinds, model 'gan': gives [1]") &&
+  CHECK_THAT(plan.problems.front().text, ContainsSubstring("plug-in kinds, model 'gan': gives []") &&
                                              ContainsSubstring("10 classes need [10]"));
+}
+
+TEST_CASE("A model for a step may give a number for each example", "[plugins]") {
+  const JobSpec spec = valid("model: {kind: gan}");
+  const LayerPlan plan = place_plugin_model(spec.model, {4}, 10, "", /*any_outputs=*/true);
+  REQUIRE(plan.problems.empty());
+  CHECK(plan.output_shape().empty());
+  CHECK(build_model(plan, at::kFloat, 1)->outputs() == 1);
 }
 
 TEST_CASE("A layer of a plug-in stands among ours", "[plugins]") {
