@@ -227,6 +227,7 @@ TEST_CASE("what a plug-in may not add is refused, and said") {
   const std::map<std::string, std::string> faults = {
       {"throws", "plug-in failing, adding its kinds: no licence was found"},
       {"known name", "there is a layer 'dense' already; choose another name"},
+      {"name of parts", "there is a layer 'module' already; choose another name"},
       {"known field", "model 'other_mlp', field 'hidden': dtrain has a field of this name"},
       {"other type",
        "optimizer 'other_sgd', field 'momentum': sgd, rmsprop, lars, muon have a field of this name"},

@@ -44,6 +44,7 @@ DTRAIN_PLUGIN(registry) {
   if (fault == "throws") throw std::runtime_error("no licence was found");
   if (fault == "crashes") std::raise(SIGSEGV);
   if (fault == "known name") registry.layer("dense", {}, never);
+  if (fault == "name of parts") registry.layer("module", {}, never);
   if (fault == "known field")
     registry.model("other_mlp", {{.name = "hidden", .otherwise = 3, .doc = ""}}, never);
   if (fault == "other type")
