@@ -163,6 +163,16 @@ TEST_CASE("a step for another model is refused before anything is trained") {
   CHECK_THAT(refused.errors, ContainsSubstring("model.kind is not the model that this step trains"));
 }
 
+TEST_CASE("a step's gradient of a tensor that is no parameter ends the run, and says so") {
+  const std::string layers = "[{kind: flatten}, {kind: dense, units: 3}]";
+  const Job job(spec_of("{kind: layers, layers: " + layers + "}", "loss: lost", "failing"));
+  const Finished ended = run_program(job.run());
+  CHECK(ended.exit_code == 2);
+  CHECK_THAT(ended.errors,
+             ContainsSubstring("the step 'lost' of a plug-in gives a loss or gradient of a tensor "
+                               "that is no parameter of the model"));
+}
+
 TEST_CASE("a plug-in of another version does not go on with a training") {
   const Job job(mixed());
   require_done(run_program(job.run()));
@@ -214,6 +224,7 @@ TEST_CASE("what a plug-in may not add is refused, and said") {
   const std::map<std::string, std::string> faults = {
       {"throws", "plug-in failing, adding its kinds: no licence was found"},
       {"known name", "there is a layer 'dense' already; choose another name"},
+      {"name of parts", "there is a layer 'module' already; choose another name"},
       {"known field", "model 'other_mlp', field 'hidden': dtrain has a field of this name"},
       {"other type",
        "optimizer 'other_sgd', field 'momentum': sgd, rmsprop, lars, muon have a field of this name"},

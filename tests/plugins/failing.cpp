@@ -24,6 +24,14 @@ struct Failing : torch::nn::Module {
   at::Tensor factor;
 };
 
+// Gives the gradient of a parameter that it does not have.
+class Lost : public dtrain::TrainingStep {
+ public:
+  dtrain::StepResult compute(const dtrain::StepBatch&) override {
+    return {.gradients = {dtrain::StepGradient{at::Tensor(), at::ones({1})}}, .metrics = {at::zeros({})}};
+  }
+};
+
 dtrain::BuiltModule never(const dtrain::Options&, const dtrain::Shape&) {
   throw std::logic_error("never called");
 }
@@ -36,6 +44,7 @@ DTRAIN_PLUGIN(registry) {
   if (fault == "throws") throw std::runtime_error("no licence was found");
   if (fault == "crashes") std::raise(SIGSEGV);
   if (fault == "known name") registry.layer("dense", {}, never);
+  if (fault == "name of parts") registry.layer("module", {}, never);
   if (fault == "known field")
     registry.model("other_mlp", {{.name = "hidden", .otherwise = 3, .doc = ""}}, never);
   if (fault == "other type")
@@ -47,6 +56,8 @@ DTRAIN_PLUGIN(registry) {
     registry.optimizer("other", {{.name = "much", .otherwise = 1, .doc = "", .minimum = 2}}, {}, nothing);
   if (fault == "bad memory") registry.optimizer("other", {}, {"weights"}, nothing);
   if (fault == "bad metric") registry.step("other", {}, {"epoch"}, no_step);
+  registry.step("lost", {}, {"distance"},
+                [](const dtrain::Options&, const dtrain::StepModel&) { return std::make_unique<Lost>(); });
   const std::vector<dtrain::OptionInfo> fields = {
       {.name = "pass", .otherwise = 3, .doc = "the pass in training that fails", .minimum = 1}};
   for (const bool crashes : {false, true}) {

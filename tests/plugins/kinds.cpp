@@ -39,6 +39,16 @@ struct Scale : torch::nn::Module {
   at::Tensor factor;
 };
 
+// Multiplies by numbers that are drawn once.
+struct Fixed : torch::nn::Module {
+  explicit Fixed(const Shape& input)
+      : factors(register_parameter("factors", at::randn(input), /*requires_grad=*/false)) {}
+
+  at::Tensor forward(const at::Tensor& input) { return input * factors; }
+
+  at::Tensor factors;
+};
+
 // Lin et al. 2017, Focal Loss for Dense Object Detection, equation 4: -(1 - p)^gamma log p.
 at::Tensor focal_loss(const Options& options, const at::Tensor& outputs, const at::Tensor& targets) {
   const at::Tensor log_p = at::log_softmax(outputs, 1).gather(1, targets.unsqueeze(1)).squeeze(1);
@@ -71,7 +81,8 @@ struct Gan : torch::nn::Module {
                                  torch::nn::Linear(units, outputs));
   }
 
-  at::Tensor forward(const at::Tensor& input) { return discriminator->forward(input.flatten(1)); }
+  // A number for each example, [n].
+  at::Tensor forward(const at::Tensor& input) { return discriminator->forward(input.flatten(1)).squeeze(1); }
 
   torch::nn::Sequential generator, discriminator;
 };
@@ -124,6 +135,8 @@ DTRAIN_PLUGIN(registry) {
   registry.layer(
       "scale", {{.name = "by", .otherwise = 2.0, .doc = "the factor at first", .minimum = 0}},
       [](const Options& options, const Shape&) { return std::make_shared<Scale>(options.number("by")); });
+  registry.layer("fixed", {},
+                 [](const Options&, const Shape& input) { return std::make_shared<Fixed>(input); });
   registry.loss("focal",
                 {{.name = "gamma", .otherwise = 2.0, .doc = "how little easy examples count", .minimum = 0}},
                 dtrain::LossOf::kClasses, focal_loss);

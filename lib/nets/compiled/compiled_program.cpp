@@ -28,13 +28,13 @@ class Layout {
     sizes_[piece] = std::max(sizes_[piece], whole_lines_of_floats(numbers));
     places_.emplace_back(place, piece);
   }
-  at::Tensor allocate() {
+  // In `memory`, unless that is too small: then in memory that it becomes.
+  void allocate(at::Tensor& memory) {
     std::vector<int64_t> begins = {0};
     for (const int64_t size : sizes_) begins.push_back(begins.back() + size);
-    at::Tensor memory = at::zeros({begins.back() + kCacheLineFloats},
-                                  at::kFloat);  // even a piece without numbers has an address
+    const int64_t numbers = begins.back() + kCacheLineFloats;  // even a piece without numbers has an address
+    if (!memory.defined() || memory.numel() < numbers) memory = at::zeros({numbers}, at::kFloat);
     for (const auto& [place, piece] : places_) *place = memory.mutable_data_ptr<float>() + begins[piece];
-    return memory;
   }
 
  private:
@@ -114,13 +114,15 @@ int64_t numbers_of_evaluated(const std::vector<PlacedLayer>& layers, size_t firs
   return (most + kept + scratch + examples - 1) / examples;
 }
 
-Program::Program(const Model& model, int64_t examples, const std::vector<at::Tensor>& gradients)
-    : examples_(examples) {
+Program::Program(const Model& model, int64_t examples, const std::vector<at::Tensor>& gradients,
+                 at::Tensor memory)
+    : examples_(examples), memory_(std::move(memory)) {
   add_layers(model, &gradients);
   lay_out_training();
 }
 
-Program::Program(const Model& model, int64_t examples) : examples_(examples) {
+Program::Program(const Model& model, int64_t examples, at::Tensor memory)
+    : examples_(examples), memory_(std::move(memory)) {
   add_layers(model, nullptr);
   lay_out_evaluation();
 }
@@ -170,7 +172,7 @@ void Program::lay_out_training() {
     if (!node.shares_gradient) layout.add(layout.piece(), &work.output_gradient, numbers);
     if (passes.kept != nullptr) layout.add(layout.piece(), &work.kept, passes.kept(work));
   }
-  memory_ = layout.allocate();
+  layout.allocate(memory_);
 
   for (auto& [node, work, trained, sums] : steps_) {
     if (node.overwrites) work.output = steps_[static_cast<size_t>(node.input)].work.output;
@@ -241,7 +243,7 @@ void Program::lay_out_evaluation() {
     if (node.passes->kept != nullptr) layout.add(kept, &work.kept, node.passes->kept(work));
     if (node.passes->scratch != nullptr) layout.add(scratch, &work.scratch, node.passes->scratch(work));
   }
-  memory_ = layout.allocate();
+  layout.allocate(memory_);
   find_inputs();
   outputs_ = outputs_at(steps_.back().work.output);
 }

@@ -41,11 +41,13 @@ using GradientReady = std::function<void(size_t)>;
 // reason_not_to_compile() is empty. If it is synchronised (Model::synchronise), both passes are collective.
 class Program {
  public:
-  // For training. Gradients of the trained parameters go to `gradients`. Both arguments must outlive the
-  // program.
-  Program(const Model& model, int64_t examples, const std::vector<at::Tensor>& gradients);
+  // For training. Gradients of the trained parameters go to `gradients`. It and the model must outlive the
+  // program, which uses `memory`, that of another program, if that is large enough: only one of them may be
+  // between forward() and the end of backward().
+  Program(const Model& model, int64_t examples, const std::vector<at::Tensor>& gradients,
+          at::Tensor memory = {});
   // For evaluation: without dropout, and forward() only.
-  Program(const Model& model, int64_t examples);
+  Program(const Model& model, int64_t examples, at::Tensor memory = {});
 
   // `inputs`: [examples, the input shape of the model's first layer], which must last until backward().
   // Returns the outputs, [examples, outputs], a view of the program's memory.
@@ -56,6 +58,7 @@ class Program {
   // each parameter's gradient when it is complete, those of the last layer first. Destroys outputs and their
   // gradient.
   void backward(bool adds, const GradientReady& ready = {});
+  const at::Tensor& memory() const { return memory_; }
 
  private:
   struct Step {

@@ -14,32 +14,38 @@
 namespace dtrain {
 namespace {
 
-// The images are cut into this many groups, whatever the number of threads, and the groups' gradients are
-// added in order: the number of threads changes no bit.
+// The images are cut into up to this many groups, whatever the number of threads, and the groups' gradients
+// are added in order: the number of threads changes no bit.
 constexpr int64_t kGroups = 8;
+int64_t groups_of(const ConvSize& block) { return std::clamp<int64_t>(block.examples, 1, kGroups); }
 
 // The memory of one group of images. For the maxima, filters are innermost, so that the four pixels of each
 // are vectors.
 struct Workplace {
-  float* columns;   // [window, pixels]: what each number of the weight is multiplied by
-  float* planes;    // [filters, pixels]
+  // [window, pixels]: what each number of the weight is multiplied by; or what direct functions need
+  float* columns;
+  float* planes;    // [filters, pixels]; this and the next are for products only
   float* pixels;    // [pixels, filters]
   float* maxima;    // [maxima, filters]
   float* gradient;  // of the weight, as turn_weight() has it, and [filters] of the bias
 
   static int64_t columns_size(const ConvSize& block) {
-    return whole_lines_of_floats(std::max(block.pixels() * block.window(), direct_scratch(block)));
+    const int64_t products = has_direct_input(block) ? 0 : block.pixels() * block.window();
+    return whole_lines_of_floats(std::max(products, direct_scratch(block)));
+  }
+  static int64_t pixels_size(const ConvSize& block) {
+    return has_direct_input(block) ? 0 : whole_lines_of_floats(block.pixels() * block.filters);
   }
   static int64_t size(const ConvSize& block) {
-    return columns_size(block) + 2 * whole_lines_of_floats(block.pixels() * block.filters) +
+    return columns_size(block) + 2 * pixels_size(block) +
            whole_lines_of_floats(block.maxima() * block.filters) +
            whole_lines_of_floats((block.window() + 1) * block.filters);
   }
   Workplace(const ConvSize& block, float* memory)
       : columns(memory),
         planes(columns + columns_size(block)),
-        pixels(planes + whole_lines_of_floats(block.pixels() * block.filters)),
-        maxima(pixels + whole_lines_of_floats(block.pixels() * block.filters)),
+        pixels(planes + pixels_size(block)),
+        maxima(pixels + pixels_size(block)),
         gradient(maxima + whole_lines_of_floats(block.maxima() * block.filters)) {}
 };
 
@@ -156,11 +162,12 @@ struct ImageSizes {
 void for_each_image(
     const ConvSize& block, float* scratch, const std::function<void(const Workplace&, int64_t image)>& work,
     const std::function<void(const Workplace&)>& begin = [](const Workplace&) {}) {
-  run_blocks(kGroups, [&](int64_t group) {
+  const int64_t groups = groups_of(block);
+  run_blocks(groups, [&](int64_t group) {
     const Workplace place(block, scratch + group * Workplace::size(block));
     begin(place);
-    const int64_t last = (group + 1) * block.examples / kGroups;
-    for (int64_t image = group * block.examples / kGroups; image < last; ++image) work(place, image);
+    const int64_t last = (group + 1) * block.examples / groups;
+    for (int64_t image = group * block.examples / groups; image < last; ++image) work(place, image);
   });
 }
 
@@ -168,7 +175,8 @@ void for_each_image(
 
 int64_t conv_block_scratch(const ConvSize& block) {
   const int64_t weight = whole_lines_of_floats(block.window() * block.filters);
-  return kGroups * Workplace::size(block) + weight + std::max(weight, whole_lines_of_floats(block.filters));
+  return groups_of(block) * Workplace::size(block) + weight +
+         std::max(weight, whole_lines_of_floats(block.filters));
 }
 
 int64_t conv_block_argmaxes(const ConvSize& block) { return block.examples * block.maxima() * block.filters; }
@@ -177,7 +185,7 @@ void conv_block_forward(const ConvSize& block, const float* input, const float* 
                         float* output, int32_t* argmaxes, float* scratch) {
   const ImageSizes sizes(block);
   const bool direct = is_direct(block);
-  float* const turned = scratch + kGroups * Workplace::size(block);
+  float* const turned = scratch + groups_of(block) * Workplace::size(block);
   float* const start = turned + whole_lines_of_floats(block.window() * block.filters);
   if (direct) {
     turn_weight(block, weight, turned);
@@ -201,7 +209,7 @@ void conv_block_backward_input(const ConvSize& block, const float* output_gradie
                                const float* weight, float* input_gradient, float* scratch) {
   const ImageSizes sizes(block);
   const bool direct = has_direct_input(block);
-  float* const turned = scratch + kGroups * Workplace::size(block);
+  float* const turned = scratch + groups_of(block) * Workplace::size(block);
   direct ? transpose_each(block.filters, block.channels, block.kernel * block.kernel, weight, turned)
          : transpose(block.filters, block.window(), weight, turned);
   for_each_image(block, scratch, [&](const Workplace& place, int64_t image) {
@@ -223,7 +231,7 @@ void conv_block_backward_weights(const ConvSize& block, const float* input, cons
   const ImageSizes sizes(block);
   const int64_t numbers = block.window() * block.filters;
   const bool direct = is_direct(block);
-  float* const turned = scratch + kGroups * Workplace::size(block);
+  float* const turned = scratch + groups_of(block) * Workplace::size(block);
   float* const straight = turned + whole_lines_of_floats(numbers);
   for_each_image(
       block, scratch,
@@ -242,7 +250,7 @@ void conv_block_backward_weights(const ConvSize& block, const float* input, cons
       [&](const Workplace& place) { std::fill_n(place.gradient, numbers + block.filters, 0.0F); });
   std::fill_n(turned, numbers, 0.0F);
   if (bias_gradient != nullptr && !adds) std::fill_n(bias_gradient, block.filters, 0.0F);
-  for (int64_t group = 0; group < kGroups; ++group) {
+  for (int64_t group = 0; group < groups_of(block); ++group) {
     const Workplace place(block, scratch + group * Workplace::size(block));
     for (int64_t i = 0; i < numbers; ++i) turned[i] += place.gradient[i];
     for (int64_t i = 0; bias_gradient != nullptr && i < block.filters; ++i)

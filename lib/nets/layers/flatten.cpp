@@ -6,8 +6,10 @@ namespace {
 
 LayerSizes place_flatten(const LayerSpec&, const Shape& input) { return {{bounded_product(input)}}; }
 
-// A view if the input is contiguous.
-at::Tensor flattened(const at::Tensor& input) { return at::flatten(input, 1); }
+// A view if the input is contiguous. That of a plug-in's layer may be [n].
+at::Tensor flattened(const at::Tensor& input) {
+  return input.dim() == 1 ? input.unsqueeze(1) : at::flatten(input, 1);
+}
 
 const LayerPasses kFlattenPasses = {};  // the output is the input
 

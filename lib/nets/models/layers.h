@@ -12,6 +12,9 @@ namespace dtrain {
 
 using Shape = std::vector<int64_t>;  // of one example, without the batch dimension
 
+// How many outputs a model has whose output has this shape; that of a plug-in may be a number.
+inline int64_t outputs_of(const Shape& shape) { return shape.empty() ? 1 : shape.front(); }
+
 constexpr int64_t kModelInput = -1;  // stands for the model's input where a layer's number is expected
 
 // A layer placed in a model: its name, its inputs and output, and how many parameters and buffers it has.

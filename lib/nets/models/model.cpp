@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -38,6 +39,9 @@ class LayerGraph final : public Model {
       step.output = i + 1;
       steps_.push_back(std::move(step));
     }
+    for (const at::Tensor& parameter : parameters()) {
+      if (!parameter.requires_grad()) fixed_.insert(parameter.unsafeGetTensorImpl());
+    }
     find_last_uses();
   }
 
@@ -54,7 +58,8 @@ class LayerGraph final : public Model {
       Layer* const layer = layer_at(i);
       if (layer == nullptr) continue;
       layer->freeze(!trained);
-      for (at::Tensor& parameter : layer->parameters()) parameter.requires_grad_(trained);
+      for (at::Tensor& parameter : layer->parameters())
+        parameter.requires_grad_(trained && !fixed_.contains(parameter.unsafeGetTensorImpl()));
     }
   }
 
@@ -113,6 +118,7 @@ class LayerGraph final : public Model {
 
   std::vector<Step> steps_;
   size_t values_;
+  std::set<const void*> fixed_;  // the parameters that a layer of a plug-in never trains
   MovingStatistics statistics_;  // of all layers
 };
 

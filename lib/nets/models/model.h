@@ -43,7 +43,7 @@ class Model : public torch::nn::Module {
   const std::vector<PlacedLayer>& layers() const { return placed_; }
   // The buffers that training changes, by name: the moving statistics of layers whose parameters are trained.
   virtual std::vector<std::pair<std::string, at::Tensor>> moving_buffers() const;
-  int64_t outputs() const { return layers().back().output_shape.at(0); }
+  int64_t outputs() const { return outputs_of(layers().back().output_shape); }
 
  protected:
   explicit Model(std::vector<PlacedLayer> placed) : placed_(std::move(placed)) {}

@@ -93,7 +93,8 @@ class CrossEntropy : public Objective {
   at::Tensor count(const at::Tensor& logits, const at::Tensor& targets) const override {
     const at::Tensor predicted = logits.argmax(1);
     const at::Tensor own = logits.gather(1, targets.unsqueeze(1));
-    const at::Tensor in_top = logits.gt(own).sum(1).lt(kTop);
+    const at::Tensor is_above = logits.le(own).logical_not();  // or one of both is not-a-number
+    const at::Tensor in_top = is_above.sum(1).lt(kTop);
     const auto by_class = [&](const at::Tensor& labels) { return at::bincount(labels, {}, logits.size(1)); };
     return at::stack(
         {by_class(targets), by_class(predicted), by_class(targets.masked_select(predicted.eq(targets))),

@@ -13,6 +13,7 @@
 #include "core/patterns.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "models/layer_kinds.h"
 #include "optim/weight_average.h"
 #include "plugins/plugin_kinds.h"
 #include "traits/objectives.h"
@@ -124,7 +125,8 @@ void require_fitting(AddedKind::What what, const AddedKind& kind, const std::vec
     throw Error(ExitCode::kUsage,
                 "{} '{}': a name has up to 64 small letters, digits and '_', the first a letter",
                 section.noun, printable(kind.name, 60));
-  if (std::ranges::count(section.kinds.built, kind.name) > 0)
+  const bool is_layer = what == AddedKind::kLayer && find_layer_kind(kind.name) != nullptr;
+  if (is_layer || std::ranges::count(section.kinds.built, kind.name) > 0)
     throw Error(ExitCode::kUsage, "there is a {} '{}' already; choose another name", section.noun, kind.name);
   for (const Field<KindFields>& field : kind.fields) {
     std::string problem = clash(what, field);

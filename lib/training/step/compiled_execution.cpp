@@ -27,7 +27,7 @@ class CompiledExecution : public StepExecution {
       const bool last = i + 1 == count;
       parts_.reducer.prepare(last);
       const at::Tensor inputs = batch.inputs.contiguous();
-      Program& program = program_for(batch.size());
+      Program& program = program_for(programs_, batch.size(), gradients_);
       add_loss(batch, program.forward(inputs), weight, program.output_gradient(), sums);
       program.backward(/*adds=*/i > 0, last ? put : GradientReady());
     }
@@ -41,11 +41,15 @@ class CompiledExecution : public StepExecution {
   }
 
  private:
-  // For the few sizes that occur: whole micro-batches, and the last ones of an epoch.
-  Program& program_for(int64_t examples) {
-    std::unique_ptr<Program>& program = programs_[examples];
-    if (!program) program = std::make_unique<Program>(parts_.model, examples, gradients_);
-    return *program;
+  using Programs = std::map<int64_t, Program>;  // by the number of examples
+
+  // For the few sizes that occur: whole micro-batches, and the last ones of an epoch. All have the memory of
+  // the largest: before a larger one is made, the others are given back.
+  template <class... Gradients>
+  Program& program_for(Programs& programs, int64_t examples, const Gradients&... gradients) {
+    if (!programs.empty() && programs.rbegin()->first < examples) programs.clear();
+    const at::Tensor memory = programs.empty() ? at::Tensor() : programs.rbegin()->second.memory();
+    return programs.try_emplace(examples, parts_.model, examples, gradients..., memory).first->second;
   }
 
   // The sums of a batch, and the gradient of its outputs; every example's loss is multiplied by `weight`.
@@ -66,15 +70,13 @@ class CompiledExecution : public StepExecution {
   }
 
   at::Tensor evaluated(const at::Tensor& inputs) override {
-    std::unique_ptr<Program>& program = evaluations_[inputs.size(0)];
-    if (!program) program = std::make_unique<Program>(parts_.model, inputs.size(0));
-    return program->forward(inputs.contiguous()).clone();  // its memory is that of the next pass
+    Program& program = program_for(evaluations_, inputs.size(0));
+    return program.forward(inputs.contiguous()).clone();  // its memory is that of the next pass
   }
 
   std::vector<at::Tensor> gradients_;  // of each parameter
-  // By the number of examples.
-  std::map<int64_t, std::unique_ptr<Program>> programs_;
-  std::map<int64_t, std::unique_ptr<Program>> evaluations_;
+  Programs programs_;
+  Programs evaluations_;
 };
 
 }  // namespace

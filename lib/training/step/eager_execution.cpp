@@ -120,8 +120,10 @@ MetricSums StepExecution::evaluate_part(std::span<const MicroBatch> micro_batche
 
 at::Tensor loss_of_batch(const Objective& objective, const at::Tensor& outputs, const Batch& batch) {
   if (!batch.is_mixed()) return objective.training_loss(outputs, batch.targets);
-  return at::dot(objective.training_losses(outputs, batch.targets), batch.shares) +
-         at::dot(objective.training_losses(outputs, batch.other_targets), 1 - batch.shares);
+  const at::Tensor losses = objective.training_losses(outputs, batch.targets);
+  const at::Tensor shares = batch.shares.to(losses.scalar_type());  // those of a plug-in may be float64
+  return at::dot(losses, shares) +
+         at::dot(objective.training_losses(outputs, batch.other_targets), 1 - shares);
 }
 
 ForwardPass training_pass(Model& model, const TrainSpec& train, const Objective& objective,

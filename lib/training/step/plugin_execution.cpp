@@ -61,9 +61,11 @@ class PluginExecution final : public StepExecution {
     for (const StepLoss& loss : result.losses) add_gradients(loss, weight);
     const at::NoGradGuard no_grad;
     for (const auto& [parameter, gradient] : result.gradients) {
-      if (!gradient.defined() || gradient.sizes() != parameter.sizes())
-        fail("gives a gradient that has not the shape of its parameter");
-      for (const size_t number : trained_numbers({parameter})) gradients_[number].add_(gradient, weight);
+      for (const size_t number : trained_numbers({parameter})) {
+        if (!gradient.defined() || gradient.sizes() != parameter.sizes())
+          fail("gives a gradient that has not the shape of its parameter");
+        gradients_[number].add_(gradient, weight);
+      }
     }
     add_sums(result, batch.size(), sums);
   }

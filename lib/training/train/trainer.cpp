@@ -118,7 +118,7 @@ void Trainer::resume(const Resumption& from) {
 
 MetricSums Trainer::restored_sums(const std::map<std::string, double>& sums) const {
   if (sums.empty()) return {};
-  return {objective_info(job_.spec.train.loss.kind), job_.model.output_shape().at(0), sums};
+  return {objective_info(job_.spec.train.loss.kind), outputs_of(job_.model.output_shape()), sums};
 }
 
 bool Trainer::enter_phase_of(int64_t step, int64_t epoch) {

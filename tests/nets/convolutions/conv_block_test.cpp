@@ -103,6 +103,17 @@ TEST_CASE("a block of conv2d, relu and maximum agrees with float64, with any siz
   }
 }
 
+TEST_CASE(
+    "a block has room for as many images at once as there are, and for products only where it has some") {
+  const auto room = [](int64_t examples, int64_t channels) {
+    return conv_block_scratch(block_of(examples, channels, 64, 16, 5, 1, 2, 2));
+  };
+  CHECK(room(1, 15) < room(8, 15) / 7);
+  CHECK(room(8, 15) == room(64, 15));
+  CHECK(room(8, 15) > 8 * 64 * 64 * 15 * 25);
+  CHECK(room(8, 16) < 8 * 64 * 64 * (3 * 16 + 16));  // two images with padding, and the maxima
+}
+
 TEST_CASE("the number of threads changes no bit of a block") {
   const OnlyUse only(GENERATE(from_range(available_instructions())));
   const ConvSize block = block_cases().at(GENERATE(range(0UL, block_cases().size()))).block;

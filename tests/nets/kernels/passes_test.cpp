@@ -6,6 +6,7 @@
 #include "kernels/adam.h"
 #include "kernels/elementwise.h"
 #include "kernels/matrices.h"
+#include "kernels/norm.h"
 #include "kernels/softmax_loss.h"
 
 namespace dtrain {
@@ -71,6 +72,17 @@ TEST_CASE("a logit that is not finite makes a loss that is not, and counts as Li
     CHECK(gradient[0].isfinite().all().item<bool>());
     CHECK(sums.hits == one.logits.argmax(1).eq(one.targets).sum().item<int64_t>());
   }
+}
+
+TEST_CASE("a large group of equal numbers is normalised to zeros") {
+  const OnlyUse only(GENERATE(from_range(available_instructions())));
+  const GroupSize size = {.examples = 1, .channels = 32, .groups = 1, .pixels = 224 * 224};
+  const at::Tensor x = at::full({size.channels, size.pixels}, 0.9F), weight = at::ones({size.channels});
+  at::Tensor kept = at::empty({size.kept()}), y = at::empty_like(x);
+  normalise_groups(size, x.const_data_ptr<float>(), weight.const_data_ptr<float>(),
+                   at::zeros({size.channels}).const_data_ptr<float>(), 1e-5F, kept.mutable_data_ptr<float>(),
+                   y.mutable_data_ptr<float>());
+  CHECK(y.abs().max().item<float>() < 0.01F);
 }
 
 TEST_CASE("an update of Adam is that of float64, with both kinds of weight decay and any instructions") {

@@ -51,6 +51,11 @@ TEST_CASE("flatten is a view in row-major order") {
   CHECK(y[1][37].item<double>() == x[1][1][3][2].item<double>());
 }
 
+TEST_CASE("flatten makes rows of one number of numbers") {
+  const at::Tensor y = make_layer(layer("flatten"), {})->forward(noise({3}));
+  CHECK(y.sizes() == at::IntArrayRef({3, 1}));
+}
+
 TEST_CASE("adaptive pooling averages the cells under each pixel of its output") {
   const auto pool = make_layer(adaptive(2), {1, 3, 4});
   // Rows 0-1 and 1-2, columns 0-1 and 2-3.

@@ -90,6 +90,13 @@ TEST_CASE("macro metrics and the top five of classes are scikit-learn's") {
   CHECK(metrics.at("macro_f1") == precisely(0.623015873015873));
 }
 
+TEST_CASE("a class is not among the top five of outputs that are no numbers, and ties are") {
+  at::Tensor outputs = seven_logits();
+  outputs[0].fill_(NAN);
+  outputs[1].fill_(0);
+  CHECK(evaluated("cross_entropy", outputs, seven_classes()).at("top_5_accuracy") == precisely(10.0 / 12));
+}
+
 TEST_CASE("the counts of classes are their examples, predictions and hits") {
   MetricSums sums = evaluated_in_parts("cross_entropy", seven_logits(), seven_classes(), 4);
   const std::vector<ClassCounts> of = by_class(sums.counted());

@@ -124,8 +124,16 @@ TEST_CASE("A model of a plug-in with wrong outputs is refused", "[plugins]") {
   const JobSpec spec = valid("model: {kind: gan}");
   const LayerPlan plan = place_plugin_model(spec.model, {4}, 10, "");
   REQUIRE(plan.problems.size() == 1);
-  CHECK_THAT(plan.problems.front().text, ContainsSubstring("plug-in kinds, model 'gan': gives [1]") &&
+  CHECK_THAT(plan.problems.front().text, ContainsSubstring("plug-in kinds, model 'gan': gives []") &&
                                              ContainsSubstring("10 classes need [10]"));
+}
+
+TEST_CASE("A model for a step may give a number for each example", "[plugins]") {
+  const JobSpec spec = valid("model: {kind: gan}");
+  const LayerPlan plan = place_plugin_model(spec.model, {4}, 10, "", /*any_outputs=*/true);
+  REQUIRE(plan.problems.empty());
+  CHECK(plan.output_shape().empty());
+  CHECK(build_model(plan, at::kFloat, 1)->outputs() == 1);
 }
 
 TEST_CASE("A layer of a plug-in stands among ours", "[plugins]") {
@@ -153,6 +161,25 @@ TEST_CASE("A layer of a plug-in stands among ours", "[plugins]") {
   // What is frozen is in evaluation mode, and needs no gradient.
   model->train_layers({.each = {true, false}});
   CHECK_FALSE(model->named_parameters()["four.factor"].requires_grad());
+}
+
+TEST_CASE("Parameters that a layer of a plug-in has frozen are never trained", "[plugins]") {
+  const JobSpec spec =
+      valid("model: {kind: layers, layers: [{kind: dense, units: 3}, {kind: fixed}, {kind: scale}]}");
+  const LayerPlan plan = place_layers(spec.model.layers, {2}, 3);
+  REQUIRE(plan.problems.empty());
+  CHECK(plan.layers.at(1).parameters == 0);
+  CHECK(plan.layers.at(1).buffers == 3);
+  const auto model = build_model(plan, at::kDouble, 1);
+  for (const TrainedLayers& layers :
+       {TrainedLayers(), TrainedLayers{.each = {false, true, true}}, TrainedLayers()}) {
+    model->train_layers(layers);
+    for (const auto& parameter : model->named_parameters()) {
+      INFO(parameter.key());
+      const bool is_frozen = !layers.each.empty() && parameter.key().starts_with("dense");
+      CHECK(parameter.value().requires_grad() == (parameter.key() != "fixed.factors" && !is_frozen));
+    }
+  }
 }
 
 TEST_CASE("A loss of a plug-in has the metrics of the loss that it is like", "[plugins]") {

@@ -2,7 +2,10 @@
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <c10/core/Allocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -19,6 +22,7 @@
 #include "optim/optimizer_specs.h"
 #include "sanitized.h"
 #include "spec/augment_kinds.h"
+#include "step/step_execution.h"
 #include "strategy/replicas.h"
 
 namespace dtrain {
@@ -309,6 +313,55 @@ TEST_CASE(
     CHECK(clock.lap()[StepTime::kWaitForPeers] == 0);  // it did not come to the gradients
   });
   peer.join();
+}
+
+// The most that LibTorch has allocated for this thread at once.
+class MostAllocated final : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void* /*place*/, int64_t bytes, size_t /*all*/, size_t /*reserved*/,
+                         c10::Device /*device*/) override {
+    now_ += bytes;
+    most_ = std::max(most_, now_);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+  int64_t bytes() const { return most_; }
+
+ private:
+  int64_t now_ = 0;
+  int64_t most_ = 0;
+};
+
+// For compiled steps, or evaluations, of so many examples one after the other.
+double most_allocated(const std::vector<int64_t>& sizes, bool trains) {
+  const auto most = std::make_shared<MostAllocated>();
+  const c10::DebugInfoGuard counted(c10::DebugInfoKind::PROFILER_STATE, most);
+  const auto model = build_model(
+      place_layers({layer("flatten"), dense(512), layer("tanh"), dense(5)}, {1, 4, 4}, 5), at::kFloat, 1);
+  const auto group = make_single_group();
+  StepClock clock;
+  const auto reducer = group->make_gradient_reducer(model->parameters(), ReducerOptions(), clock);
+  const TrainSpec train = compiled_spec().train;
+  const auto objective = make_objective(train);
+  const StepParts parts{*model, *group, *reducer, clock, train, *objective};
+  const auto execution = make_step_execution(parts);
+  for (const int64_t size : sizes) {
+    Share share;
+    share.global_examples = size;
+    share.micro_batches = {MicroBatch({at::randn({size, 1, 4, 4}), at::zeros({size}, at::kLong)})};
+    if (trains)
+      execution->gradients(share, {});
+    else
+      execution->evaluate(share);
+  }
+  return static_cast<double>(most->bytes());
+}
+
+TEST_CASE("compiled steps and evaluations of several sizes take the memory of the largest") {
+  const bool trains = GENERATE(true, false);
+  const double one = most_allocated({512}, trains);
+  REQUIRE(one > 512 * 512 * 4);
+  CHECK(most_allocated({512, 511, 510, 512}, trains) < 1.1 * one);
+  CHECK(most_allocated({510, 512, 511, 510}, trains) < 1.1 * one);
 }
 
 TEST_CASE("an eager training goes on with compiled steps and the other way round") {

@@ -71,6 +71,16 @@ TEST_CASE(
         Approx(expected).epsilon(1e-14));
 }
 
+TEST_CASE("the losses of mixed examples may be of another type than the shares") {
+  Batch batch{at::ones({2, 1, 1, 2}, at::kDouble), at::tensor(std::vector<int64_t>{1, 0}),
+              at::tensor(std::vector<int64_t>{2, 0}), at::tensor({0.5, 0.75}, at::kDouble)};
+  const auto objective = make_objective(TrainSpec());
+  const at::Tensor outputs = at::tensor({1.0, 2.0, 3.0, 0.5, -1.0, 0.0}, at::kDouble).view({2, 3});
+  const at::Tensor expected = loss_of_batch(*objective, outputs, batch);
+  batch.shares = batch.shares.to(at::kFloat);
+  CHECK(at::equal(loss_of_batch(*objective, outputs, batch), expected));
+}
+
 struct Step {
   std::shared_ptr<Model> model = linear_model();
   LossScale* loss_scale = nullptr;
