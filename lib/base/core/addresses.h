@@ -1,5 +1,5 @@
-// Addresses of data that is elsewhere, as a spec has them (http://, https:// and s3://), and names for the
-// copies of it that lie here.
+// Addresses in a spec of data that are elsewhere (http://, https:// and s3://), and the names that messages
+// use for their copies on this host.
 #pragma once
 
 #include <string>
@@ -19,11 +19,11 @@ std::string with_lower_scheme(const std::string& address);
 // For messages: without what follows a question mark, and printable. The key of s3:// may have one.
 std::string shown_address(const std::string& address);
 
-// The addresses that {000..099} and {a,b} in one stand for, in order. Throws Error(kUsage) for braces that
-// are neither, and if they stand for too many.
+// The addresses for which the braces in one stand, {000..099} or {a,b}, in order. Throws Error(kUsage) for
+// other braces, and if there are too many addresses.
 std::vector<std::string> expanded_address(const std::string& address);
 
-// From now on messages of errors name the file or folder `path` so, wherever they would name `path`.
+// From now on messages of errors have `name` wherever they would name the file or folder `path`.
 void name_in_messages(const std::string& path, const std::string& name);
 
 }  // namespace dtrain

@@ -26,12 +26,12 @@ enum class ExitCode {
   kStopped = 75,    // stopped by a signal
 };
 
-// Puts the names that files have for the user in place of their paths. Null until there are such names
+// Replaces paths in a message by the names that the user knows. Null until there are such names
 // (name_in_messages, core/addresses.h). Modules and plug-ins know no other part of core.
 inline std::atomic<std::string (*)(std::string message)> as_named_in_messages = nullptr;
 
-// An error whose message tells the user what to do. Code below lib/cli throws it; lib/cli prints the message
-// to stderr and exits with the code.
+// An error whose message tells the user what to do. Code below lib/app/cli throws it; lib/app/cli prints the
+// message to stderr and exits with the code.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message)

@@ -52,7 +52,7 @@ std::string read_file_part(const std::filesystem::path& path, int64_t offset, in
 std::string read_input(const std::filesystem::path& path, const std::string& name, int64_t limit,
                        ExitCode code);
 
-// All that is in a folder, by name; as far as it can be read, or else with `fault`.
+// What is in a folder, sorted by name. If it cannot be read to the end, what was read, with `fault`.
 std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder);
 std::vector<std::filesystem::path> paths_in(const std::filesystem::path& folder, std::error_code& fault);
 
@@ -62,8 +62,9 @@ void require_absent(const std::filesystem::path& path, const std::string& otherw
 // Throws Error(kUsage) if `path` is a device, a pipe or a socket, or leads to one.
 void require_replaceable(const std::filesystem::path& path);
 
-// Throws Error(code) if `from`, which a user has named, is no folder: with up to three folders beside it
-// whose names begin like its name or are close to it, the last by name first; else with `advice`.
+// Throws Error(code) if `from`, which a user has named, is not a folder. The message names up to three
+// folders beside it whose names begin like its name or are close to it, the last by name first; else
+// `advice`.
 void require_folder(const std::filesystem::path& from, ExitCode code, const std::string& advice = "");
 
 // Writes to a new file beside `path` and renames it, so that a reader sees either the old content or the new.

@@ -1,4 +1,4 @@
-// Random numbers that are the same on every machine and compiler, other than the standard library's.
+// Random numbers that are the same on every machine and compiler, which the standard library's are not.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ double random_beta(RandomGenerator& random, double alpha);
 // A permutation of 0..count-1 (Fisher-Yates).
 std::vector<int64_t> random_permutation(int64_t count, uint64_t seed);
 
-// `part` of `count`, rounded down, but at least one. `part` as it is written: 0.29 of 100 is 29.
+// `part` of `count`, rounded down, but at least one. `part` counts as the decimal text: 0.29 of 100 is 29.
 int64_t size_of_part(double part, int64_t count);
 
 // The first `count`, fewer than all, of the indices `order`, with each class in proportion: a class of k has
@@ -51,19 +51,20 @@ int64_t size_of_part(double part, int64_t count);
 std::vector<int64_t> first_of_each_class(const std::vector<int64_t>& order,
                                          const std::vector<int64_t>& classes, int64_t count);
 
-// The same of whole groups: one after another, as they begin in `order`, those that still fit into `count`,
-// or the smallest one if none does. None if there are not two groups.
+// The same with whole groups: takes the groups in the order in which they begin in `order`, if they still fit
+// into `count`; if none fits, the smallest. Returns nothing if there are not two groups.
 std::vector<int64_t> first_whole_groups(const std::vector<int64_t>& order, const std::vector<int64_t>& groups,
                                         int64_t count);
 
-// Fold `number`, from 1, of `folds`, which together have the indices `order` once each: the first of them
-// have one more if they cannot have equally many. With `classes` (of every index; empty: none), each class
-// is divided as evenly. None if there are fewer indices than folds.
+// Fold `number`, from 1, of `folds`, which together have each of the indices `order` once: the first folds
+// have one more if the division leaves a remainder. With `classes` (of every index; empty: none), each class
+// is divided as evenly. Returns nothing if there are fewer indices than folds.
 std::vector<int64_t> fold_of(std::vector<int64_t> order, const std::vector<int64_t>& classes, int64_t folds,
                              int64_t number);
 
-// The same of whole groups: the largest first, each into the fold with the fewest indices so far. Of equally
-// large groups, that which begins first in `order`. None if there are fewer groups than folds.
+// The same with whole groups: the largest first, each into the fold with the fewest indices so far. Of
+// equally large groups, the one that begins first in `order`. Returns nothing if there are fewer groups than
+// folds.
 std::vector<int64_t> fold_of_groups(const std::vector<int64_t>& order, const std::vector<int64_t>& groups,
                                     int64_t folds, int64_t number);
 

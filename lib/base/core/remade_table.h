@@ -12,9 +12,9 @@ namespace dtrain {
 // How often a kind was added to those that the program has by itself.
 inline std::atomic<int64_t> kinds_added = 0;
 
-// A table that depends on which kinds there are: `make` makes it when it is asked for, and again when kinds
-// were added since. What was given out before stays valid, and has the kinds of its time. `make` is a lambda
-// without captures: each lambda has a table of its own.
+// A table that depends on which kinds there are: `make` makes it when somebody asks for it, and again if
+// kinds were added since. Tables that were returned before stay valid, without the kinds added later. `make`
+// is a lambda without captures: each lambda has a table of its own.
 template <class Make>
 requires(std::is_empty_v<Make>) const auto& remade(const Make& make) {
   static std::mutex mutex;

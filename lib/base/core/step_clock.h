@@ -1,5 +1,5 @@
-// Measures where the time of a training step goes. Each replica has one clock, and the code of a step tells
-// it what the time goes to from now on.
+// Measures what takes the time of a training step. Each replica has one clock, and the code of a step tells
+// it which phase begins.
 #pragma once
 
 #include <array>

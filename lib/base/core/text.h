@@ -10,7 +10,7 @@
 
 namespace dtrain {
 
-// Of a table of texts. The first row may have the headings of the columns.
+// A row in a table of texts. The first row may have the headings of the columns.
 using TableRow = std::vector<std::string>;
 using TableRows = std::vector<TableRow>;
 
@@ -40,7 +40,7 @@ std::vector<std::string> split_lines(const std::string& text);
 // The text with each @NAME@ replaced by the value of that name. Values stay as they are.
 std::string filled(const std::string& text, const std::map<std::string, std::string>& values);
 
-// The number that the whole text is, in decimal digits with a minus before them or not; nullopt: it is none.
+// The whole text as a number of decimal digits, perhaps with a minus before them; nullopt: it is not one.
 std::optional<int64_t> whole_number(const std::string& text);
 
 // With thousands separators: 1234567 -> "1,234,567".
@@ -65,10 +65,10 @@ std::string trimmed(const std::string& text);
 // direction of text) and bytes that are not UTF-8 become \xNN. Cut to at most `limit` bytes of characters.
 std::string printable(const std::string& text, size_t limit = 200);
 
-// The lines of a text made so, each of which ends with a line break. Each is cut after at most `limit` bytes.
+// Each line of a text as printable() makes it, with a line break at its end, cut to at most `limit` bytes.
 std::string printable_lines(const std::string& text, size_t limit = 8000);
 
-// The same values as JSON text that is safe to print: in it such characters become \uNNNN.
+// The JSON text with the same values that is safe to print: such characters become \uNNNN.
 std::string printable_json(const std::string& json);
 
 // The text in lines of at most `width` columns, broken at spaces; each line but the first begins with

@@ -1,6 +1,6 @@
 // The interface to a device, for what LibTorch's device-independent functions do not offer, and loading it.
-// That for CUDA is a separate module library, loaded when a job asks for a GPU: this takes seconds and
-// gigabytes.
+// The implementation for CUDA is a separate module library, loaded only when a job asks for a GPU, because
+// this takes seconds and gigabytes.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -49,8 +49,9 @@ class Accelerator {
   virtual ~Accelerator() = default;
   virtual at::Device device() const = 0;
 
-  // Runs `body`, whose work on the device is noted instead of done, and returns what does it, as often as it
-  // is called, on the same memory. `body` must not wait for the device, and must have run some times before.
+  // Runs `body`, but records its work on the device instead of doing it. Returns a function that does this
+  // work on the same memory each time it is called. `body` must not wait for the device, and must have run
+  // some times before.
   virtual std::function<void()> record(const std::function<void()>& body) = 0;
 
   // The c10d backend for collectives of tensors on such devices, each rank on one of its own.
@@ -58,9 +59,9 @@ class Accelerator {
                                                          int rank, int size,
                                                          std::chrono::milliseconds timeout) = 0;
 
-  // From start_profile() to stop_profile() the device's driver notes what it does, also when it replays what
-  // was recorded before. Call both when the device has nothing left to do. Only one profile at a time in a
-  // process. stop_profile() returns what was recorded: none if this process may not profile.
+  // From start_profile() to stop_profile() the device's driver notes what it does, also when it replays
+  // recorded work. Call both when the device has nothing left to do. Only one profile at a time in a process.
+  // stop_profile() returns what the driver noted: nothing if this process may not profile.
   virtual void start_profile() = 0;
   virtual std::vector<DeviceActivity> stop_profile() = 0;
 
@@ -73,8 +74,8 @@ class Accelerator {
 // program or in ../lib/dtrain; nullopt when none is there.
 std::optional<std::filesystem::path> find_cuda_module();
 
-// GPU number `index`, as CUDA counts them (CUDA_VISIBLE_DEVICES). Before the first use of LibTorch's
-// generators in this process, which would settle that there is no CUDA. Throws Error(kUsage) with what to do
+// GPU number `index`, as CUDA counts them (CUDA_VISIBLE_DEVICES). Call it before the first use of LibTorch's
+// generators in this process, after which LibTorch finds no CUDA. Throws Error(kUsage) with what to do
 // when the module is missing, does not load or is of another version.
 std::shared_ptr<Accelerator> open_cuda(int index, const AcceleratorOptions& options);
 

@@ -1,4 +1,4 @@
-// The libraries that the program loads while it runs, because most jobs do without them.
+// The libraries that the program loads while it runs, because most jobs do not need them.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // Programs in StableHLO that a plugin compiles and runs on its devices. The implementation is a module
-// library of its own (lib/pjrt) for any plugin of PJRT's C API, loaded when a job asks for TPUs.
+// library of its own (lib/base/pjrt) for any plugin of PJRT's C API, loaded when a job needs a plugin.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -34,7 +34,7 @@ using DeviceTensorList = std::vector<DeviceTensorPtr>;
 class DeviceWork {
  public:
   virtual ~DeviceWork() = default;
-  // Throws what has failed.
+  // Waits for the end, and throws an Error if something has failed.
   virtual void wait() = 0;
 };
 
@@ -49,7 +49,7 @@ class LoadedProgram {
  public:
   virtual ~LoadedProgram() = default;
   // Starts it on all devices, after what they compute already, and does not wait. By device: its arguments in
-  // the program's order. Those that the program's text donates can be used no more.
+  // the program's order. Arguments that the program's text donates cannot be used again.
   virtual ProgramRun run(const std::vector<DeviceTensorList>& arguments) = 0;
   virtual int64_t code_bytes() const = 0;  // -1: the plugin does not tell
 };

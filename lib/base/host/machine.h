@@ -20,7 +20,7 @@ bool multiplies_float16();
 
 struct MachineLoad {
   double processors = 0;    // the part of all processors' time in which they worked, 0 to 1
-  int64_t memory_used = 0;  // bytes that programs cannot have any more
+  int64_t memory_used = 0;  // bytes that programs cannot get
   int64_t memory_total = 0;
 };
 
@@ -43,8 +43,8 @@ class MachineWatch {
   std::optional<Times> before_;
 };
 
-// How long threads of this process, of those that it has now, were ready to compute and had no core: seconds,
-// all together. nullopt: the kernel does not tell. Costs some 10 microseconds a thread.
+// How many seconds the threads that this process has now were ready to compute but had no core, added up.
+// nullopt: the kernel does not tell. Costs some 10 microseconds a thread.
 std::optional<double> seconds_without_core(const std::filesystem::path& root = "/");
 
 struct Gpu {

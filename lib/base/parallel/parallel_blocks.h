@@ -10,8 +10,8 @@ namespace dtrain {
 // A grain for loops that do next to nothing with each number: fewer are not worth a second thread.
 constexpr int64_t kNumbersATask = 1 << 14;
 
-// From now on the functions below compute with `threads` threads, and LibTorch's own with `of_libtorch`, on
-// whose number their last bits depend: each on the calling thread's cores, without denormal numbers.
+// From now on the functions below compute with `threads` threads, and LibTorch's own with `of_libtorch`
+// threads (their last bits depend on this number), on the calling thread's cores, without denormal numbers.
 void compute_with(int threads, int of_libtorch);
 inline void compute_with(int threads) { compute_with(threads, threads); }
 
@@ -32,8 +32,8 @@ class ComputesAlone {
 };
 
 // Calls work(begin, end) for ranges that make up [0, count), in the ThreadTeam of this thread: as many as
-// computing_threads(), or fewer if a range would be shorter than `grain`. Who is free takes the next range.
-// Within a range that runs beside others, its thread does all, and so do LibTorch's functions.
+// computing_threads(), or fewer if a range would be shorter than `grain`. A free thread takes the next range.
+// While ranges run beside each other, work within one, also LibTorch's, uses only that range's thread.
 // at::get_thread_num() numbers the threads.
 void run_ranges(int64_t count, int64_t grain, c10::function_ref<void(int64_t begin, int64_t end)> work);
 

@@ -18,7 +18,7 @@ struct HttpTimes {
   double longest_wait = 60;     // that a server may ask for
   int attempts = 6;             // without a byte of progress
   std::stop_token stop = {};    // ends transfers and waits as a stop signal does, within a second or so
-  double patience = 0;          // for how many seconds of silence they go on after a stop signal
+  double patience = 0;          // seconds of silence for which transfers go on after a stop signal
 };
 
 struct HttpRequest {

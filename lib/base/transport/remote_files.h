@@ -37,16 +37,16 @@ void name_files(const std::string& address, size_t below, std::vector<RemoteFile
 // By the file's name, for those of a whole folder of a store.
 using IsWanted = std::function<bool(const std::string& name)>;
 
-// Any number of threads may read at once. What these throw names the address, and has no secret in it:
-// Error(kData) for a file that is not there or has changed, Error(kUsage) where there is no access,
-// Error(kDisk) if a server could not be reached or did not do its work in several attempts, which later ones
-// may, Error(kStopped) after a stop signal.
+// Any number of threads may read at once. The functions throw errors that name the address but contain no
+// secret: Error(kData) if a file is not there or has changed, Error(kUsage) without access, Error(kDisk) if
+// several attempts did not reach a server or failed there (a later one may work), Error(kStopped) after a
+// stop signal.
 class RemoteFiles {
  public:
   explicit RemoteFiles(const HttpTimes& times = {}) : client_(times) {}
 
-  // The files at an address, with what braces in it stand for; s3://bucket/prefix/ names all objects that
-  // begin so and are wanted. None is read. Throws also if there is none, or if two would have the same name.
+  // The files at an address, with its braces expanded; s3://bucket/prefix/ stands for all wanted objects that
+  // begin with it. Reads none of them. Throws also if there is none, or if two would have the same name.
   std::vector<RemoteFile> find(const std::string& address, const IsWanted& is_wanted);
 
   // Reads bytes [begin, end) of a file that find() has found; `end` -1: to its end. `write` gets them, at
@@ -60,7 +60,7 @@ class RemoteFiles {
   std::shared_ptr<const StoreSettings> settings();
   // Whether other keys than those that a store refused are there now; settings() has them then.
   bool has_other_keys(const StoreSettings& refused);
-  // Attempts until one works. `attempt` returns the response, and whether it has got further than before.
+  // Tries again until an attempt works. `attempt` returns the response, and whether there was progress.
   HttpResponse insist(const std::string& address,
                       const std::function<HttpResponse(bool& got_further)>& attempt);
   [[noreturn]] void refuse(const std::string& address, const HttpResponse& response);

@@ -1,5 +1,5 @@
-// Stores with the interface of S3: what the usual variables and files of AWS say about them, how their
-// objects are asked for, and lists of objects.
+// Stores with the interface of S3: their settings from AWS's usual variables and files, requests for objects,
+// and lists of objects.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,8 @@ class GlooGroup : public ProcessGroup {
   // `sockets`: this process's connections to the others.
   GlooGroup(c10::intrusive_ptr<c10d::ProcessGroup> group, int rank, int size, std::vector<int> sockets)
       : ProcessGroup(rank, size), group_(std::move(group)), sockets_(std::move(sockets)) {}
-  // If an error is being handled, aborts what would wait forever, such as NCCL's kernels for a dead peer.
+  // While an exception is being handled, aborts operations that would wait forever, such as NCCL's kernels
+  // for a dead peer.
   ~GlooGroup() override;
 
   void all_reduce_sum(at::Tensor& tensor) override;
@@ -36,8 +37,8 @@ class GlooGroup : public ProcessGroup {
   void gather(const at::Tensor& own, const at::Tensor& all) override;
 
   // Begins to send `sent[i]` to rank i, and to receive `received[i]` from it: contiguous CPU tensors of the
-  // same size at both ends, which must stay as they are until each transfer has been waited for. What a rank
-  // sends to itself is copied at once. For with_peer_errors().
+  // same size at both ends. Do not change them before you have waited for each transfer. What a rank sends to
+  // itself is copied at once. Call it inside with_peer_errors().
   using Transfers = std::vector<c10::intrusive_ptr<c10d::Work>>;
   Transfers start_exchange(const std::vector<at::Tensor>& sent, const std::vector<at::Tensor>& received);
 
@@ -80,7 +81,7 @@ using C10dGroup = c10::intrusive_ptr<c10d::ProcessGroup>;
 
 // The two levels at which a bucket is summed. If there is only one level, `inside` is a group of one.
 struct ReducerLevels {
-  ProcessGroup& all;     // all ranks: agree on the buckets; hears when this rank is about to wait
+  ProcessGroup& all;     // all ranks: agree on the buckets; is told when this rank is about to wait
   ProcessGroup& inside;  // the ranks of one host: sum first; rank 0 then communicates for the host
   C10dGroup between;     // the hosts; null on ranks that do not communicate for their host
 };

@@ -53,8 +53,8 @@ class GradientReducer {
   // How many ranks share out the elements: each is in a part of exactly one of the first shards() ranks, of
   // one of the next shards(), and so on. 1: each is in a part of every rank. The same on all ranks.
   virtual int shards() const { return 1; }
-  // Into how many blocks the elements are cut, whoever has them, so that sums over them can have the same
-  // bits: each part is then one block. 0: parts are no blocks.
+  // Into how many blocks the elements are cut, independent of which rank has them, so that sums over blocks
+  // can have the same bits: each part is then one block. 0: the parts are not blocks.
   virtual int64_t blocks() const { return 0; }
   // What an optimizer keeps for each of this rank's parts: vectors of tensors of their sizes. With virtual
   // replicas, the ranks of the host share this memory, so that gather_parts() also finds the memory of a rank
@@ -69,7 +69,7 @@ class GradientReducer {
   virtual void lose_step(const std::string& /*failure*/) {}
   // Whether StepLost was thrown. gather_parts() then asks no other rank for anything.
   virtual bool has_lost_step() const { return false; }
-  // Whether sums begin during the backward pass, so that end_replica() finds nothing of this rank's own.
+  // Whether ranks sum during the backward pass, so that no rank has its own gradient in end_replica().
   virtual bool sums_early() const { return false; }
   // Drops all gradients, so that autograd keeps the next one that it computes and does not add it to zeros.
   void zero_gradients();
@@ -84,9 +84,9 @@ class GradientReducer {
   virtual std::vector<at::Tensor> places_for_gradients() const { return {}; }
   // Call after the last backward pass of a virtual replica.
   virtual void end_replica() {}
-  // Numbers that go along with the gradients: a row for each virtual replica, float64 [virtual replicas,
-  // ReducerOptions::row_numbers]. Write this rank's rows before finish(), which brings the rows of the other
-  // ranks. They hold until share_update().
+  // Numbers that are exchanged together with the gradients: a row for each virtual replica, float64 [virtual
+  // replicas, ReducerOptions::row_numbers]. Write this rank's rows before finish(), which fills in those of
+  // the other ranks. They are valid until share_update().
   virtual at::Tensor rows() { return {}; }
   // Call after the last end_replica(). Returns when the gradient of each of this rank's parts is the sum over
   // all ranks and micro-batches. If `summed` is not empty, it is called for every part once, possibly while

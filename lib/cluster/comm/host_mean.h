@@ -23,8 +23,8 @@ Encoding encoding_from_name(const std::string& name);
 
 // Each host sums a slice: it gets this slice from every other host, and sends its mean to all of them. So a
 // host sends and receives 2 (hosts - 1) / hosts times all numbers, as in a ring, and the bits of the mean do
-// not depend on who sums. What an encoding loses, of what a host sends and of the means that it makes, is
-// added to what it encodes the next time (error feedback: Seide et al. 2014, 1-Bit Stochastic Gradient
+// not depend on who sums. A host adds the rounding errors of what it sends, and of the means that it
+// computes, to what it encodes the next time (error feedback: Seide et al. 2014, 1-Bit Stochastic Gradient
 // Descent; Karimireddy et al. 2019, arXiv:1901.09847).
 class HostMean {
  public:
@@ -35,7 +35,7 @@ class HostMean {
   // hosts get the same bits. A single host keeps its numbers. Collective.
   void replace(const at::Tensor& numbers, double weight);
 
-  // What this host's encoding has lost and will still add, one tensor; empty: it loses nothing.
+  // The rounding errors that this host will still add, as one tensor; empty: the encoding does not round.
   at::Tensor lost() const { return lost_; }
 
  private:

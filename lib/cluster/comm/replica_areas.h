@@ -9,7 +9,7 @@
 
 namespace dtrain {
 
-// What virtual replicas make of the areas: which ranks have which of them, and where their sums lie.
+// The areas in shared memory in which virtual replicas are added up: which rank has which, and their sums.
 class ReplicaAreas {
  public:
   // Of rank `rank` among the `ranks` of its host.
@@ -29,7 +29,7 @@ class ReplicaAreas {
   const std::vector<Range>& inputs() const { return inputs_; }
   // The area of the first of a rank's nodes.
   size_t first_of(int rank) const { return first_[static_cast<size_t>(rank)]; }
-  // The nodes into which host `host` adds them up.
+  // The nodes into which host `host` adds up its virtual replicas.
   std::vector<Range> roots_of(int host) const { return largest_nodes(replicas_on(host), count_); }
   const ReducerHosts& hosts() const { return hosts_; }
   // The virtual replicas of host `host`.

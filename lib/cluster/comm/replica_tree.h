@@ -59,10 +59,10 @@ class ReplicaAdder {
 
   explicit ReplicaAdder(const VirtualReplicas& replicas);
 
-  // Their sums end in the first places.
+  // The largest nodes over this rank's virtual replicas; their sums end in the first places.
   const std::vector<Range>& nodes() const { return nodes_; }
   size_t places() const { return places_; }
-  // In the order of the own virtual replicas.
+  // In the order of this rank's virtual replicas.
   const std::vector<Step>& steps() const { return steps_; }
 
  private:

@@ -1,5 +1,5 @@
-// Sums and applies the gradients of the ranks of one host, in shards, through shared memory; those of virtual
-// replicas in a fixed order, also between hosts.
+// Sums and applies the gradients of the ranks of one host, in shards, through shared memory. With virtual
+// replicas it sums in a fixed order, also between hosts.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,7 +16,7 @@
 
 namespace dtrain {
 
-// Where the ranks of a reducer meet. A single one needs neither a store nor a barrier.
+// Where the ranks of a reducer meet. A single rank needs neither a store nor a barrier.
 struct ReducerMeeting {
   ProcessGroup& group;  // of these ranks; like the clock it outlives the reducer
   StepClock& clock;     // of this rank

@@ -1,4 +1,4 @@
-// What the kernel knows of connections: the bytes sent and received, and how the way between the ends is.
+// What the kernel knows about connections: bytes sent and received, round trips, and rates.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace dtrain {
 
-// Bytes of payload, without what is sent again, the headers of TCP and the layers below.
+// Bytes of payload, without retransmissions and without the headers of TCP and the layers below.
 struct Traffic {
   int64_t sent = 0;
   int64_t received = 0;
@@ -21,7 +21,7 @@ struct Traffic {
 // sockets on kernels that do not count (before Linux 4.19).
 Traffic traffic_of(const std::vector<int>& sockets);
 
-// The connections to one host. Several are taken together: bytes are summed, the largest of the rest counts.
+// The connections to one host. Bytes are the sum over these; the other numbers are the largest of any.
 struct HostLink {
   Traffic bytes;
   int64_t retransmitted = 0;       // bytes
@@ -32,7 +32,7 @@ struct HostLink {
   HostLink& operator+=(const HostLink& other);
 };
 
-// By the address of the other end. What traffic_of() counts as zero is left out.
+// By the address of the other end, without the sockets that traffic_of() counts as zero.
 std::map<std::string, HostLink> links_of(const std::vector<int>& sockets);
 
 }  // namespace dtrain

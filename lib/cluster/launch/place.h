@@ -1,6 +1,5 @@
-// The place of this process in a job, from exactly one source. The sources of its environment besides
-// identity.h are the variables that MPI launchers and Slurm set for each process that they start, and
-// TF_CONFIG.
+// The place of this process in a job, from exactly one source: the variables of identity.h, those that MPI
+// launchers and Slurm set for each process that they start, TF_CONFIG, or the spec.
 #pragma once
 
 #include <cstdint>
@@ -73,8 +72,8 @@ std::optional<Identity> pmi_identity(std::optional<int64_t> port);
 // first host of SLURM_STEP_NODELIST.
 std::optional<Identity> slurm_identity(std::optional<int64_t> port);
 
-// Of lists as Slurm writes them: "n[01-03,7],m4" -> n01, and "2(x3),1" -> 2, 2, 2, 1. Throw an Error(kUsage)
-// that names `variable` if the text is not such a list; only the first host is looked at.
+// Read lists as Slurm writes them: "n[01-03,7],m4" -> n01, and "2(x3),1" -> 2, 2, 2, 1. Throw an
+// Error(kUsage) that names `variable` if the text is not such a list; of the hosts only the first is read.
 std::string first_slurm_host(const char* variable, const std::string& text);
 std::vector<int64_t> expand_slurm_counts(const char* variable, const std::string& text, size_t limit);
 

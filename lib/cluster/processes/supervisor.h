@@ -71,8 +71,8 @@ struct SuperviseOptions {
   // Called when an expendable process is lost. lost.rank is its rank in the job.
   std::function<void(const LostReplica& lost)> on_lost = {};
   // Called as often as on_tick. If it returns a result, the job ends because of something outside this host.
-  // That result is returned, unless the evidence is as good that a replica on this host was the cause: it
-  // failed, or, if other hosts only lost a peer, it was silent.
+  // supervise() returns this result, unless there is evidence as good that a replica on this host was the
+  // cause: it failed, or, if other hosts only lost a peer, it was silent.
   std::function<std::optional<SuperviseResult>()> interrupted = {};
   int first_rank = 0;     // the rank of the first process, if the job has other hosts
   std::string host = {};  // this host's name, for messages; "" if there is only one host
@@ -110,8 +110,8 @@ SuperviseResult stopped_by_signal(int signal, const std::string& host);
 // program that cannot be opened, and kMemory means that there is no room for a process. One that cannot be
 // restarted stays lost. Exceptions of callbacks are passed on.
 //
-// SIGUSR1 is passed on to the first process once the board shows that it has started: what one replica
-// decides, all do. SIGQUIT is passed on to all processes. Processes start with both signals ignored.
+// SIGUSR1 is passed on to the first process once the board shows that it has started; all replicas then do
+// what this one decides. SIGQUIT is passed on to all processes. Processes start with both signals ignored.
 SuperviseResult supervise(const std::vector<ReplicaProcess>& processes, StatusBoard& board,
                           const SuperviseOptions& options);
 

@@ -32,8 +32,8 @@ inline Slice slice_of(size_t bytes, int rank, int size) {
   return {begin, std::min(bytes, begin + step)};
 }
 
-// To which of `ranks` ranks each of some buffers with these sizes goes as a whole: the largest ones first,
-// each to the rank that has the least so far.
+// For buffers of these sizes, none of which is cut, the rank of `ranks` that gets each: the largest buffer
+// first, each to the rank that has the least so far.
 std::vector<int> owners_of(const std::vector<size_t>& sizes, int ranks);
 
 // The intersection of two slices; empty (begin = end) if they have nothing in common.

@@ -32,7 +32,7 @@ struct LoadedSpec {
   bool ok() const { return problems.empty(); }
   // A problem at the position of `path`, or of the nearest enclosing section that was written.
   Problem problem_at(const std::string& path, const std::string& text) const;
-  // Adds one, whose text is made as by fmt::format. A text without values is no format: it may hold braces.
+  // Adds a problem. The text is a format of fmt::format; without values it is not, and may contain braces.
   void refuse(const std::string& path, const std::string& text) {
     problems.push_back(problem_at(path, text));
   }
@@ -44,9 +44,9 @@ struct LoadedSpec {
 };
 
 // Loads the plug-in in a file, once, adds its kinds to those that specs may have, and returns its name and
-// version; throws Error(kUsage) if it cannot. A plug-in of name and version `noted` that was loaded from
-// another file will do as well. A program sets it once, before it reads a spec: without it,
-// a spec with plug-ins is refused.
+// version; throws Error(kUsage) if it cannot. If the plug-in with name and version `noted` was loaded from
+// another file, it uses that one. A program sets this function once, before it reads a spec; without it, a
+// spec with plug-ins is refused.
 using LoadPlugin = std::function<std::string(const std::string& path, const std::string& noted)>;
 void set_plugin_loader(LoadPlugin load);
 
@@ -74,7 +74,8 @@ LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrid
 // The same for text in memory. Messages use `name` as the file name, and relative paths stay relative.
 LoadedSpec parse_spec(const std::string& text, const std::string& name, const Overrides& overrides = {});
 
-// Adds why the job cannot have replicas on several hosts. `known`: where they are named, "TF_CONFIG lists 3".
+// Adds a problem if the job cannot have replicas on several hosts. `known`: what names them, "TF_CONFIG lists
+// 3".
 void check_spans_hosts(LoadedSpec& loaded, const std::string& known);
 
 // Adds a problem if so many hosts cannot share the replicas evenly.

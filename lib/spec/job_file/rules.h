@@ -58,10 +58,10 @@ class RuleBase {
 // The rules between the fields of `data` about columns of tables and about parts.
 void check_columns_and_parts(const RuleBase& base);
 
-// Whether the schedules have all learning rates, so that the optimizer's is not used.
+// Whether schedules set all learning rates, so that the optimizer's is not used.
 bool schedules_have_rates(const JobSpec& spec);
 
-// The fields that name a metric of the evaluations to go by, and what they name.
+// A field that names the metric of evaluations by which something is decided, and this metric.
 struct WatchedMetric {
   std::string path;
   std::string metric;  // "none" if none
@@ -71,8 +71,8 @@ std::vector<WatchedMetric> watched_metrics(const JobSpec& spec);
 // The rules between the fields of `train` and `phases`.
 void check_training(const RuleBase& base);
 
-// What a job does not take with strategy.virtual_replicas, with strategy.local_steps, or where a plugin
-// computes its steps: strategy.kind tpu, train.step xla.
+// The rules for fields that do not work with strategy.virtual_replicas, with strategy.local_steps, or if a
+// plugin computes the steps (strategy.kind tpu, train.step xla).
 void check_strategies(const RuleBase& base);
 
 }  // namespace dtrain

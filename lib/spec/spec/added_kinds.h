@@ -32,7 +32,7 @@ const std::vector<AddedKind>& added_kinds(AddedKind::What what);
 // Adds a kind, whose name and fields no other kind of this sort contradicts.
 void add_kind(AddedKind::What what, const AddedKind& kind);
 
-// A field with values of the type of `otherwise`, which stands where none is given.
+// A field with values of the type of `otherwise`, which is its default.
 Field<KindFields> option_field(const FieldInfo& info, const OptionValue& otherwise);
 
 }  // namespace dtrain

@@ -44,11 +44,11 @@ Fields<Spec> joined(const std::vector<Fields<Spec>>& parts) {
 // A field by the names of the kinds that have it.
 using FieldOfKinds = std::vector<std::pair<std::string, const Field<KindFields>*>>;
 
-// What is known of the field that these kinds have, in `section`. Where they differ in what it means or in
-// its default, it is said of each. Throws Error(kBug) if they differ in its bounds.
+// The description of the field that these kinds have, in `section`. If its meaning or its default differs
+// between kinds, the description has each. Throws Error(kBug) if the kinds differ in its bounds.
 FieldInfo info_of_kinds(const FieldOfKinds& kinds, const std::string& section);
 
-// The names of the kinds' fields, each once. The fields of a kind keep their order, and so do `names`.
+// The names of the kinds' fields, each once, in an order that keeps that of each kind and that of `names`.
 template <class Kind>
 std::vector<std::string> field_names(const std::vector<Kind>& kinds, std::vector<std::string> names = {}) {
   for (const Kind& kind : kinds) {
@@ -61,8 +61,9 @@ std::vector<std::string> field_names(const std::vector<Kind>& kinds, std::vector
   return names;
 }
 
-// The kinds' own fields as fields of a Spec, one of each name. `place` finds what in a spec has a `kind` and
-// fields of its `own`, constant or not; `section` is its path, or "". The names in `order` are kept in it.
+// The kinds' own fields as fields of a Spec, one for each name. `place` finds the part of a spec, constant or
+// not, that has a `kind` and its `own` fields; `section` is its path, or "". Names in `order` keep that
+// order.
 template <class Spec, class Kind, class Place>
 Fields<Spec> fields_of_kinds(const std::vector<Kind>& kinds, const std::string& section, Place place,
                              const std::vector<std::string>& order = {}) {

@@ -64,7 +64,7 @@ struct FieldInfo {
   std::string pattern = {};  // for text: a regular expression that must match the whole text
   std::string made_of = {};  // what the pattern allows, in words
   std::string word = {};     // for optional fields: the word for "not given"
-  // For optional integers: the word stands for this number, and "not given" has no word.
+  // For optional integers: the word stands for this number, not for "not given".
   std::optional<int64_t> word_number = {};
   // For lists of numbers or texts: a single one may be written in place of a list with one entry.
   bool one_or_more = false;
@@ -145,8 +145,8 @@ const Field<Spec>* find_field(const Fields<Spec>& fields, const std::string& pat
   return nullptr;
 }
 
-// The field's value as JSON. What the field's word stands for becomes the word, and nullopt without a word
-// null. A field that the spec's kind does not have has the default of the first kind that has it.
+// The field's value as JSON: the field's word for the value that it stands for, and null for nullopt if there
+// is no word. If the spec's kind does not have the field, the default of the first kind that has it.
 template <class Spec>
 nlohmann::ordered_json to_json(const Field<Spec>& field, const Spec& spec);
 

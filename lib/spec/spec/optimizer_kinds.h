@@ -37,10 +37,10 @@ struct OptimizerKind {
   std::string name;
   Fields<KindFields> fields = {};
   Contradictions contradictions = nullptr;
-  bool decouples_decay = false;         // weight_decay shrinks the weights, and is no part of the gradient
-  bool takes_whole = false;             // updates whole parameters only, and what is no kernel by adamw
+  bool decouples_decay = false;         // weight_decay shrinks the weights, and is not part of the gradient
+  bool takes_whole = false;             // updates only whole parameters; those that are no kernels by adamw
   bool takes_norms = false;             // an update of a part of a parameter needs norms of the whole
-  std::optional<double> own_rate = {};  // it has no usual learning rate; an example of one
+  std::optional<double> own_rate = {};  // there is no default learning rate; an example of a good one
 };
 
 const std::vector<OptimizerKind>& all_optimizers();

@@ -18,7 +18,7 @@ namespace dtrain {
 // The copy of a model's program (`model.kind: torchscript`), in the folder of a run and of a checkpoint.
 constexpr const char* kProgramFile = "program.pt";
 
-// What becomes of the mean of the hosts' changes.
+// The outer optimizer, which applies the mean of the hosts' changes.
 struct OuterSpec {
   std::string kind = "nesterov";  // nesterov | sgd
   double learning_rate = 0.7, momentum = 0.9;
@@ -49,8 +49,8 @@ struct StrategySpec {
   int64_t min_shard_kib = 256;                   // parameter_server
   int64_t restart_workers = 0;                   // parameter_server: for each worker
   std::optional<std::string> plugin;             // tpu, train.step xla; nullopt: auto, where it usually is
-  bool fallback = false;                         // tpu: train with mirrored where there is none
-  bool quick_compile = false;                    // the same: compile sooner what may run slower
+  bool fallback = false;                         // tpu: train with mirrored if there is none
+  bool quick_compile = false;                    // the same: compile faster; programs may run slower
   std::optional<int64_t> steps_per_execution;    // the same; nullopt: auto
 };
 
@@ -65,17 +65,17 @@ struct CudaSpec {
 // The parts that are kept for validation and for the test.
 struct SplitSpec {
   std::optional<double> validation;   // of the training examples; nullopt: none
-  std::optional<double> test;         // pictures, arrays, csv: of all examples; nullopt: those of their own
+  std::optional<double> test;         // pictures, arrays, tables: of all examples; nullopt: their own
   std::optional<int64_t> folds = {};  // of the training examples, one of them for validation; nullopt: none
   int64_t fold = 1;
   int64_t seed = 1;
   bool stratify = false;
-  std::optional<std::string> group = {};  // csv: a column; image_folder, tar: a pattern of the files' names
-  std::optional<std::string> time = {};   // csv: a column
+  std::optional<std::string> group = {};  // csv, parquet: a column; image_folder, tar: a pattern of names
+  std::optional<std::string> time = {};   // csv, parquet: a column
   bool validates() const { return validation || folds; }
 };
 
-// A number for all channels or one for each, or those that the training pictures have.
+// A number for all channels or one for each, or numbers measured from the training pictures.
 struct ChannelNumbers {
   std::vector<double> values = {};  // empty: not given, or not measured yet
   bool measured = false;            // by the training pictures; false once `values` has what was measured
@@ -83,10 +83,10 @@ struct ChannelNumbers {
 
 // How pictures become the model's inputs.
 struct ImageSpec {
-  std::vector<int64_t> size;          // image_folder, tar: height, width
-  std::string fit = "stretch";        // image_folder, tar: stretch | crop | pad
-  int64_t channels = 3;               // image_folder, tar: 1 | 3
-  bool scaled_decoding = false;       // image_folder, tar
+  std::vector<int64_t> size;          // kPictureDatasets: height, width
+  std::string fit = "stretch";        // kPictureDatasets: stretch | crop | pad
+  int64_t channels = 3;               // kPictureDatasets: 1 | 3
+  bool scaled_decoding = false;       // kPictureDatasets
   ChannelNumbers mean;                // not given: DataSpec::mean
   ChannelNumbers standard_deviation;  // the same
 };
@@ -121,10 +121,10 @@ struct DataSpec {
   std::optional<int64_t> train_examples;     // nullopt: all
   std::optional<int64_t> test_examples;      // nullopt: all
   SplitSpec split;                           // of the train_examples
-  std::vector<std::string> target;           // csv, parquet: columns
+  std::vector<std::string> target;           // csv, parquet, image_parquet: columns
   std::string target_kind = "auto";          // csv, parquet: auto | classes | numbers
-  std::vector<std::string> ignore;           // csv, parquet: columns
-  std::optional<std::string> id;             // csv: a column
+  std::vector<std::string> ignore;           // csv, parquet, image_parquet: columns
+  std::optional<std::string> id;             // csv, parquet: a column
   std::string missing = "error";             // csv, parquet: error | mean
   std::vector<int64_t> shape = {1, 28, 28};  // synthetic only: channels, height, width
   std::optional<int64_t> classes;            // nullopt: auto, those of the labels, at most 10
@@ -134,10 +134,10 @@ struct DataSpec {
   double mean = 0;                       // subtracted after scaling to 0..1
   double standard_deviation = 1;         // divided by, after the mean
   std::optional<int64_t> prefetch;       // batches; nullopt: auto, 2 of pictures that are not cached, else 0
-  std::string cache = "auto";            // image_folder, tar: auto | disk | memory | none
-  double cache_gigabytes = 50;           // image_folder, tar
-  std::string on_bad_example = "error";  // image_folder, tar: error | skip
-  int64_t bad_examples_allowed = 100;    // image_folder, tar
+  std::string cache = "auto";            // kPictureDatasets: auto | disk | memory | none
+  double cache_gigabytes = 50;           // pictures, features, and copies of files at addresses
+  std::string on_bad_example = "error";  // kPictureDatasets: error | skip
+  int64_t bad_examples_allowed = 100;    // kPictureDatasets
 
   // csv and parquet; the last three csv only.
   std::map<std::string, std::string> columns;  // number | words | date | ignore, by a column's name
@@ -146,14 +146,14 @@ struct DataSpec {
   std::string decimal = "auto";                // auto | point | comma
   std::string thousands = "auto";              // auto | none | point | comma | space | apostrophe
 
-  // No field of a spec: what a plan made of `cache: auto`. Empty: it is not planned.
+  // No field of a spec: the cache that a plan chose for `cache: auto`. Empty: there is no plan yet.
   std::string resolved_cache = {};
   const std::string& cache_in_use() const { return resolved_cache.empty() ? cache : resolved_cache; }
   // No fields of a spec: what a plan found at an address, and where its copies are on this host
   // (addresses/fetched_files.h). Empty: `path` is none, or it is not planned.
   std::string resolved_content = {};
   std::string resolved_place = {};
-  // No field of a spec: what a checkpoint says was trained on, of the address that its spec has. Empty: any.
+  // No field of a spec: the content at the address on which a checkpoint was trained. Empty: any.
   std::string saved_content = {};
   // No field of a spec: what a checkpoint keeps of the arrays or the table that its model was trained on
   // (DatasetInfo::table). Empty: the training part decides.
@@ -165,7 +165,7 @@ constexpr int64_t kLargestThatFits = 0;  // batch.per_replica: auto
 struct BatchSpec {
   std::optional<int64_t> per_replica;
   std::optional<int64_t> global;
-  std::optional<int64_t> accumulate_steps;  // nullopt: 1, or what the other two make of it
+  std::optional<int64_t> accumulate_steps;  // nullopt: 1, or what follows from the other two
 };
 
 struct LayerSpec {
@@ -303,7 +303,7 @@ struct EvaluateSpec {
 
 struct BestCheckpointSpec {
   std::optional<std::string> metric;  // nullopt: no checkpoint is saved for being the best
-  std::string mode = "auto";          // auto: as is better for the metric
+  std::string mode = "auto";          // auto: whichever is better for the metric
 };
 
 // At most one of the three intervals is given.

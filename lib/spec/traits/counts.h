@@ -1,5 +1,5 @@
-// What an evaluation counts of its examples beside the sums of a step, and the metrics made of it. Counts of
-// parts add up to those of the whole, so the metrics do not depend on the number of replicas.
+// What an evaluation counts in addition to the sums of a step, and the metrics computed from these counts.
+// The counts of parts add up to those of the whole, so the metrics do not depend on the number of replicas.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,11 @@
 
 namespace dtrain {
 
-// The columns of Counts. For a class: its examples, the examples predicted as it, and those of these that are
-// right. For an output that says yes or no: the examples where yes is right, where yes was said, and both.
+// The columns of Counts. For a class: its examples, the examples predicted as this class, and the correct
+// ones of these. For an output that says yes or no: the examples whose target is yes, whose prediction is
+// yes, both.
 enum CountColumn : int64_t { kActual, kPredicted, kCorrect, kFirstOther };
-// Then of a class: its examples whose own output is among the kTop largest, fewer than kTop being larger.
+// Then for a class: its examples for which fewer than kTop outputs are larger than that of the class.
 constexpr int64_t kInTop = kFirstOther;
 constexpr int64_t kTop = 5;
 // Or of yes or no: two histograms of score_bins() bins, of the examples where yes is right and of the others.
@@ -59,8 +60,8 @@ double macro_mean(const Counts& counts, double (ClassCounts::*value)() const);
 double top_accuracy(const Counts& counts);
 
 // The area under the ROC curve of an output: the probability that an example where yes is right has a larger
-// output than one where it is not. Of two examples in one bin this is taken to be 1/2, and `error` is how
-// much that can be wrong in all.
+// output than one where it is not. For two examples in one bin this counts as 1/2, and `error` is the largest
+// error that can result from this.
 struct AreaUnderCurve {
   double value = 0;
   double error = 0;

@@ -11,7 +11,8 @@
 
 namespace dtrain {
 
-// The fields of one kind: a plain struct of that kind, such as SgdFields. Nothing stands for its defaults.
+// The fields of one kind: a plain struct of that kind, such as SgdFields. An empty one stands for its
+// defaults.
 class KindFields {
  public:
   KindFields() = default;
@@ -42,7 +43,7 @@ class KindFields {
 
 // What is wrong with fields that are each right by themselves.
 struct Contradiction {
-  std::string field;  // that the problem is reported of; "": of all together
+  std::string field;  // the one to which the problem is reported; "": all together
   std::string other;
   std::string text;
 };

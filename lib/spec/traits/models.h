@@ -1,4 +1,4 @@
-// What is known of each kind of model by its name. Room `architectures` makes their lists of layers.
+// Facts about each kind of model, by name. Room `architectures` makes their lists of layers.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct ModelTraits {
   std::vector<int64_t> depths = {};  // model.depth is one of them; empty: the kind has no depth
   int64_t usual_depth = 0;           // if the spec gives none
   bool is_published = false;         // a known network: it can do without its top, and names its variables
-  bool is_own = false;               // the user's: none of our fields says what it is made of
-  bool is_program = false;           // the same, and it is no list of layers
+  bool is_own = false;               // the user's: no field of dtrain's own describes it
+  bool is_program = false;           // the same, and it is not a list of layers
   bool is_bottleneck = false;        // residual blocks of three convolutions, at depths of 50 and more
   // Those of `depths` whose layers model.widen_factor widens; they have no bottlenecks and no stem of choice.
   std::vector<int64_t> widened_depths = {};

@@ -66,19 +66,19 @@ struct ObjectiveInfo {
   std::string name;
   Targets targets;
   Outputs outputs;
-  // What a step sums over examples in addition to the loss and the number of examples. Each output has its
-  // own of output_sums and of target_sums, which are of the targets alone.
+  // What a step sums over examples in addition to the loss and the number of examples. output_sums and
+  // target_sums exist for each output; target_sums depend only on the targets.
   std::vector<std::string> sums = {};
   std::vector<std::string> output_sums = {};
   std::vector<std::string> target_sums = {};
   std::vector<MetricInfo> metrics;              // starting with the loss and the main one
   std::vector<MetricInfo> of_evaluations = {};  // those that evaluations have besides
-  // Of a plug-in's loss, the loss whose metrics and predictions it has.
+  // For a plug-in's loss: the loss with the same metrics and predictions.
   std::string base = {};
   // A training step of a plug-in: it takes any targets, and any outputs of the model.
   bool is_step = false;
 
-  // The metric that says how good a model is, where there is room for one besides the loss.
+  // The one metric that is shown besides the loss where there is room for only one.
   const MetricInfo& main() const { return metrics.at(metrics.size() > 1 ? 1 : 0); }
   std::vector<MetricInfo> all_metrics() const;
   // The values of the metrics of evaluations that have one.

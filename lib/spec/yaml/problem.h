@@ -1,4 +1,4 @@
-// The problems of a spec are values. A user's mistake is an exception only where it is found later.
+// The problems of a spec are values. A user's mistake is an exception only if it is found after reading.
 #pragma once
 
 #include <fmt/format.h>
