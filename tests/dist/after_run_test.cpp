@@ -73,7 +73,7 @@ TEST_CASE("a run whose folder is removed writes what it can again, and says so")
   // At once: while its files are removed one by one, others may be made in it.
   std::filesystem::rename(job.run_folder(), job.folder() / "removed");
   std::filesystem::remove_all(job.folder() / "removed");
-  REQUIRE(eventually(30, [&] { return !job.events("warning").empty(); }));
+  REQUIRE(eventually(kSoon, [&] { return !job.events("warning").empty(); }));
   program.send(SIGTERM);
   const Finished stopped = program.wait();
   INFO(stopped.output << stopped.errors);

@@ -85,7 +85,7 @@ TEST_CASE("a job whose replicas disagree goes on by itself from before that") {
   Program program(job.run(Job::set({"strategy.communication=gloo"})));
   const at::Tensor weights = weights_of(job);
   flip_a_bit(job, 1, weights);
-  REQUIRE(eventually(30, [&] { return !job.events("restart").empty(); }));
+  REQUIRE(eventually(kSoon, [&] { return !job.events("restart").empty(); }));
   job.wait_for_replica(0);
   program.send(SIGTERM);
   const Finished end = program.wait(60);

@@ -194,14 +194,15 @@ TEST_CASE("a stopped replica is missed after its time, and stacks are found, wha
   program.send(SIGQUIT);
   const auto log_of = [&](int rank) { return content_of(job.log("distributed", rank)); };
   for (const int rank : {0, 1}) {
-    REQUIRE(eventually(20, [&] { return log_of(rank).find("dtrain::Trainer::run(") != std::string::npos; }));
+    REQUIRE(
+        eventually(kSoon, [&] { return log_of(rank).find("dtrain::Trainer::run(") != std::string::npos; }));
     const std::string log = log_of(rank);
     int silent = 0;  // a thread may have ended meanwhile
     for (size_t at = 0; (at = log.find("does not answer", at)) != std::string::npos; ++at) ++silent;
     CHECK(silent <= 1);
   }
   ::kill(job.wait_for_replica(1).process, SIGSTOP);
-  const Finished end = program.wait(20);
+  const Finished end = program.wait();
   CHECK(end.exit_code == 4);
   CHECK(end.seconds > 2);
   CHECK_THAT(end.errors, ContainsSubstring("rank 1 failed first: it did not answer"));

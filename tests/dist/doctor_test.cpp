@@ -172,9 +172,9 @@ TEST_CASE("a stop signal ends the doctor, who says nothing of the hosts that hav
   const FakeSsh ssh(job, "touch " + (job.folder() / "asked-").string() + "$host; exec sleep 600\n");
   Program program({"doctor", "--hosts", "a,b,c"}, ssh.options);
   for (const char* asked : {"asked-a", "asked-b", "asked-c"})
-    REQUIRE(eventually(30, [&] { return std::filesystem::exists(job.folder() / asked); }));
+    REQUIRE(eventually(kSoon, [&] { return std::filesystem::exists(job.folder() / asked); }));
   program.send(SIGTERM);
-  const Finished end = program.wait(10);
+  const Finished end = program.wait();
   CHECK(end.exit_code == 75);
   CHECK(end.output.empty());
   CHECK(end.errors == "dtrain: stopped by a signal\n");

@@ -124,13 +124,13 @@ TEST_CASE("a stop on another host while the next restart waits stops the job, an
   // The first restart does not wait. The same death at the same step would be a crash loop.
   for (const int signal : {SIGKILL, SIGALRM}) {
     const size_t before = job.events("restart").size();
-    REQUIRE(eventually(30, [&] { return job.events("run_start").size() == 1; }));
+    REQUIRE(eventually(kSoon, [&] { return job.events("run_start").size() == 1; }));
     ::kill(job.wait_for_replica(1).process, signal);
-    REQUIRE(eventually(30, [&] { return job.events("restart").size() == before + 1; }));
+    REQUIRE(eventually(kSoon, [&] { return job.events("restart").size() == before + 1; }));
   }
   hosts.program(1).send(SIGTERM);
   for (int host = 0; host < 2; ++host) {
-    const Finished end = hosts.wait(host, 20);
+    const Finished end = hosts.wait(host, kSoon);
     INFO(end.output << end.errors);
     CHECK(end.exit_code == 75);
     CHECK_THAT(last_line(end.errors), ContainsSubstring("stopped by SIGTERM on host 127.0.0.2"));

@@ -55,7 +55,7 @@ replicas_on() { on "$1" pgrep -c -f "^$program (replica|run)"; }
 is_free() { test "$(replicas_on "$1")" == 0; }
 nothing_left() {
   for name in "${names[@]}"; do
-    until_true 5 is_free "$name" || return 1
+    until_true 20 is_free "$name" || return 1
   done
 }
 tf_config() { # tf_config INDEX NAME...
@@ -232,8 +232,8 @@ test_refusals() {
 
 # Where red listens, besides sshd: "address:port" lines.
 listening() { on red ss -Htln | awk '$4 !~ /:22$/ { print $4 }'; }
-# Whether HOST can open a connection to PORT of red.
-connects() { on "$1" timeout 0.5 bash -c "exec 3<>/dev/tcp/10.77.0.1/$2" 2>/dev/null; }
+# connects HOST PORT [SECONDS]: whether it can open a connection to this port of red.
+connects() { on "$1" timeout "${3:-5}" bash -c "exec 3<>/dev/tcp/10.77.0.1/$2" 2>/dev/null; }
 
 test_strangers() {
   local red green
@@ -259,7 +259,7 @@ test_strangers() {
   claim "a stranger: nowhere but on the hosts' network" test -z "$(listening | grep -v '^10\.77\.0\.1:')"
   for port in $ports; do
     claim "a stranger: port $port of red lets a member in" connects green "$port"
-    claim "a stranger: port $port of red is closed to it" eval "! connects blue $port"
+    claim "a stranger: port $port of red is closed to it" eval "! connects blue $port 0.5"
   done
 
   # The same job goes on: the link is cut.

@@ -86,7 +86,7 @@ CONFIG
     exec "$(command -v sshd)" -D -e -f "$2/sshd_$1"' - "$name" "$work" 2>"$work/sshd_$name.log" >&2 &
   holders+=("$!")
   holder=$!
-  until_true 5 pgrep -P "$holder" >/dev/null || skip "no namespaces"
+  until_true 20 pgrep -P "$holder" >/dev/null || skip "no namespaces"
   init[$name]=$(pgrep -P "$holder")
   ip link add "port$number" netns "${init[bridge]}" type veth peer name eth0 netns "${init[$name]}" ||
     skip "no veth pairs"
@@ -97,9 +97,9 @@ CONFIG
 make_network() {
   unshare --net --kill-child --fork sleep infinity &
   holders+=("$!")
-  until_true 5 pgrep -P "$!" >/dev/null
+  until_true 20 pgrep -P "$!" >/dev/null
   init[bridge]=$(pgrep -P "$!")
-  until_true 5 nsenter --target "${init[bridge]}" --net ip link add bridge type bridge 2>/dev/null ||
+  until_true 20 nsenter --target "${init[bridge]}" --net ip link add bridge type bridge 2>/dev/null ||
     skip "no bridges"
   nsenter --target "${init[bridge]}" --net ip link set bridge up
   mkdir "$work/home"

@@ -53,7 +53,7 @@ TEST_CASE("hosts that do not come are named at the deadline, on all that did") {
   Program& c = hosts.start(2, soon);
   Program& a = hosts.start(0, soon);
   for (Program* host : {&a, &c}) {
-    const Finished end = host->wait(20);
+    const Finished end = host->wait();
     CHECK(end.exit_code == 4);
     CHECK_THAT(end.errors, ContainsSubstring("missing: ranks 2 to 3 (host 127.0.0.2)"));
   }
@@ -66,7 +66,7 @@ TEST_CASE("a host with another spec is refused on all of them") {
   Program& b = hosts.start(1, Job::set({"train.epochs=3"}));
   Program& a = hosts.start(0);
   for (Program* host : {&a, &b}) {
-    const Finished end = host->wait(20);
+    const Finished end = host->wait();
     CHECK(end.exit_code == 2);
     CHECK_THAT(end.errors, ContainsSubstring("another spec than host 127.0.0.1 (process ") &&
                                ContainsSubstring("'epochs: 3' instead of 'epochs: 2'"));
@@ -81,7 +81,7 @@ TEST_CASE("a host that is started twice is refused on all of them") {
   Program& second = hosts.start(1, three);
   Program& leader = hosts.start(0, three);
   for (Program* host : {&leader, &first, &second}) {
-    const Finished end = host->wait(20);
+    const Finished end = host->wait();
     CHECK(end.exit_code == 2);
     CHECK_THAT(end.errors, ContainsSubstring("claims rank 1, but host 127.0.0.2"));
   }
@@ -91,11 +91,11 @@ TEST_CASE("a host with another token is turned away, and the others go on waitin
   const Job job;
   Hosts hosts(job, 2);
   Program& a = hosts.start(0);
-  const Finished stranger = hosts.start(1, {}, "another token than theirs").wait(20);
+  const Finished stranger = hosts.start(1, {}, "another token than theirs").wait();
   CHECK(stranger.exit_code == 2);
   CHECK_THAT(stranger.errors, ContainsSubstring("another job token"));
   Program& b = hosts.start(1);
-  CHECK(b.wait(30).exit_code == 0);
+  CHECK(b.wait().exit_code == 0);
   const Finished end = a.wait();
   CHECK(end.exit_code == 0);
   CHECK_THAT(end.errors, ContainsSubstring("turned away a connection from 127.0.0.1"));
@@ -111,7 +111,7 @@ TEST_CASE("a replica that is killed ends the job on all hosts, which name it and
   ::kill(job.wait_for_replica(killed).process, SIGKILL);
   const std::string rank = std::to_string(killed);
   for (Program* host : {&a, &b}) {
-    const Finished end = host->wait(10);
+    const Finished end = host->wait();
     CHECK(end.exit_code == 4);
     CHECK_THAT(end.errors, ContainsSubstring("rank " + rank + " on host " + kHosts[killed] +
                                              " failed first: killed by SIGKILL"));
@@ -131,7 +131,7 @@ TEST_CASE("a replica that stands still ends the job when its time is over, and i
   ::kill(job.wait_for_replica(stopped).process, SIGSTOP);
   const std::string rank = std::to_string(stopped);
   for (Program* host : {&a, &b}) {
-    const Finished end = host->wait(20);
+    const Finished end = host->wait();
     CHECK(end.exit_code == 4);
     CHECK_THAT(end.errors, ContainsSubstring("rank " + rank + " on host " + kHosts[stopped] +
                                              " failed first: it did not answer"));
@@ -146,7 +146,7 @@ TEST_CASE("a complete job that several hosts resume is left as it is, on all of 
   for (const int host : {0, 1}) REQUIRE(hosts.wait(host).exit_code == 0);
   const std::string before = content_of(job.run_folder() / "metrics.jsonl");
   for (const int host : {1, 0}) hosts.start(host, {"--resume"});
-  const Finished first = hosts.wait(0, 20), second = hosts.wait(1, 20);
+  const Finished first = hosts.wait(0, kSoon), second = hosts.wait(1, kSoon);
   INFO(first.errors << second.errors);
   CHECK(first.exit_code == 0);
   CHECK(second.exit_code == 0);
@@ -155,7 +155,7 @@ TEST_CASE("a complete job that several hosts resume is left as it is, on all of 
   CHECK(content_of(job.run_folder() / "metrics.jsonl") == before);
 
   const Finished alone =
-      hosts.start(0, Arguments{"--resume"} + Job::set({"network.rendezvous_timeout_seconds=1"})).wait(20);
+      hosts.start(0, Arguments{"--resume"} + Job::set({"network.rendezvous_timeout_seconds=1"})).wait();
   CHECK(alone.exit_code == 0);
   CHECK_THAT(alone.errors, ContainsSubstring("still missing: rank 1"));
 }
@@ -168,7 +168,7 @@ TEST_CASE("a supervisor that is killed ends the job on the other host") {
   Program& a = hosts.start(0, kEndless);
   job.wait_for_step();
   (killed == 0 ? a : b).send(SIGKILL);
-  const Finished end = (killed == 0 ? b : a).wait(15);
+  const Finished end = (killed == 0 ? b : a).wait();
   CHECK(end.exit_code == 4);
   CHECK_THAT(end.errors,
              ContainsSubstring(std::string("host ") + kHosts[killed]) && ContainsSubstring("is gone"));
@@ -183,8 +183,8 @@ TEST_CASE("a stop signal on any host stops all of them") {
   Program& a = hosts.start(0, kEndless);
   job.wait_for_step();
   (stopped == 0 ? a : b).send(SIGINT);
-  CHECK(a.wait(10).exit_code == 75);
-  CHECK(b.wait(10).exit_code == 75);
+  CHECK(a.wait().exit_code == 75);
+  CHECK(b.wait().exit_code == 75);
   CHECK(job.event("run_end", "distributed").at("status") == "stopped");
   CHECK(job.is_gone());
 }
@@ -196,7 +196,7 @@ TEST_CASE("a host that cannot write its folder ends the job on all") {
       hosts.start_as(1, Arguments{"run", job.spec_file().string(), "--run-dir", "/proc/nowhere"} + kSeveral);
   Program& a = hosts.start(0);
   for (Program* host : {&a, &b}) {
-    const Finished end = host->wait(20);
+    const Finished end = host->wait();
     CHECK(end.exit_code == 2);
     CHECK_THAT(end.errors, ContainsSubstring("/proc/nowhere"));
   }
@@ -209,7 +209,7 @@ TEST_CASE("a folder that the first host cannot use ends the job on all") {
   Program& b = hosts.start(1);
   Program& a = hosts.start(0);
   for (Program* host : {&a, &b}) {
-    const Finished end = host->wait(20);
+    const Finished end = host->wait();
     CHECK(end.exit_code == 2);
     CHECK_THAT(end.errors, ContainsSubstring("the run directory is not empty"));
   }

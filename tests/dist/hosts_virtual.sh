@@ -36,7 +36,7 @@ test_rejoin() {
   on green pkill -STOP -f root@notty
   on red pkill -KILL -f -- '-- green bash -s'
   on blue pkill -KILL -f root@notty
-  claim "rejoin: blue's dtrain ends" until_true 4 is_free blue
+  claim "rejoin: blue's dtrain ends" until_true 20 is_free blue
   claim "rejoin: green's lives" on green kill -0 "$old"
   start one red "$program" run "$work/job.yaml" --run-dir "$work/undisturbed" "${options[@]}" \
     --set strategy.kind=one_device

@@ -28,7 +28,7 @@ const Arguments kEndless = {"--set", "train.epochs=1000000",         "--set", "d
 
 namespace {
 
-constexpr double kStartSeconds = 30;  // on a busy machine
+constexpr double kStartSeconds = 120;  // on a busy machine
 
 // Of /proc/PID/cmdline or environ: texts that each end with a NUL.
 std::vector<std::string> texts_of(const fs::path& file) {
@@ -142,8 +142,8 @@ void Job::wait_for_step(const std::string& run) const {
 
 void Job::wait_for_connections(int worker) const {
   const fs::path log = run_folder() / "logs" / fmt::format("distributed-worker{}.log", worker);
-  REQUIRE(
-      eventually(30, [&] { return content_of(log).find("connected to every server") != std::string::npos; }));
+  REQUIRE(eventually(kStartSeconds,
+                     [&] { return content_of(log).find("connected to every server") != std::string::npos; }));
 }
 
 std::vector<pid_t> Job::processes() const {

@@ -65,7 +65,7 @@ class Job {
   std::optional<ReplicaInfo> replica(int rank, const std::string& run = "distributed") const;
   // Waits until there is one. Fails the test when that takes too long.
   ReplicaInfo wait_for_replica(int rank, const std::string& run = "distributed") const;
-  bool is_gone(double seconds = 2) const;  // nothing of it runs, at the latest after `seconds`
+  bool is_gone(double seconds = kSoon) const;  // nothing of it runs, at the latest after `seconds`
 
  private:
   TemporaryFolder folder_;

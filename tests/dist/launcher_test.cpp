@@ -76,7 +76,7 @@ TEST_CASE("a launcher that started another number of replicas than the spec has"
   const Job job;
   const Ranks ranks = launch(job, 2, Job::set({"strategy.replicas=3"}));
   for (const auto& rank : ranks) {
-    const Finished end = rank->wait(10);
+    const Finished end = rank->wait();
     CHECK(end.exit_code == 2);
     CHECK_THAT(end.errors, ContainsSubstring("3 replicas") && ContainsSubstring("started 2") &&
                                ContainsSubstring("if a launcher is not to start the replicas, unset RANK and "
@@ -107,10 +107,10 @@ TEST_CASE("when rank 0 dies at the very end, who cannot know that all is well sa
   for (int attempt = 0; attempt < 5; ++attempt) {
     const Job job;
     const Ranks ranks = launch(job, 3, Job::set({"strategy.replicas=3"}));
-    REQUIRE(eventually(30, [&] { return !job.events("run_end").empty(); }));
+    REQUIRE(eventually(kSoon, [&] { return !job.events("run_end").empty(); }));
     ranks[0]->send(SIGKILL);
     for (const size_t other : {size_t{1}, size_t{2}}) {
-      const Finished end = ranks[other]->wait(30);
+      const Finished end = ranks[other]->wait();
       INFO(end.errors);
       CHECK(end.exit_code == (end.errors.empty() ? 0 : 4));
       CHECK_THAT(end.errors, !ContainsSubstring("bug"));
@@ -131,7 +131,7 @@ TEST_CASE("when a launched process is killed the other ends") {
       launch(job, 2, kEndless + Job::set({std::string("strategy.communication=") + communication}));
   job.wait_for_step();
   ranks[killed]->send(SIGKILL);
-  const Finished end = ranks[1 - killed]->wait(5);
+  const Finished end = ranks[1 - killed]->wait();
   CHECK(end.exit_code == 4);
   CHECK_THAT(end.errors, ContainsSubstring("rank " + std::to_string(1 - killed) + ": "));
   if (killed == 1) CHECK(job.event("run_end", "distributed").at("exit_code") == 4);
@@ -145,11 +145,11 @@ TEST_CASE("a launcher that stops its processes leaves a run that says so") {
   job.wait_for_step();
   if (all) ranks[1]->send(SIGTERM);
   ranks[0]->send(SIGTERM);
-  const Finished first = ranks[0]->wait(5);
+  const Finished first = ranks[0]->wait();
   CHECK(first.exit_code == 75);
   CHECK(last_line(first.errors) ==
         "dtrain: rank 0: stopped by SIGTERM; no checkpoint was saved, so it cannot resume");
-  CHECK(ranks[1]->wait(5).exit_code == (all ? 128 + SIGTERM : 4));
+  CHECK(ranks[1]->wait().exit_code == (all ? 128 + SIGTERM : 4));
   CHECK(job.event("run_end", "distributed").at("status") == "stopped");
 }
 
@@ -161,11 +161,11 @@ TEST_CASE("launched replicas that save checkpoints stop after the same step, who
     const Ranks ranks = launch(job, 2, saving);
     job.wait_for_step();
     ranks[told]->send(SIGTERM);
-    const Finished first = ranks[0]->wait(10);
+    const Finished first = ranks[0]->wait();
     CHECK(first.exit_code == 75);
     CHECK_THAT(first.errors,
                ContainsSubstring(" after step ") && ContainsSubstring("to resume: dtrain run --resume "));
-    CHECK(ranks[1]->wait(10).exit_code == 75);
+    CHECK(ranks[1]->wait().exit_code == 75);
   }
   CHECK(job.event("run_end", "distributed").at("status") == "stopped");
   const auto step = job.event("checkpoint", "distributed").at("step").get<int64_t>();
@@ -200,11 +200,11 @@ TEST_CASE("any launched process shows its stacks at SIGQUIT, and has the job sav
   job.wait_for_step();
   ranks[told]->send(SIGQUIT);
   const std::string report = "SIGQUIT: rank " + std::to_string(told) + ", process ";
-  REQUIRE(eventually(20, [&] { return ranks[told]->errors().find(report) != std::string::npos; }));
+  REQUIRE(eventually(kSoon, [&] { return ranks[told]->errors().find(report) != std::string::npos; }));
   ranks[told]->send(SIGUSR1);
-  REQUIRE(eventually(20, [&] { return !job.events("checkpoint").empty(); }));
+  REQUIRE(eventually(kSoon, [&] { return !job.events("checkpoint").empty(); }));
   ranks[0]->send(SIGHUP);
-  const Finished first = ranks[0]->wait(10), second = ranks[1]->wait(10);
+  const Finished first = ranks[0]->wait(), second = ranks[1]->wait();
   CHECK(first.exit_code == 75);
   CHECK(second.exit_code == 75);
   CHECK_THAT(first.errors, ContainsSubstring("dtrain: rank 0: stopped by SIGHUP after step "));
@@ -216,8 +216,8 @@ TEST_CASE("when rank 0 cannot begin the other does not wait for ever") {
   const Job job;
   std::filesystem::create_directories(job.run_folder() / "in the way");
   const Ranks ranks = launch(job, 2, Job::set({"network.rendezvous_timeout_seconds=1"}));
-  CHECK(ranks[0]->wait(10).exit_code == 2);
-  CHECK(ranks[1]->wait(10).exit_code == 4);
+  CHECK(ranks[0]->wait().exit_code == 2);
+  CHECK(ranks[1]->wait().exit_code == 4);
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ TEST_CASE("a killed worker is started again and does all of its share") {
     const auto says = [](const std::filesystem::path& path, const char* text) {
       return content_of(path).find(text) != std::string::npos;
     };
-    REQUIRE(eventually(30, [&] {
+    REQUIRE(eventually(kSoon, [&] {
       return says(log, "connected to every server") &&
              (kill == 0 || says(logs / "distributed-server0.log", "worker 1 is back"));
     }));
@@ -144,7 +144,7 @@ TEST_CASE("a worker that is killed before it has met the servers comes all the s
   Program program(
       job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000", "strategy.restart_workers=1"})));
   ::kill(job.wait_for_replica(1).process, SIGKILL);
-  const Finished run = program.wait(40);  // less than strategy.timeout_seconds
+  const Finished run = program.wait();
   INFO(run.output << run.errors);
   CHECK(run.exit_code == 0);
   for (const Event& worker : job.event("run_end", "distributed").at("workers")) {
@@ -165,7 +165,7 @@ TEST_CASE("servers wait for workers that all come late") {
   const auto server_says = [log = job.run_folder() / "logs" / "distributed-server0.log"](const char* text) {
     return content_of(log).find(text) != std::string::npos;
   };
-  REQUIRE(eventually(30, [&] { return server_says("parameters in"); }));
+  REQUIRE(eventually(kSoon, [&] { return server_says("parameters in"); }));
   CHECK_FALSE(eventually(7, [&] { return server_says("is lost"); }));
   for (const pid_t worker : workers) ::kill(worker, SIGCONT);
   const Finished run = program.wait(60);
@@ -180,7 +180,7 @@ TEST_CASE("a worker that stops for ever before it has met the servers is started
   Program program(job.run(
       Job::set({"train.epochs=30", "network.rendezvous_timeout_seconds=5", "strategy.restart_workers=1"})));
   ::kill(job.wait_for_replica(1).process, SIGSTOP);
-  const Finished run = program.wait(40);  // less than strategy.timeout_seconds
+  const Finished run = program.wait();
   INFO(run.output << run.errors);
   CHECK(run.exit_code == 0);
   for (const Event& worker : job.event("run_end", "distributed").at("workers"))
@@ -201,7 +201,7 @@ TEST_CASE(
     const auto replica = job.replica(1);
     return replica && replica->process != first;
   };
-  REQUIRE(eventually(30, is_another));
+  REQUIRE(eventually(kSoon, is_another));
   ::kill(job.wait_for_replica(1).process, SIGSTOP);
   const Finished run = program.wait(60);
   INFO(run.output << run.errors);
@@ -271,9 +271,8 @@ TEST_CASE("one worker is killed and another one stops for ever, and servers go o
   CHECK(job.is_gone(0));
 }
 
-void check_ends_with(Program& program, const Job& job, const std::string& name, const std::string& reason,
-                     double seconds) {
-  const Finished run = program.wait(seconds);
+void check_ends_with(Program& program, const Job& job, const std::string& name, const std::string& reason) {
+  const Finished run = program.wait();
   INFO(run.output << run.errors);
   CHECK(run.exit_code == 4);
   const auto lines = lines_of(run.errors);
@@ -293,7 +292,7 @@ TEST_CASE("a killed server ends the job and is named") {
   Program program(job.run(kEndless));
   job.wait_for_step();
   ::kill(job.wait_for_replica(kWorkers + server).process, SIGKILL);
-  check_ends_with(program, job, "server " + std::to_string(server), "killed by SIGKILL", 5);
+  check_ends_with(program, job, "server " + std::to_string(server), "killed by SIGKILL");
 }
 
 TEST_CASE("a server that stops answering ends the job and is named") {
@@ -302,7 +301,7 @@ TEST_CASE("a server that stops answering ends the job and is named") {
   Program program(job.run(kEndless + Job::set({"strategy.timeout_seconds=2"})));
   job.wait_for_step();
   ::kill(job.wait_for_replica(kWorkers + server).process, SIGSTOP);
-  check_ends_with(program, job, "server " + std::to_string(server), "it did not answer", 10);
+  check_ends_with(program, job, "server " + std::to_string(server), "it did not answer");
 }
 
 TEST_CASE("the worker that evaluates is needed") {
@@ -310,7 +309,7 @@ TEST_CASE("the worker that evaluates is needed") {
   Program program(job.run(kEndless));
   job.wait_for_step();
   ::kill(job.wait_for_replica(0).process, SIGKILL);
-  check_ends_with(program, job, "worker 0", "killed by SIGKILL", 5);
+  check_ends_with(program, job, "worker 0", "killed by SIGKILL");
 }
 
 // A worker that runs a fifth of the time: it is stopped whenever it has made an update, until the servers
@@ -342,7 +341,7 @@ TEST_CASE("a signal stops servers and workers") {
   Program program(job.run(kEndless));
   job.wait_for_step();
   program.send(SIGINT);
-  CHECK(program.wait(5).exit_code == 75);
+  CHECK(program.wait().exit_code == 75);
   CHECK(job.is_gone(0));
 }
 

@@ -135,8 +135,9 @@ Finished Program::wait(double seconds) {
 std::string Program::output() const { return content_of_descriptor(output_); }
 std::string Program::errors() const { return content_of_descriptor(errors_); }
 
-Finished run_program(const std::vector<std::string>& arguments, const ProgramOptions& options) {
-  return Program(arguments, options).wait();
+Finished run_program(const std::vector<std::string>& arguments, const ProgramOptions& options,
+                     double seconds) {
+  return Program(arguments, options).wait(seconds);
 }
 
 Terminal::Terminal(int columns) : person_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)) {

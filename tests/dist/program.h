@@ -13,6 +13,10 @@
 
 namespace dtrain {
 
+// Seconds in which what is to happen soon happens, on a busy machine too. What is noticed only when it does
+// not answer takes longer: strategy.timeout_seconds, which is 60.
+constexpr double kSoon = 50;
+
 // Looks until `condition` holds, for at most `seconds`; returns whether it did.
 bool eventually(double seconds, const std::function<bool()>& condition);
 
@@ -44,7 +48,7 @@ class Program {
   void send(int signal) const;
   bool has_ended();
   // Fails the test, with what the program printed, when it does not end in time.
-  Finished wait(double seconds = 30);
+  Finished wait(double seconds = kSoon);
   std::string output() const;
   std::string errors() const;
 
@@ -56,7 +60,8 @@ class Program {
 };
 
 // Runs it from start to end.
-Finished run_program(const std::vector<std::string>& arguments, const ProgramOptions& options = {});
+Finished run_program(const std::vector<std::string>& arguments, const ProgramOptions& options = {},
+                     double seconds = kSoon);
 
 // A terminal that a person types into and looks at.
 class Terminal {

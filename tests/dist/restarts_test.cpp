@@ -22,7 +22,7 @@ void kill_after(const Job& job, int64_t step, int rank) {
 
 // Waits until the run has been restarted so often.
 void wait_for_restart(const Job& job, size_t restarts) {
-  REQUIRE(eventually(30, [&] { return job.events("restart").size() >= restarts; }));
+  REQUIRE(eventually(kSoon, [&] { return job.events("restart").size() >= restarts; }));
 }
 
 TEST_CASE("a job whose replicas die goes on by itself to the same bits") {
@@ -111,7 +111,7 @@ TEST_CASE("a job that goes on from a checkpoint begins there again, not at an ab
   Program program(Arguments{"run", "--resume", first} +
                   Job::set({"train.max_steps=none", "train.epochs=100000", "checkpoint.every_steps=1000000",
                             "train.optimizer.learning_rate=0.001"}));
-  REQUIRE(eventually(30, [&] { return job.events("run_start", "distributed").size() == 2; }));
+  REQUIRE(eventually(kSoon, [&] { return job.events("run_start", "distributed").size() == 2; }));
   ::kill(job.wait_for_replica(1).process, SIGKILL);
   wait_for_restart(job, 1);
   CHECK(job.event("restart", "distributed").at("step") == 25);
@@ -127,7 +127,7 @@ TEST_CASE("without restarts a death ends the job, and --resume goes on") {
   const Job job(kResumableSpec);
   Program program(job.run(Job::set({"restarts.max=0"})));
   kill_after(job, 25, 1);
-  const Finished end = program.wait(30);
+  const Finished end = program.wait();
   CHECK(end.exit_code == 4);
   CHECK(job.events("restart").empty());
   CHECK_THAT(end.errors, ContainsSubstring("to resume from step ") &&
@@ -164,7 +164,7 @@ TEST_CASE("a signal while the next restart waits stops the job") {
   }
   CHECK(job.events("restart").back().at("wait_seconds") == 600);
   program.send(SIGTERM);
-  const Finished end = program.wait(5);
+  const Finished end = program.wait();
   CHECK(end.exit_code == 75);
   CHECK_THAT(end.errors, ContainsSubstring("stopped by SIGTERM"));
   CHECK(job.event("run_end", "distributed").at("restarts") == 2);

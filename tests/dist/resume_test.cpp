@@ -218,7 +218,7 @@ TEST_CASE("a second signal leaves at once") {
   ::kill(replica.process, SIGSTOP);  // so that nothing comes to an end by itself
   program.send(SIGTERM);
   program.send(SIGINT);
-  const Finished stopped = program.wait(20);
+  const Finished stopped = program.wait();
   CHECK(stopped.exit_code == 75);
   CHECK_THAT(stopped.errors, ContainsSubstring("stopped by "));
   CHECK(job.is_gone());
@@ -233,7 +233,7 @@ TEST_CASE("a job that leaves at once knows of a checkpoint that was saved and no
   fs::copy(last, checkpoints_of(job) / "step-099999999", fs::copy_options::recursive);
   program.send(SIGTERM);
   program.send(SIGINT);
-  const Finished stopped = program.wait(20);
+  const Finished stopped = program.wait();
   CHECK(stopped.exit_code == 75);
   CHECK_THAT(stopped.errors, ContainsSubstring("the last checkpoint is of step 99,999,999"));
   CHECK(job.is_gone());

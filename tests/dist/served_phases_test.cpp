@@ -118,7 +118,7 @@ TEST_CASE("a job of several workers is stopped in a phase and goes on") {
   Program program(job.run(kThreeWorkers));
   job.wait_for_step();
   ::kill(worker < 0 ? program.process() : job.wait_for_replica(worker).process, SIGTERM);
-  const Finished stopped = program.wait(30);
+  const Finished stopped = program.wait();
   INFO(stopped.output << stopped.errors);
   CHECK(stopped.exit_code == 75);
   CHECK(job.is_gone());

@@ -39,7 +39,7 @@ Finished stop_early(const Job& job, const Arguments& options, const std::functio
   Program program(job.run(options));
   REQUIRE(eventually(60, [&] { return !list_checkpoints(checkpoints_of(job)).empty(); }));
   stop(program);
-  const Finished stopped = program.wait(30);
+  const Finished stopped = program.wait();
   CHECK(job.is_gone());
   return stopped;
 }

@@ -24,13 +24,13 @@ std::vector<SavedCheckpoint> saved_by(const Job& job) {
 
 // Waits for a checkpoint's event; returns its step.
 int64_t wait_for_checkpoint(const Job& job) {
-  REQUIRE(eventually(20, [&] { return !job.events("checkpoint").empty(); }));
+  REQUIRE(eventually(kSoon, [&] { return !job.events("checkpoint").empty(); }));
   return job.events("checkpoint").front().at("step");
 }
 
 // Waits until the run has come further than step `step`.
 void wait_for_more_than(const Job& job, int64_t step) {
-  REQUIRE(eventually(20, [&] { return job.events("step", "distributed").back().at("step") > step; }));
+  REQUIRE(eventually(kSoon, [&] { return job.events("step", "distributed").back().at("step") > step; }));
 }
 
 std::string weights_of(const Job& job) {
@@ -61,7 +61,7 @@ TEST_CASE("a real terminal that is closed does so") {
   options.terminal = terminal->name();
   Program program(job.run(kEndless + kSaving), options);
   REQUIRE(
-      eventually(30, [&] { return terminal->shown().find("\rdistributed epoch ") != std::string::npos; }));
+      eventually(kSoon, [&] { return terminal->shown().find("\rdistributed epoch ") != std::string::npos; }));
   terminal.reset();
   CHECK(program.wait().exit_code == 75);
   CHECK(saved_by(job).size() == 1);
@@ -99,7 +99,7 @@ TEST_CASE("Ctrl-Z stops the replicas, too, and they go on with dtrain, however l
     const std::vector<pid_t> all = job.processes();
     return all.size() == 3 && std::all_of(all.begin(), all.end(), is_stopped);
   };
-  REQUIRE(eventually(20, all_are_stopped));
+  REQUIRE(eventually(kSoon, all_are_stopped));
   // Longer than they wait for each other.
   CHECK_FALSE(eventually(3, [&] { return !all_are_stopped(); }));
   program.send(SIGCONT);
@@ -137,12 +137,12 @@ TEST_CASE("SIGUSR1 to a job that saves no checkpoints says how to have them") {
   const std::string text = "SIGUSR1: this job saves no checkpoints; set checkpoint.final, every_epochs";
   if (target < 0) {
     program.send(SIGUSR1);
-    REQUIRE(eventually(20, [&] { return !job.events("warning").empty(); }));
+    REQUIRE(eventually(kSoon, [&] { return !job.events("warning").empty(); }));
     CHECK_THAT(job.event("warning", "distributed").at("text").get<std::string>(), ContainsSubstring(text));
   } else {
     ::kill(job.wait_for_replica(target).process, SIGUSR1);
     const auto log = [&] { return content_of(job.log("distributed", target)); };
-    REQUIRE(eventually(20, [&] { return log().find(text) != std::string::npos; }));
+    REQUIRE(eventually(kSoon, [&] { return log().find(text) != std::string::npos; }));
   }
   wait_for_more_than(job, job.events("step").back().at("step"));
   program.send(SIGTERM);

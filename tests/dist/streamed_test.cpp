@@ -127,9 +127,9 @@ TEST_CASE("a stop signal saves the last step of a streamed training, whose serve
     Program program(job.run_on(server.address(), training + endless), job.options);
     wait_for_checkpoint(job, 3);
     server.fall_silent(silence);
-    REQUIRE(eventually(30, [&] { return server.holds() > 0; }));
+    REQUIRE(eventually(kSoon, [&] { return server.holds() > 0; }));
     // Whatever is still there is trained on.
-    REQUIRE(eventually(30, [&] { return waits_for_data(job.run_folder()); }));
+    REQUIRE(eventually(kSoon, [&] { return waits_for_data(job.run_folder()); }));
     program.send(SIGINT);
     const Finished stopped = program.wait();
     server.speak();
@@ -162,7 +162,7 @@ TEST_CASE(
     server.fall_silent(Silence::kOfEvaluations);
     const Arguments training = {fmt::format("strategy.replicas={}", replicas), "train.epochs=2"};
     Program program(job.run_on(server.address(), training + Arguments{"data.stream=true"}), job.options);
-    REQUIRE(eventually(30, [&] { return server.holds() > 0; }));
+    REQUIRE(eventually(kSoon, [&] { return server.holds() > 0; }));
     program.send(SIGINT);
     const Finished stopped = program.wait();
     server.speak();
@@ -193,7 +193,7 @@ TEST_CASE("a stop signal does not claim to have saved when features of a silent 
                       Arguments{"--unset", "train.epochs"},
                   job.options);
   wait_for_checkpoint(job, 3);
-  REQUIRE(eventually(30, [&] { return server.holds() > 0; }));
+  REQUIRE(eventually(kSoon, [&] { return server.holds() > 0; }));
   program.send(SIGINT);
   const Finished stopped = program.wait();
   INFO(stopped.output << stopped.errors);

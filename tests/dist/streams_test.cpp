@@ -109,7 +109,7 @@ TEST_CASE("on a terminal a progress line is drawn and taken away") {
   options.terminal = terminal.name();
   Program program(job.run(Job::set({"train.epochs=100"})), options);
   std::string shown;
-  REQUIRE(eventually(30, [&] {
+  REQUIRE(eventually(kSoon, [&] {
     shown = terminal.shown();  // read all the time: a full terminal would hold it up
     return program.has_ended();
   }));
@@ -144,7 +144,7 @@ std::string on_terminal(int columns, const Arguments& arguments,
   options.terminal = terminal.name();
   options.environment = variables;
   Program program(arguments, options);
-  REQUIRE(eventually(30, [&] {
+  REQUIRE(eventually(kSoon, [&] {
     terminal.shown();
     return program.has_ended();
   }));
@@ -226,9 +226,10 @@ TEST_CASE("Ctrl-C typed into the terminal stops the job") {
   ProgramOptions options;
   options.terminal = terminal.name();
   Program program(job.run(kEndless), options);
-  REQUIRE(eventually(30, [&] { return terminal.shown().find("\rdistributed epoch ") != std::string::npos; }));
+  REQUIRE(
+      eventually(kSoon, [&] { return terminal.shown().find("\rdistributed epoch ") != std::string::npos; }));
   terminal.type("\x03");
-  REQUIRE(eventually(3, [&] {
+  REQUIRE(eventually(kSoon, [&] {
     terminal.shown();
     return program.has_ended();
   }));

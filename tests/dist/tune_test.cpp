@@ -26,6 +26,10 @@ model: {kind: mlp, hidden: [16]}
 train: {epochs: 2, optimizer: {kind: sgd, learning_rate: 0.1}}
 )";
 
+constexpr double kTrialsSeconds = 300;  // for a dozen trials and more
+
+Finished run_trials(const Arguments& arguments) { return run_program(arguments, {}, kTrialsSeconds); }
+
 class TuneJob {
  public:
   explicit TuneJob(const std::string& spec = kLearnable) : job_(spec) {}
@@ -58,8 +62,8 @@ std::vector<Event> events_of(const fs::path& run, const std::string& kind) {
 
 TEST_CASE("a tune trains every combination and names the best by the validation part") {
   const TuneJob tuned;
-  const Finished run = run_program(tuned.tune({"--try", "train.optimizer.learning_rate=1e-4,0.1", "--try",
-                                               "model.hidden=[8],[16,8]", "--trials-at-once", "2"}));
+  const Finished run = run_trials(tuned.tune({"--try", "train.optimizer.learning_rate=1e-4,0.1", "--try",
+                                              "model.hidden=[8],[16,8]", "--trials-at-once", "2"}));
   INFO(run.errors);
   REQUIRE(run.exit_code == 0);
   const Event document = tuned.document();
@@ -87,7 +91,7 @@ TEST_CASE("a tune trains every combination and names the best by the validation 
   CHECK_THAT(content_of(page), ContainsSubstring("tune of learnable"));
   CHECK(tuned.job().is_gone(0));
 
-  const Finished again = run_program(tuned.tune({"--try", "train.epochs=1"}));
+  const Finished again = run_trials(tuned.tune({"--try", "train.epochs=1"}));
   CHECK(again.exit_code == 2);
   CHECK_THAT(again.errors, ContainsSubstring("has a tune; dtrain tune --resume"));
 }
@@ -104,7 +108,7 @@ TEST_CASE("cross-validation trains every fold with every seed, and compares thei
                                        "data.split.test=0.1", "data.split.group=who"}) +
                              Arguments{"--unset", "data.train_examples", "--unset", "data.test_examples",
                                        "--unset", "data.shape",          "--unset", "data.classes"};
-  const Finished run = run_program(tuned.tune(
+  const Finished run = run_trials(tuned.tune(
       Arguments{"--folds", "3", "--seeds", "2", "--try", "train.optimizer.learning_rate=1e-5,0.1"} +
       of_table));
   INFO(run.errors);
@@ -152,7 +156,7 @@ TEST_CASE("cross-validation trains every fold with every seed, and compares thei
 
 TEST_CASE("the best of a halved tune is what the whole training would have been, schedule and all") {
   const TuneJob tuned;
-  const Finished run = run_program(
+  const Finished run = run_trials(
       tuned.tune(Arguments{"--try", "train.optimizer.learning_rate=0.2,1e-5,0.1,1e-6", "--halving", "2"} +
                  Job::set({"train.epochs=4", "train.schedule.kind=cosine"})));
   INFO(run.errors);
@@ -178,7 +182,7 @@ TEST_CASE("the best of a halved tune is what the whole training would have been,
 
 TEST_CASE("asynchronous halving trains the best so far further before all others have begun") {
   const TuneJob tuned;
-  const Finished run = run_program(
+  const Finished run = run_trials(
       tuned.tune(Arguments{"--try", "train.optimizer.learning_rate=1e-6,0.2,1e-5,0.1,1e-4,0.3,1e-7,1e-8",
                            "--halving", "2", "--asynchronous", "--trials-at-once", "2"} +
                  Job::set({"train.epochs=4"})));
@@ -204,7 +208,7 @@ TEST_CASE("asynchronous halving trains the best so far further before all others
 
 TEST_CASE("asynchronous halving trains one to the end though some fail") {
   const TuneJob tuned;
-  const Finished run = run_program(
+  const Finished run = run_trials(
       tuned.tune(Arguments{"--try", "train.optimizer.learning_rate=1e6,0.1,0.01,0.001", "--halving", "4",
                            "--asynchronous"} +
                  Job::set({"train.epochs=4", "model.hidden=[16,16,16]", "model.activation=gelu"})));
@@ -218,7 +222,7 @@ TEST_CASE("asynchronous halving trains one to the end though some fail") {
   document["trials"][1]["exit_code"] = 6;
   document["trials"][1]["scores"].erase(1);
   write_file(tuned.folder() / "tune.json", document.dump());
-  REQUIRE(run_program(tuned.resume()).exit_code == 0);
+  REQUIRE(run_trials(tuned.resume()).exit_code == 0);
   int trained = 0;
   const Event after = tuned.document();
   for (const Event& trial : after["trials"]) trained += trial["status"] == "trained" ? 1 : 0;
@@ -230,7 +234,7 @@ TEST_CASE("what TPE proposes is trained with all that the file says, whatever it
   const std::string optimizer = "{kind: sgd, learning_rate: 0.1}";
   spec.replace(spec.find(optimizer), optimizer.size(), "{learning_rate: 0.1, momentum: 0.8}");
   const TuneJob tuned(spec);
-  const Finished run = run_program(tuned.tune(
+  const Finished run = run_trials(tuned.tune(
       {"--tpe", "11", "--try", "train.optimizer.kind=sgd", "--try", "seed=int(1,100)", "--quiet"}));
   INFO(run.errors);
   REQUIRE(run.exit_code == 0);
@@ -251,7 +255,7 @@ TEST_CASE("a tune by TPE keeps the plug-ins of the command line, and stops when 
     Event document = tuned.document();
     document["combinations_to_try"] = document["trials"].size() + 1;
     write_file(tuned.folder() / "tune.json", document.dump());
-    return run_program(tuned.resume());
+    return run_trials(tuned.resume());
   };
   const Finished resumed = with_one_more();
   INFO(resumed.errors);
@@ -266,13 +270,13 @@ TEST_CASE("a tune by TPE keeps the plug-ins of the command line, and stops when 
   CHECK_THAT(stopped.errors, ContainsSubstring("nonsense: unknown field"));
   CHECK(tuned.document()["trials"][11]["status"] == "unfinished");
   write_file(base, spec);
-  CHECK(run_program(tuned.resume()).exit_code == 0);
+  CHECK(run_trials(tuned.resume()).exit_code == 0);
   CHECK(tuned.document()["trials"][11]["status"] == "trained");
 }
 
 TEST_CASE("a tune by TPE says that it has tried all there is") {
   const TuneJob tuned;
-  const Finished run = run_program(tuned.tune({"--tpe", "12", "--try", "model.hidden=[8],[4]"}));
+  const Finished run = run_trials(tuned.tune({"--tpe", "12", "--try", "model.hidden=[8],[4]"}));
   CHECK(run.exit_code == 0);
   CHECK_THAT(run.errors,
              ContainsSubstring("no other combination is left to try; the tune ends with 2 combinations"));
@@ -283,7 +287,7 @@ TEST_CASE("a trial that diverges is a row with its reason, and a tune of such tr
   const Arguments fragile =
       Job::set({"model.hidden=[16,16,16]", "model.activation=gelu", "data.split.validation=none"});
   const Finished run =
-      run_program(tuned.tune(Arguments{"--try", "train.optimizer.learning_rate=1e6,1e-3"} + fragile));
+      run_trials(tuned.tune(Arguments{"--try", "train.optimizer.learning_rate=1e6,1e-3"} + fragile));
   INFO(run.errors);
   CHECK(run.exit_code == 0);
   const Event document = tuned.document();
@@ -316,7 +320,7 @@ TEST_CASE("a full disk stops a tune, which goes on when there is room") {
                               ContainsSubstring("tune --resume " + tuned.folder().string()));
   CHECK(tuned.document()["trials"][0]["exit_code"] == 9);
   CHECK(tuned.document()["trials"][1]["status"] == "unfinished");
-  const Finished resumed = run_program(tuned.resume());
+  const Finished resumed = run_trials(tuned.resume());
   INFO(resumed.errors);
   CHECK(resumed.exit_code == 0);
   for (const size_t trial : {0, 1}) CHECK(tuned.document()["trials"][trial]["status"] == "trained");
@@ -338,7 +342,7 @@ void require_one_training_each(const TuneJob& tuned) {
 TEST_CASE("a tune that was stopped goes on where its trials were") {
   const TuneJob tuned;
   Program program(tuned.tune(long_trials()));
-  REQUIRE(eventually(30, [&] { return fs::exists(tuned.trial("001") / "checkpoints"); }));
+  REQUIRE(eventually(kSoon, [&] { return fs::exists(tuned.trial("001") / "checkpoints"); }));
   program.send(SIGINT);
   const Finished stopped = program.wait();
   INFO(stopped.errors);
@@ -347,7 +351,7 @@ TEST_CASE("a tune that was stopped goes on where its trials were") {
              ContainsSubstring("dtrain tune --resume " + tuned.folder().string() + " continues it"));
   CHECK(tuned.job().is_gone());
   CHECK_FALSE(fs::exists(tuned.trial("003")));
-  const Finished resumed = run_program(tuned.resume());
+  const Finished resumed = run_trials(tuned.resume());
   INFO(resumed.errors);
   CHECK(resumed.exit_code == 0);
   require_one_training_each(tuned);
@@ -359,17 +363,17 @@ TEST_CASE("a tune that was stopped goes on where its trials were") {
 TEST_CASE("a tune that was killed leaves nothing running, and repeats no trial that has ended") {
   const TuneJob tuned;
   Program program(tuned.tune(long_trials()));
-  REQUIRE(eventually(30, [&] { return fs::exists(tuned.trial("002") / "checkpoints"); }));
+  REQUIRE(eventually(kSoon, [&] { return fs::exists(tuned.trial("002") / "checkpoints"); }));
   program.send(SIGKILL);
   program.wait();
   CHECK(tuned.job().is_gone());
   const std::string first = content_of(tuned.trial("001") / "metrics.jsonl");
-  const Finished resumed = run_program(tuned.resume());
+  const Finished resumed = run_trials(tuned.resume());
   INFO(resumed.errors);
   CHECK(resumed.exit_code == 0);
   CHECK(content_of(tuned.trial("001") / "metrics.jsonl") == first);
   require_one_training_each(tuned);
-  const Finished nothing_left = run_program(tuned.resume() + Arguments{"--json"});
+  const Finished nothing_left = run_trials(tuned.resume() + Arguments{"--json"});
   CHECK(nothing_left.exit_code == 0);
   CHECK(nothing_left.errors.empty());
   CHECK(Event::parse(nothing_left.output)["trials"] == tuned.document()["trials"]);
@@ -387,20 +391,20 @@ TEST_CASE("a tune by TPE that was killed proposes what it would have, from its f
     return trials;
   };
   const TuneJob whole, killed;
-  const Finished run = run_program(whole.tune(options));
+  const Finished run = run_trials(whole.tune(options));
   INFO(run.errors);
   REQUIRE(run.exit_code == 0);
   CHECK_THAT(run.output, ContainsSubstring("search by TPE of 13 trials"));
   CHECK(trials_of(whole).size() == 13);
 
   Program program(killed.tune(options));
-  REQUIRE(eventually(60, [&] { return fs::exists(killed.trial("011") / "metrics.jsonl"); }));
+  REQUIRE(eventually(kTrialsSeconds, [&] { return fs::exists(killed.trial("011") / "metrics.jsonl"); }));
   program.send(SIGKILL);
   program.wait();
   CHECK(killed.job().is_gone());
   CHECK(trials_of(killed).size() < 13);
   fs::remove(killed.job().spec_file());
-  const Finished resumed = run_program(killed.resume());
+  const Finished resumed = run_trials(killed.resume());
   INFO(resumed.errors);
   CHECK(resumed.exit_code == 0);
   CHECK(trials_of(killed) == trials_of(whole));
@@ -409,9 +413,9 @@ TEST_CASE("a tune by TPE that was killed proposes what it would have, from its f
 TEST_CASE("each combination that TPE proposes is trained on every fold") {
   const TuneJob tuned;
   const Finished run =
-      run_program(tuned.tune(Arguments{"--tpe", "12", "--folds", "2", "--trials-at-once", "2", "--try",
-                                       "batch.global=int(8,40)", "--unset", "batch.per_replica"} +
-                             Job::set({"train.epochs=1"})));
+      run_trials(tuned.tune(Arguments{"--tpe", "12", "--folds", "2", "--trials-at-once", "2", "--try",
+                                      "batch.global=int(8,40)", "--unset", "batch.per_replica"} +
+                            Job::set({"train.epochs=1"})));
   INFO(run.errors);
   REQUIRE(run.exit_code == 0);
   const Event document = tuned.document();
@@ -428,8 +432,8 @@ TEST_CASE("each combination that TPE proposes is trained on every fold") {
 TEST_CASE("two tunes do not work in one folder") {
   const TuneJob tuned;
   Program program(tuned.tune(Arguments{"--try", "train.optimizer.learning_rate=0.1"} + kEndless));
-  REQUIRE(eventually(30, [&] { return fs::exists(tuned.trial("001")); }));
-  const Finished other = run_program(tuned.resume());
+  REQUIRE(eventually(kSoon, [&] { return fs::exists(tuned.trial("001")); }));
+  const Finished other = run_trials(tuned.resume());
   CHECK(other.exit_code == 2);
   CHECK_THAT(other.errors, ContainsSubstring("another dtrain tune works in this folder"));
   program.send(SIGTERM);

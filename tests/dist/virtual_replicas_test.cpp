@@ -189,7 +189,8 @@ TEST_CASE("dtrain resize changes the number of replicas while a job runs, to the
   CHECK(more.output == job.run_folder().string() + " goes on with 3 replicas (before: 2)\n");
   CHECK_THAT(resize(9).errors, ContainsSubstring("strategy.virtual_replicas: 8"));
   // The command returns when their processes start.
-  REQUIRE(eventually(30, [&] { return job.events("run_start", "distributed").back().at("replicas") == 3; }));
+  REQUIRE(
+      eventually(kSoon, [&] { return job.events("run_start", "distributed").back().at("replicas") == 3; }));
   program.send(SIGTERM);
   CHECK(program.wait().exit_code == 75);
   CHECK(job.event("restart", "distributed").at("error") == "dtrain resize: 3 replicas instead of 2");
@@ -357,7 +358,7 @@ TEST_CASE("too few hosts wait until one comes back, to the same bytes") {
   all.lose(1);
   all.wait_for(1, 2);
   all.lose(2);
-  REQUIRE(eventually(30, [&] {
+  REQUIRE(eventually(kSoon, [&] {
     return all.hosts.program(0).errors().find("waiting up to 1 min 00 s for the hosts that are gone") !=
            std::string::npos;
   }));

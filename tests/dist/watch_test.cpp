@@ -25,11 +25,11 @@ struct Watcher {
     return all;
   }
   bool sees(const std::string& text) {
-    return eventually(30, [&] { return terminal.shown().find(text) != std::string::npos; });
+    return eventually(kSoon, [&] { return terminal.shown().find(text) != std::string::npos; });
   }
   // What is left on the terminal after the end.
   std::string left(int exit_code = 0) {
-    REQUIRE(eventually(30, [&] {
+    REQUIRE(eventually(kSoon, [&] {
       terminal.shown();
       return program.has_ended();
     }));

@@ -28,7 +28,7 @@ struct Surroundings {
 // In place of an exit code: the command was not run, because /proc cannot be hidden here (hidden_proc.h).
 constexpr int kProcStays = 125;
 
-// Runs `dtrain arguments...` to its end, for at most a minute.
+// Runs `dtrain arguments...` to its end, for at most a minute, or five under sanitizers.
 Outcome dtrain_command(const std::vector<std::string>& arguments, const Surroundings& surroundings = {});
 
 }  // namespace dtrain

@@ -20,7 +20,7 @@ TEST_CASE("a killed replica ends the job and is named") {
   const std::string ready = (folder / "ready").string();
   const Run run = run_replicas(shell_replicas(folder, {sleeper, wait_for(ready) + "kill -9 $$", sleeper}),
                                *board, {make_after(2, ready), nullptr});
-  CHECK(run.seconds < 5);
+  CHECK(run.seconds < 30);  // and not 60
   CHECK(run.result.code == ExitCode::kPeerLost);
   CHECK(run.result.first_failing_rank == 1);
   CHECK_THAT(run.result.message,
@@ -305,7 +305,7 @@ TEST_CASE("an expendable process that hangs when all others are done is ended") 
                                *StatusBoard::create(2), options);
   CHECK(run.result.code == ExitCode::kDone);
   CHECK(reason == "it did not end with the others, while starting; dtrain ended it");
-  CHECK(run.seconds < 5);
+  CHECK(run.seconds < 30);  // and not 60
 }
 
 TEST_CASE("what happened elsewhere ends the job, unless a replica here failed by itself") {
@@ -329,7 +329,7 @@ TEST_CASE("what happened elsewhere ends the job, unless a replica here failed by
     const Run run = run_scripts(folder, {"echo running >&3; exec sleep 60"}, options);
     CHECK(run.result.code == ExitCode::kMemory);
     CHECK(run.result.message == elsewhere.message);
-    CHECK(run.seconds < 5);
+    CHECK(run.seconds < 30);  // and not 60
   }
   SECTION("peers elsewhere lost somebody, and nobody here complains") {
     elsewhere.code = ExitCode::kPeerLost;

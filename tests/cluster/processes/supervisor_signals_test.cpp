@@ -47,7 +47,7 @@ TEST_CASE("a stop signal from outside wakes the supervisor, and one from before 
   const Run run = run_scripts(folder, {"kill -TERM $PPID; exec sleep 60"});
   CHECK(run.result.code == ExitCode::kStopped);
   CHECK(run.result.stop_signal == SIGTERM);
-  CHECK(run.seconds < 5);
+  CHECK(run.seconds < 30);  // and not 60
 }
 
 TEST_CASE("a second stop signal kills at once") {
@@ -161,9 +161,9 @@ TEST_CASE("a killed supervisor leaves no replica") {
   for (const Descriptor& replica : replicas) {
     REQUIRE(replica.get() >= 0);
     pollfd end{replica.get(), POLLIN, 0};
-    CHECK(::poll(&end, 1, 2000) == 1);
+    CHECK(::poll(&end, 1, 20'000) == 1);
   }
-  CHECK(steady_seconds() - killed < 2);
+  CHECK(steady_seconds() - killed < 20);  // and not 60
 }
 
 }  // namespace

@@ -221,7 +221,7 @@ TEST_CASE("grandchildren go with their replica, however it ends") {
                    background + wait_for(ready) + "exit 3", background + "wait"},
                   {make_after(5, ready), nullptr, 0.05, 1});
   CHECK(run.result.code == ExitCode::kData);
-  CHECK(run.seconds < 5);
+  CHECK(run.seconds < 30);  // and not 60
   for (const Lines& pids : run.reports) {
     REQUIRE_FALSE(pids.empty());
     CHECK(std::all_of(pids.begin(), pids.end(), is_gone));
@@ -235,7 +235,7 @@ TEST_CASE("who ignores SIGTERM is killed after the grace period") {
       folder, {"trap '' TERM; echo $$ >&3; while :; do sleep 60; done", wait_for(ready) + "exit 3"},
       {make_after(1, ready), nullptr, 0.1, 0.3});
   CHECK(run.result.first_failing_rank == 1);
-  CHECK(run.seconds < 5);
+  CHECK(run.seconds < 30);  // and not 60
   CHECK(is_gone(run.reports[0].at(0)));
 }
 
