@@ -32,7 +32,7 @@ TEST_CASE("time goes to the kind that was entered last, and laps add up to all o
   CHECK(second[StepTime::kCompute] >= 0.003);
   CHECK(second[StepTime::kWaitForPeers] == 0);
   CHECK(first.total() + second.total() <= all);
-  CHECK(first.total() + second.total() == Approx(all).margin(0.001));
+  CHECK(first.total() + second.total() == Approx(all).margin(0.05));
 }
 
 TEST_CASE("start drops what was not taken and waits for data") {

@@ -90,20 +90,20 @@ TEST_CASE("a peer that is silent is an error after the timeout, unless it is awa
   with_pair(
       [](PairChannel& channel) {
         at::Tensor tensor = at::zeros({4});
-        CHECK(channel.await(tensor));  // three times the timeout
+        CHECK(channel.await(tensor));  // twice the timeout
         const std::string failure = peer_failure_of([&] { channel.receive(tensor); });
         CHECK_THAT(failure, ContainsSubstring("waiting for worker 7"));
       },
       [](PairChannel& channel) {
         at::Tensor never = at::zeros({4});
         const std::string failure = peer_failure_of([&] {
-          std::this_thread::sleep_for(milliseconds(900));
+          std::this_thread::sleep_for(milliseconds(2200));
           channel.send(at::ones({4}));
           channel.await(never);  // until the other side has had enough
         });
         CHECK(failure != "none");
       },
-      milliseconds(300));
+      milliseconds(1000));  // which bounds their meeting, too
 }
 
 TEST_CASE("an interrupted wait returns at once, and so does every later one") {

@@ -77,7 +77,7 @@ TEST_CASE("a peer that does not come to a collective is an error of its kind, wi
           if (error.code() == ExitCode::kPeerLost) ++peer_lost;
         }
       },
-      std::chrono::milliseconds(500));
+      std::chrono::seconds(2));  // which bounds their meeting, too
   CHECK(peer_lost == 1);
 }
 
