@@ -87,9 +87,9 @@ TEST_CASE("a replica killed at any moment of its start ends the job") {
   const Case each = GENERATE(Case{0, 0}, Case{1, 0.05}, Case{0, 0.1}, Case{1, 0.15}, Case{0, 0.2});
   const Job job;
   Program program(job.run(kEndless));
-  job.wait_for_replica(each.rank);
-  REQUIRE(eventually(kSoon, [&] { return job.wait_for_replica(each.rank).cpu_seconds >= each.moment; }));
-  ::kill(job.wait_for_replica(each.rank).process, SIGKILL);
+  const pid_t victim = job.wait_for_replica(each.rank).process;
+  REQUIRE(eventually(kSoon, [&] { return cpu_seconds_of(victim) >= each.moment; }));
+  ::kill(victim, SIGKILL);
   check_failed(program, job, "distributed", each.rank, "killed by SIGKILL ");
 }
 
@@ -103,11 +103,11 @@ TEST_CASE("a replica that is killed while it evaluates is named, and the job com
     INFO("rank " << rank);
     const Job job;
     Program program(job.run(arguments));
+    const pid_t victim = job.wait_for_replica(rank).process;
     REQUIRE(eventually(kSoon, [&] { return !job.events("epoch").empty(); }));
-    const ReplicaInfo victim = job.wait_for_replica(rank);
-    const auto seconds = [&] { return job.wait_for_replica(rank).cpu_seconds; };
-    REQUIRE(eventually(kSoon, [&] { return seconds() > victim.cpu_seconds + 0.05; }));
-    ::kill(victim.process, SIGKILL);
+    const double before = cpu_seconds_of(victim);
+    REQUIRE(eventually(kSoon, [&] { return cpu_seconds_of(victim) > before + 0.05; }));
+    ::kill(victim, SIGKILL);
     require_done(program.wait(60));
     CHECK_THAT(job.event("restart", "distributed").at("error").get<std::string>(),
                ContainsSubstring("rank " + std::to_string(rank) + " failed first: killed by SIGKILL") &&
@@ -136,9 +136,9 @@ TEST_CASE("a replica killed at any moment of a resume is replaced, to the same b
     resumed = {"run", "--resume", job.run_folder().string()};
   }
   Program program(resumed);
-  job.wait_for_replica(each.rank);
-  REQUIRE(eventually(kSoon, [&] { return job.wait_for_replica(each.rank).cpu_seconds >= each.moment; }));
-  ::kill(job.wait_for_replica(each.rank).process, SIGKILL);
+  const pid_t victim = job.wait_for_replica(each.rank).process;
+  REQUIRE(eventually(kSoon, [&] { return cpu_seconds_of(victim) >= each.moment; }));
+  ::kill(victim, SIGKILL);
   require_done(program.wait(60));
   CHECK(job.events("restart").size() == 1);
   check_like_undisturbed(job, /*killed=*/true);
@@ -193,8 +193,8 @@ TEST_CASE("a signal at any moment of the start stops the job") {
   if (moment < 0) {
     REQUIRE(eventually(kSoon, [&] { return std::filesystem::exists(job.run_folder() / "metrics.jsonl"); }));
   } else {
-    job.wait_for_replica(0);
-    REQUIRE(eventually(kSoon, [&] { return job.wait_for_replica(0).cpu_seconds >= moment; }));
+    const pid_t first = job.wait_for_replica(0).process;
+    REQUIRE(eventually(kSoon, [&] { return cpu_seconds_of(first) >= moment; }));
   }
   program.send(SIGTERM);
   CHECK(program.wait().exit_code == 75);

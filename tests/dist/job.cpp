@@ -45,9 +45,11 @@ std::string value_of(const std::vector<std::string>& entries, const std::string&
   return "";
 }
 
+}  // namespace
+
 // utime and stime are the 14th and 15th field; the second one, in parentheses, may hold blanks.
-double cpu_seconds_of(const fs::path& process) {
-  const std::string text = content_of(process / "stat");
+double cpu_seconds_of(pid_t process) {
+  const std::string text = content_of(fs::path("/proc") / std::to_string(process) / "stat");
   std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
   std::string skipped;
   for (int i = 3; i < 14; ++i) fields >> skipped;
@@ -55,8 +57,6 @@ double cpu_seconds_of(const fs::path& process) {
   fields >> user >> system;
   return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
-
-}  // namespace
 
 std::string free_port() {
   const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -167,7 +167,7 @@ std::vector<ReplicaInfo> Job::replicas() const {
     const auto arguments = texts_of(proc / "cmdline");
     const std::string rank = value_of(texts_of(proc / "environ"), "RANK");
     if (arguments.size() < 5 || arguments[1] != "replica" || rank.empty()) continue;
-    found.push_back({process, std::stoi(rank), arguments[4], cpu_seconds_of(proc)});
+    found.push_back({process, std::stoi(rank), arguments[4]});
   }
   return found;
 }

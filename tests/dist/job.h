@@ -25,9 +25,11 @@ using Arguments = std::vector<std::string>;
 struct ReplicaInfo {
   pid_t process = 0;
   int rank = 0;
-  std::string run;         // "baseline", "overhead", "distributed"
-  double cpu_seconds = 0;  // used so far
+  std::string run;  // "baseline", "overhead", "distributed"
 };
+
+// The seconds of computing of a process so far; 0 if there is none.
+double cpu_seconds_of(pid_t process);
 
 class Job {
  public:

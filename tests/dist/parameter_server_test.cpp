@@ -79,8 +79,9 @@ TEST_CASE("a killed worker costs its own share only") {
   const Job job(kParameterServerSpec);
   Program program(job.run(
       Job::set({"train.epochs=30", "evaluate.every_epochs=1000", "strategy.max_staleness=" + bound})));
+  const pid_t victim = job.wait_for_replica(rank).process;  // looking for it takes time
   job.wait_for_connections(rank);
-  ::kill(job.wait_for_replica(rank).process, SIGKILL);
+  ::kill(victim, SIGKILL);
   const Finished run = program.wait(60);
   INFO(run.output << run.errors);
   CHECK(run.exit_code == 0);
@@ -104,7 +105,14 @@ TEST_CASE("a killed worker is started again and does all of its share") {
                                     "strategy.restart_workers=2", "strategy.max_staleness=" + bound})));
   job.wait_for_step();
   const std::filesystem::path logs = job.run_folder() / "logs";
+  pid_t victim = 0;
   for (int kill = 0; kill < kills; ++kill) {
+    REQUIRE(eventually(kSoon, [&] {  // looking for it takes time
+      const auto next = job.replica(1);
+      if (!next || next->process == victim) return false;
+      victim = next->process;
+      return true;
+    }));
     const auto log = logs / (kill == 0 ? "distributed-worker1.log" : "distributed-worker1.restart1.log");
     const auto says = [](const std::filesystem::path& path, const char* text) {
       return content_of(path).find(text) != std::string::npos;
@@ -113,7 +121,7 @@ TEST_CASE("a killed worker is started again and does all of its share") {
       return says(log, "connected to every server") &&
              (kill == 0 || says(logs / "distributed-server0.log", "worker 1 is back"));
     }));
-    ::kill(job.wait_for_replica(1).process, SIGKILL);
+    ::kill(victim, SIGKILL);
   }
   const Finished run = program.wait(60);
   INFO(run.output << run.errors);
@@ -218,8 +226,9 @@ TEST_CASE("a worker that stops for ever is given up where others wait for it") {
   const Job job(kParameterServerSpec);
   Program program(job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000",
                                     "strategy.timeout_seconds=2", "strategy.max_staleness=" + bound})));
+  const pid_t victim = job.wait_for_replica(2).process;
   job.wait_for_connections(2);
-  ::kill(job.wait_for_replica(2).process, SIGSTOP);
+  ::kill(victim, SIGSTOP);
   const Finished run = program.wait(60);
   INFO(run.output << run.errors);
   CHECK(run.exit_code == 0);
@@ -238,8 +247,9 @@ TEST_CASE("a worker that stops for ever is started again") {
   const Job job(kParameterServerSpec);
   Program program(job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000",
                                     "strategy.timeout_seconds=5", "strategy.restart_workers=1"})));
+  const pid_t victim = job.wait_for_replica(2).process;
   job.wait_for_connections(2);
-  ::kill(job.wait_for_replica(2).process, SIGSTOP);
+  ::kill(victim, SIGSTOP);
   const Finished run = program.wait(60);
   INFO(run.output << run.errors);
   CHECK(run.exit_code == 0);
@@ -254,9 +264,10 @@ TEST_CASE("one worker is killed and another one stops for ever, and servers go o
       Job::set({"train.epochs=30", "evaluate.every_epochs=1000", "strategy.max_staleness=4",
                 fmt::format("strategy.timeout_seconds={}", restarts ? 5 : 2),  // it is started again in it
                 fmt::format("strategy.restart_workers={}", restarts ? 1 : 0)})));
+  const pid_t killed = job.wait_for_replica(1).process, stopped = job.wait_for_replica(2).process;
   for (const int worker : {1, 2}) job.wait_for_connections(worker);
-  ::kill(job.wait_for_replica(2).process, SIGSTOP);
-  ::kill(job.wait_for_replica(1).process, SIGKILL);
+  ::kill(stopped, SIGSTOP);
+  ::kill(killed, SIGKILL);
   const Finished run = program.wait(60);
   INFO(run.output << run.errors);
   REQUIRE(run.exit_code == 0);

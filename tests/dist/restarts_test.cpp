@@ -16,8 +16,9 @@ namespace {
 
 // Kills the replica `rank`, of which there is one more than before, once there is a checkpoint of `step`.
 void kill_after(const Job& job, int64_t step, int rank) {
+  const pid_t victim = job.wait_for_replica(rank).process;  // looking for it takes time
   wait_for_checkpoint(job, step);
-  ::kill(job.wait_for_replica(rank).process, SIGKILL);
+  ::kill(victim, SIGKILL);
 }
 
 // Waits until the run has been restarted so often.

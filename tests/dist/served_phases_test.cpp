@@ -102,9 +102,10 @@ void check_all_made(const Job& job) {
 TEST_CASE("a worker that is killed in a phase does the rest of it before the others begin the next one") {
   const Job job(kServedInPhases);
   Program program(job.run(kThreeWorkers));
+  const pid_t victim = job.wait_for_replica(2).process;  // looking for it takes time
   job.wait_for_step();
   job.wait_for_connections(2);
-  ::kill(job.wait_for_replica(2).process, SIGKILL);
+  ::kill(victim, SIGKILL);
   const Finished run = program.wait(60);
   INFO(run.output << run.errors);
   CHECK(run.exit_code == 0);
