@@ -73,7 +73,7 @@ class Job {
   TemporaryFolder folder_;
 };
 
-// A port of loopback that was free a moment ago.
+// A port of loopback that was free a moment ago, another one each time.
 std::string free_port();
 
 std::vector<std::string> lines_of(const std::string& text);
