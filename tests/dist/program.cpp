@@ -17,6 +17,7 @@
 
 #include "catch.h"
 #include "core/clock.h"
+#include "launcher_variables.h"
 
 namespace dtrain {
 namespace {
@@ -43,13 +44,8 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
     const size_t equals = text.find('=');
     if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
   }
-  for (const char* name :
-       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
-        "TORCHELASTIC_RUN_ID", "KUBERNETES_SERVICE_HOST", "TORCHELASTIC_USE_AGENT_STORE",
-        "TORCHELASTIC_RESTART_COUNT", "TF_CONFIG", "DTRAIN_JOB_TOKEN", "DTRAIN_HOST_INDEX", "DTRAIN_DATA",
-        "NO_COLOR", "OMP_NUM_THREADS"}) {
-    variables.erase(name);
-  }
+  for (const char* name : kLauncherVariables) variables.erase(name);
+  for (const char* name : {"DTRAIN_DATA", "NO_COLOR", "OMP_NUM_THREADS"}) variables.erase(name);
   for (const auto& [name, value] : added) variables[name] = value;
   std::vector<std::string> entries;
   for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);

@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "core/descriptor.h"
 #include "hidden_proc.h"
+#include "launcher_variables.h"
 #include "sanitized.h"
 
 namespace dtrain {
@@ -37,12 +38,8 @@ bool has_started_processes() {
 }
 
 void set_environment(const Surroundings& surroundings) {
-  for (const char* name :
-       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
-        "DTRAIN_REPORT_FD", "DTRAIN_BOARD_FD", "TORCHELASTIC_RUN_ID", "KUBERNETES_SERVICE_HOST",
-        "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RESTART_COUNT", "DTRAIN_DATA"}) {
-    ::unsetenv(name);
-  }
+  for (const char* name : kLauncherVariables) ::unsetenv(name);
+  ::unsetenv("DTRAIN_DATA");
   for (const auto& [name, value] : surroundings.environment) ::setenv(name.c_str(), value.c_str(), 1);
 }
 
