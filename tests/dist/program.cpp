@@ -17,6 +17,7 @@
 
 #include "catch.h"
 #include "core/clock.h"
+#include "files.h"
 #include "launcher_variables.h"
 
 namespace dtrain {
@@ -46,6 +47,8 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
   }
   for (const char* name : kLauncherVariables) variables.erase(name);
   for (const char* name : {"DTRAIN_DATA", "NO_COLOR", "OMP_NUM_THREADS"}) variables.erase(name);
+  static const TemporaryFolder cache;  // not the user's
+  variables["XDG_CACHE_HOME"] = cache.path().string();
   for (const auto& [name, value] : added) variables[name] = value;
   std::vector<std::string> entries;
   for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
