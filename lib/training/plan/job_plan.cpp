@@ -9,7 +9,6 @@
 #include "architectures/architectures.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "host/cores.h"
 #include "models/model.h"
 #include "plan/class_weights.h"
 #include "plan/data_checks.h"
@@ -119,7 +118,7 @@ ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched, cons
   const int64_t parts = strategy.virtual_replicas.value_or(hosts * kMostAutomaticReplicas);
   const int64_t most = std::max<int64_t>(1, parts / hosts);
   const int64_t here =
-      gpus_for(strategy, host).value_or(std::min<int64_t>({available_cores(), kMostAutomaticReplicas, most}));
+      gpus_for(strategy, host).value_or(std::min<int64_t>({launched.cores, kMostAutomaticReplicas, most}));
   const int64_t total = strategy.replicas.value_or(hosts * here);
   check_even_share(loaded, total, hosts);
   return {total, std::max<int64_t>(1, total / hosts), hosts > 1};
@@ -405,8 +404,7 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   check_devices(loaded, plan, count);
   if (by_plugin) check_lowering(loaded, plan);
   if (!strategy.threads_per_replica)
-    strategy.threads_per_replica =
-        std::max<int64_t>(1, available_cores() / (in_one_process ? 1 : count.here));
+    strategy.threads_per_replica = std::max<int64_t>(1, launched.cores / (in_one_process ? 1 : count.here));
   plan.runs = resolve_runs(loaded, data, plan);
   return {std::move(plan), std::move(loaded.problems)};
 }

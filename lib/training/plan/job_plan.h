@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "host/cores.h"
 #include "job_file/load.h"
 #include "loader/batch_plan.h"
 #include "models/layers.h"
@@ -103,6 +104,7 @@ struct Launched {
   int64_t servers = 0;                   // how many of these hosts only serve variables
   std::string by = "the launcher";       // name of the launcher in messages
   std::string advice = {};               // what to do if it is not to start the replicas
+  int64_t cores = available_cores();     // of this host
 };
 
 // These are derived from a spec and its data: the model's layers, with their problems, and how long a run is

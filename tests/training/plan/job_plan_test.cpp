@@ -1,7 +1,5 @@
 #include "plan/job_plan.h"
 
-#include <algorithm>
-
 #include "catch.h"
 #include "host/cores.h"
 #include "planned_jobs.h"
@@ -20,16 +18,14 @@ std::vector<std::string> names_of_runs(const JobPlan& job) {
 TEST_CASE("several hosts share the replicas evenly") {
   const std::string spec =
       "hosts: [a, b]\nstrategy: {kind: multi_worker_mirrored}\nbatch: {per_replica: 8}\n";
-  const int64_t here = std::min(available_cores(), 8);
-  const JobPlan automatic = plan_of(spec);
-  CHECK(automatic.distributed_run().replicas == 2 * here);
-  CHECK(automatic.distributed_run().threads_per_replica ==
-        std::max(1, available_cores() / static_cast<int>(here)));
+  const JobPlan automatic = plan_of(spec, Launched{.cores = 50});
+  CHECK(automatic.distributed_run().replicas == 2 * 8);
+  CHECK(automatic.distributed_run().threads_per_replica == 6);
   const std::string four = "strategy: {kind: multi_worker_mirrored, replicas: 4}\nbatch: {per_replica: 8}\n";
   LoadedSpec loaded = spec_of(four);
-  const JobPlan shared = plan_job(loaded, mnist(), {.hosts = 2}).job;
+  const JobPlan shared = plan_job(loaded, mnist(), {.hosts = 2, .cores = 5}).job;
   CHECK(shared.distributed_run().replicas == 4);
-  CHECK(shared.distributed_run().threads_per_replica == std::max(1, available_cores() / 2));
+  CHECK(shared.distributed_run().threads_per_replica == 2);
   loaded = spec_of(four);
   CHECK_THAT(problems_of(plan_job(loaded, mnist(), {.hosts = 3})),
              ContainsSubstring("strategy.replicas: is 4, which 3 hosts cannot share evenly"));
@@ -106,7 +102,7 @@ TEST_CASE("the number of replicas comes from the strategy, the devices, the laun
     std::optional<int64_t> world_size;
     int64_t replicas;
   };
-  const int64_t automatic = std::min(available_cores(), 8);
+  constexpr int64_t automatic = 6;  // as many as cores
   const std::vector<Case> cases = {
       {"{kind: one_device}", std::nullopt, 1},
       {"{kind: one_device, replicas: 1}", std::nullopt, 1},
@@ -126,8 +122,8 @@ TEST_CASE("the number of replicas comes from the strategy, the devices, the laun
   };
   for (const Case& each : cases) {
     INFO(each.strategy << ", launched " << each.world_size.value_or(0));
-    const JobPlan job =
-        plan_of("strategy: " + each.strategy + "\nbatch: {per_replica: 8}\n", each.world_size);
+    const JobPlan job = plan_of("strategy: " + each.strategy + "\nbatch: {per_replica: 8}\n",
+                                Launched{.replicas = each.world_size, .cores = 6});
     CHECK(job.distributed_run().replicas == each.replicas);
     CHECK(job.distributed_run().batch.parts == each.replicas);
     CHECK(job.distributed_run().batch.global == 8 * each.replicas);
@@ -136,15 +132,16 @@ TEST_CASE("the number of replicas comes from the strategy, the devices, the laun
 }
 
 TEST_CASE("auto has as many replicas as cores up to eight on each host, and no more than virtual ones") {
-  const int64_t a_host = std::min(available_cores(), 8);
-  const auto replicas = [](const std::string& strategy, int64_t hosts) {
+  const auto replicas = [](const std::string& strategy, int64_t hosts, int64_t cores) {
     const LoadedSpec spec = spec_of("strategy: " + strategy + "\nbatch: {per_replica: 8}\n");
-    return plan_job(spec, mnist(), {.hosts = hosts}).job.distributed_run().replicas;
+    return plan_job(spec, mnist(), {.hosts = hosts, .cores = cores}).job.distributed_run().replicas;
   };
-  CHECK(replicas("{kind: multi_worker_mirrored}", 3) == 3 * a_host);
-  CHECK(replicas("{kind: multi_worker_mirrored, virtual_replicas: 1024}", 3) == 3 * a_host);
-  CHECK(replicas("{kind: multi_worker_mirrored, virtual_replicas: 5}", 3) == 3);
-  CHECK(replicas("{kind: mirrored, virtual_replicas: 1}", 1) == 1);
+  CHECK(replicas("{kind: mirrored}", 1, 1) == 1);
+  CHECK(replicas("{kind: multi_worker_mirrored}", 3, 7) == 3 * 7);
+  CHECK(replicas("{kind: multi_worker_mirrored}", 3, 64) == 3 * 8);
+  CHECK(replicas("{kind: multi_worker_mirrored, virtual_replicas: 1024}", 3, 64) == 3 * 8);
+  CHECK(replicas("{kind: multi_worker_mirrored, virtual_replicas: 5}", 3, 64) == 3);
+  CHECK(replicas("{kind: mirrored, virtual_replicas: 1}", 1, 64) == 1);
   const LoadedSpec launched =
       spec_of("strategy: {kind: mirrored, virtual_replicas: 4}\nbatch: {per_replica: 8}\n");
   CHECK_THAT(problems_of(plan_job(launched, mnist(), {.replicas = 5})),
@@ -189,13 +186,15 @@ TEST_CASE("a launcher's number of processes must fit the spec") {
 
 TEST_CASE("replicas share the cores unless the spec says otherwise") {
   const auto threads = [](const std::string& strategy) {
-    const JobPlan job = plan_of("strategy: " + strategy + "\nbatch: {per_replica: 8}\n");
+    const JobPlan job =
+        plan_of("strategy: " + strategy + "\nbatch: {per_replica: 8}\n", Launched{.cores = 7});
     CHECK(job.spec.strategy.threads_per_replica == job.distributed_run().threads_per_replica);
     return job.distributed_run().threads_per_replica;
   };
-  CHECK(threads("{kind: one_device}") == available_cores());
-  CHECK(threads("{kind: mirrored, replicas: 1}") == available_cores());
-  CHECK(threads("{kind: mirrored, replicas: 2}") == std::max(1, available_cores() / 2));
+  CHECK(plan_of("batch: {per_replica: 8}\n").distributed_run().threads_per_replica == available_cores());
+  CHECK(threads("{kind: one_device}") == 7);
+  CHECK(threads("{kind: mirrored, replicas: 1}") == 7);
+  CHECK(threads("{kind: mirrored, replicas: 2}") == 3);
   CHECK(threads("{kind: mirrored, replicas: 1024}") == 1);  // never none
   CHECK(threads("{kind: mirrored, replicas: 2, threads_per_replica: 5}") == 5);
 }
@@ -226,7 +225,7 @@ TEST_CASE("servers are processes beside those that train, and an update is one w
       "strategy: {kind: parameter_server, workers: 3, servers: 2}\nbatch: {per_replica: 8}\n"
       "train: {learning_rate_scaling: {rule: linear, reference_batch: 4}, optimizer: {learning_rate: 0.5}}\n"
       "compare: {baseline: one_device}\n";
-  const JobPlan job = plan_of(text);
+  const JobPlan job = plan_of(text, Launched{.cores = 12});
   CHECK(names_of_runs(job) ==
         std::vector<std::string>{"baseline one_device", "distributed parameter_server"});
   const RunPlan& run = job.distributed_run();
@@ -236,7 +235,7 @@ TEST_CASE("servers are processes beside those that train, and an update is one w
   CHECK(run.is_asynchronous());
   CHECK(run.batch.global == 24);
   CHECK(run.phases.front().learning_rate.scaled == 1.0);  // 8 / 4, not 24 / 4
-  CHECK(run.threads_per_replica == std::max(1, available_cores() / 5));
+  CHECK(run.threads_per_replica == 2);
   CHECK(job.runs.front().processes() == 1);
   CHECK_FALSE(job.runs.front().is_asynchronous());
   CHECK(names_of_runs(plan_of(text, 5)).size() == 2);
@@ -247,14 +246,10 @@ TEST_CASE("servers are processes beside those that train, and an update is one w
 TEST_CASE("several hosts share workers and servers, in the order of ranks") {
   const std::string text =
       "hosts: [a, b]\nstrategy: {kind: parameter_server, workers: 3, servers: 2}\nbatch: {per_replica: 8}\n";
-  LoadedSpec loaded = parse_spec(text, "job.yaml");
-  const PlannedJob planned = plan_job(loaded, mnist(), {.hosts = 2});
-  INFO(problems_of(planned));
-  REQUIRE(planned.ok());
-  const JobPlan& job = planned.job;
+  const JobPlan job = plan_of(text, Launched{.hosts = 2, .cores = 7});
   const RunPlan& run = job.distributed_run();
   CHECK(run.replicas == 3);
-  CHECK(run.threads_per_replica == std::max(1, available_cores() / 3));
+  CHECK(run.threads_per_replica == 2);
   CHECK(run.ranks_on(0, 2).begin == 0);
   CHECK(run.ranks_on(0, 2).end == run.ranks_on(1, 2).begin);
   CHECK(run.ranks_on(1, 2).end == 5);

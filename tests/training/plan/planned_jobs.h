@@ -27,13 +27,16 @@ inline LoadedSpec spec_of(const std::string& text) {
   return loaded;
 }
 
-inline JobPlan plan_of(const std::string& text, std::optional<int64_t> world_size = std::nullopt,
-                       const DatasetInfo& data = mnist()) {
-  LoadedSpec loaded = spec_of(text);
-  const PlannedJob planned = plan_job(loaded, data, {.replicas = world_size});
+inline JobPlan plan_of(const std::string& text, const Launched& launched, const DatasetInfo& data = mnist()) {
+  const PlannedJob planned = plan_job(spec_of(text), data, launched);
   INFO(problems_of(planned));
   REQUIRE(planned.ok());
   return planned.job;
+}
+
+inline JobPlan plan_of(const std::string& text, std::optional<int64_t> world_size = std::nullopt,
+                       const DatasetInfo& data = mnist()) {
+  return plan_of(text, Launched{.replicas = world_size}, data);
 }
 
 // The problems that planning finds in a spec that reads well.
