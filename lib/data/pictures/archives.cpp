@@ -35,7 +35,6 @@ namespace fs = std::filesystem;
 constexpr int64_t kMostClassBytes = 256;         // of a .cls file
 constexpr size_t kReadAtOnce = size_t{1} << 12;  // of an archive: the pictures between are skipped
 constexpr int64_t kSummedAtOnce = int64_t{16} << 20;
-constexpr int64_t kTarBlock = 512;
 
 // An example of an archive as far as it was read.
 struct Sample {

@@ -13,6 +13,9 @@
 
 namespace dtrain {
 
+// Bytes: headers and files take whole blocks, and two blocks of zeros end an archive.
+constexpr int64_t kTarBlock = 512;
+
 // Whether the name of a file is that of an archive: .tar, or a packed one (.tar.gz, .tgz, .tar.zst, ...).
 bool is_archive_name(const std::string& name);
 

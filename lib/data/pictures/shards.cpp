@@ -28,7 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int64_t kTarBlock = 512;
 constexpr const char* kOutOption = "--out";
 constexpr int64_t kMostShards = 1'000'000;  // in a part: their names have six digits
 constexpr int64_t kEndOfTar = 2 * kTarBlock;

@@ -46,7 +46,7 @@ void set_environment(const Surroundings& surroundings) {
 [[noreturn]] void run_child(std::vector<std::string> arguments, const Surroundings& surroundings, int output,
                             int errors, int facts) {
   if (surroundings.without_proc && !hide_proc()) ::_exit(kProcStays);
-  ::alarm(kSanitized ? 300 : 60);
+  ::alarm(kSanitized ? 300U : 60U);
   for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGALRM}) std::signal(signal, SIG_DFL);
   const Descriptor file(surroundings.output.empty()
                             ? -1
