@@ -162,9 +162,8 @@ TEST_CASE("a run that went back to its best weights has nothing left to do") {
   const Finished nothing = resume(job);
   INFO(nothing.errors);
   CHECK(nothing.exit_code == 0);
-  CHECK_THAT(nothing.output,
-             ContainsSubstring("is complete: its best weights were restored; more epochs or "
-                               "callbacks.early_stopping.patience would continue it"));
+  CHECK_THAT(nothing.output, ContainsSubstring("is complete: its best weights were restored; more epochs or "
+                                               "callbacks.early_stopping.patience would continue it"));
   CHECK(content_of(job.run_folder() / "metrics.jsonl") == before);
 }
 
