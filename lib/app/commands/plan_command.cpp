@@ -203,7 +203,6 @@ void print_phase(const JobPlan& job, const RunPlan& run, const PhasePlan& phase)
     if (run.phases.size() > 1) print_line("step", planned_step(job, run, phase).text());
   }
   print_line("learning rate", phase.learning_rate.derivation);
-  print_line("warmup", counted(phase.learning_rate.warmup_steps, "step"));
   if (!phase.name.empty()) print_all_reduce(job, run, phase);
 }
 

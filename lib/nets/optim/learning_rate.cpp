@@ -217,6 +217,8 @@ LearningRate resolve_learning_rate(const TrainSpec& spec, int64_t global_batch, 
   if (scaling.rule == "sqrt") rate.factor = std::sqrt(ratio);
   rate.scaled = rate.base * rate.factor;
   rate.derivation = derivation_of(rate, scaling.rule, global_batch, reference);
+  if (rate.warmup_steps > 0)
+    rate.derivation += fmt::format("; warmup over {}", counted(rate.warmup_steps, "step"));
   const std::string schedule = rate.curve.description(rate.scaled, rate.factor);
   if (!schedule.empty()) rate.derivation += "; " + schedule;
   if (spec.layer_decay != 1)

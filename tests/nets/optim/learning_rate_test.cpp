@@ -32,6 +32,7 @@ TEST_CASE("the derivation shows the arithmetic") {
   CHECK(resolve(spec_with("linear", 64), 128).derivation == "0.001 x 128/64 (linear) = 0.002");
   CHECK(resolve(spec_with("sqrt", 64), 256).derivation == "0.001 x sqrt(256/64) (sqrt) = 0.002");
   CHECK(resolve(spec_with("none", 64), 256).derivation == "0.001 (no scaling)");
+  CHECK(resolve(spec_with("none", 64, 7), 256).derivation == "0.001 (no scaling); warmup over 7 steps");
 }
 
 TEST_CASE("warmup rises in equal parts and ends at the scaled rate") {
