@@ -1,6 +1,7 @@
 // What an ordinary user may not do, also where root runs the tests.
 #pragma once
 
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -20,7 +21,9 @@ class OrdinaryUser {
     if (!exists_) WARN("not checked: there is no ordinary user who can write there");
   }
   ~OrdinaryUser() {
-    if (changed_) CHECK(::seteuid(0) == 0);
+    if (!changed_) return;
+    CHECK(::seteuid(0) == 0);
+    ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // which a change of user ends
   }
   OrdinaryUser(const OrdinaryUser&) = delete;
   OrdinaryUser& operator=(const OrdinaryUser&) = delete;

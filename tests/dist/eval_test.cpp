@@ -1,6 +1,8 @@
 // dtrain eval with several processes.
 #include "catch.h"
+#include "checkpoint/retention.h"
 #include "hosts.h"
+#include "resumable.h"
 
 namespace dtrain {
 namespace {
@@ -53,6 +55,7 @@ callbacks: {early_stopping: {metric: loss, patience: 2}}
 )";
 
 void check_tested_as_saved(const Job& job) {
+  REQUIRE(list_checkpoints(checkpoints_of(job)).back().step == 12);  // the end of the first phase
   const Event test = job.events("eval", "distributed").back();
   REQUIRE(test.at("part") == "test");
   CHECK(evaluate(job, "1").at("loss").get<double>() == Approx(test.at("loss").get<double>()).epsilon(1e-5));

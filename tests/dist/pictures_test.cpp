@@ -105,7 +105,7 @@ TEST_CASE("a signal ends data pack while it looks for bad pictures") {
   REQUIRE(::flock(held.get(), LOCK_EX) == 0);
   Program program(pack("second"), job.options);
   const fs::path files = "/proc/" + std::to_string(program.process()) + "/fd";
-  REQUIRE(eventually(30, [&] {
+  REQUIRE(eventually(kSoon, [&] {
     std::error_code none;
     for (const auto& entry : fs::directory_iterator(files, none)) {
       if (fs::read_symlink(entry, none) == fs::canonical(lock)) return true;

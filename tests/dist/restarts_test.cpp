@@ -14,7 +14,7 @@
 namespace dtrain {
 namespace {
 
-// Kills the replica `rank`, of which there is one more than before, once there is a checkpoint of `step`.
+// Kills the replica `rank`, which runs now, once there is a checkpoint of `step`.
 void kill_after(const Job& job, int64_t step, int rank) {
   const pid_t victim = job.wait_for_replica(rank).process;  // looking for it takes time
   wait_for_checkpoint(job, step);
@@ -90,7 +90,7 @@ TEST_CASE("a replica that stands still is replaced after its time") {
 TEST_CASE("replicas wait for the disk longer than for each other") {
   const std::string communication = GENERATE("auto", "gloo");
   const Job job(kResumableSpec);
-  Program program(job.run(Job::set({"strategy.timeout_seconds=3", "strategy.communication=" + communication,
+  Program program(job.run(Job::set({"strategy.timeout_seconds=2", "strategy.communication=" + communication,
                                     "checkpoint.best.metric=loss"})));
   wait_for_checkpoint(job, 25);
   program.send(SIGSTOP);

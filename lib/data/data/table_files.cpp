@@ -24,7 +24,11 @@ bool is_csv_of(const std::string& name, const std::string& part) {
   return name == part + ".csv" || name == part + ".csv.gz";
 }
 
+// As the part is written, before other spellings of its name.
 fs::path csv_in(const fs::path& folder, const std::string& part) {
+  for (const char* const extension : {".csv", ".csv.gz"}) {
+    if (fs::path file = folder / (part + extension); fs::exists(file)) return file;
+  }
   for (const fs::path& path : paths_in(folder)) {
     if (is_csv_of(name_of(path), part)) return path;
   }

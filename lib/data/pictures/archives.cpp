@@ -90,8 +90,10 @@ class TarReader {
     for (archive_entry* entry = nullptr;;) {
       const int result = ::archive_read_next_header(archive_.get(), &entry);
       if (result == ARCHIVE_EOF) break;
-      // A warning: a name or owner that the locale has no letters for, which stays as it was written.
-      if (result != ARCHIVE_OK && result != ARCHIVE_WARN) fail();
+      // A name or owner that the locale has no letters for is a warning, and stays as it was written. Other
+      // warnings are of damaged headers, which were left out.
+      const bool is_unconverted = result == ARCHIVE_WARN && ::archive_errno(archive_.get()) == EILSEQ;
+      if (result != ARCHIVE_OK && !is_unconverted) fail();
       const char* const name = ::archive_entry_pathname(entry);
       size_t at = 0;
       if (name == nullptr || !is_clean_text(name, at))
@@ -340,8 +342,10 @@ bool is_part(const std::string& name, const std::string& word) {
 // Throws for a name that seems to be that of a part, and is trained on: "valid-0.tar" beside "train-0.tar".
 void require_known_parts(const fs::path& root, const std::vector<std::string>& names) {
   const auto seems_a_part = [](const std::string& name) {
-    return !is_part(name, "train") &&
-           (is_part(name, "valid") || is_part(name, "dev") || is_part(name, "eval"));
+    const auto is_any = [&](std::initializer_list<const char*> words) {
+      return std::ranges::any_of(words, [&](const char* word) { return is_part(name, word); });
+    };
+    return is_any({"valid", "dev", "eval"}) && !is_any({"train", "val", "validation", "test"});
   };
   const auto found = std::find_if(names.begin(), names.end(), seems_a_part);
   if (found == names.end() || std::all_of(names.begin(), names.end(), seems_a_part)) return;

@@ -49,8 +49,14 @@ NumberStyle style_of_times(const TablePath& path, const std::string& column, con
   if (is_parquet(path.files.front())) return {};
   const auto input = std::ranges::find(table.columns, column, &RawColumn::name);
   if (input != table.columns.end() && input->reading.kind == CellKind::kNumber) return input->reading.style;
+  // As the table was read; a saved model's needs none of the columns that it ignores.
   TableWish with_times = wish;
-  std::erase(with_times.ignored, column);
+  with_times.separator = table.separator;
+  const CsvRow header = table_header(path);
+  const auto is_missing = [&](const std::string& name) { return !contains(header, name); };
+  std::erase_if(with_times.ignored,
+                [&](const std::string& name) { return name == column || is_missing(name); });
+  std::erase_if(with_times.kinds, [&](const auto& kind) { return is_missing(kind.first); });
   with_times.kinds[column] = "number";
   const CountedTable counted = count_table(path.name, with_times);
   for (const std::string& doubt : counted.decided.warnings) {

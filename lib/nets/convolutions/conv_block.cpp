@@ -22,7 +22,8 @@ int64_t groups_of(const ConvSize& block) { return std::clamp<int64_t>(block.exam
 // The memory of one group of images. For the maxima, filters are innermost, so that the four pixels of each
 // are vectors.
 struct Workplace {
-  // [window, pixels]: what each number of the weight is multiplied by; or what direct functions need
+  // [window, pixels]: what each number of the weight is multiplied by; or what direct functions need. Those
+  // of a network's first block are there even if nobody asks for the gradient of its input.
   float* columns;
   float* planes;    // [filters, pixels]; this and the next are for products only
   float* pixels;    // [pixels, filters]

@@ -14,12 +14,12 @@ constexpr int64_t kNumbersABlock = 1 << 15;  // fewer are not worth a second thr
 constexpr int64_t kSumsAtOnce = 16;
 constexpr int64_t kChannelsAtOnce = 64;
 constexpr int64_t kRowsOfFloats = 64;     // are summed in float32
-constexpr int64_t kPlaneOfFloats = 4096;  // numbers of a plane, too
+constexpr int64_t kPieceOfFloats = 4096;  // numbers of a plane or a row, too
 constexpr int64_t kManyRows = 512;        // fewer are divided among threads by channels
 
 // The sum of term(i) for i from `begin` to `end`, in an order that does not depend on the processor.
 template <class Term>
-[[gnu::always_inline]] inline float sum_of(int64_t begin, int64_t end, const Term& term) {
+[[gnu::always_inline]] inline float sum_of_piece(int64_t begin, int64_t end, const Term& term) {
   float lanes[kSumsAtOnce] = {};
   int64_t at = begin;
   for (; at + kSumsAtOnce <= end; at += kSumsAtOnce) {
@@ -28,6 +28,15 @@ template <class Term>
   for (int64_t lane = 0; at < end; ++at, ++lane) lanes[lane] += term(at);
   float sum = 0;
   for (const float one : lanes) sum += one;
+  return sum;
+}
+
+// The same for any number of terms.
+template <class Term>
+[[gnu::always_inline]] inline double sum_of(int64_t begin, int64_t end, const Term& term) {
+  double sum = 0;
+  for (int64_t piece = begin; piece < end; piece += kPieceOfFloats)
+    sum += static_cast<double>(sum_of_piece(piece, std::min(piece + kPieceOfFloats, end), term));
   return sum;
 }
 
@@ -51,13 +60,11 @@ struct SumChannels {
     for (int64_t channel = first; channel < last; ++channel) {
       double sum = 0;
       for (int64_t example = 0; example < size.examples; ++example) {
-        const int64_t begin = (example * size.channels + channel) * size.pixels, end = begin + size.pixels;
-        for (int64_t piece = begin; piece < end; piece += kPlaneOfFloats) {
-          sum += static_cast<double>(sum_of(
-              piece, std::min(piece + kPlaneOfFloats, end), [&](int64_t at) __attribute__((always_inline)) {
-                return term(at, channel);
-              }));
-        }
+        const int64_t begin = (example * size.channels + channel) * size.pixels;
+        sum += sum_of(
+            begin, begin + size.pixels, [&](int64_t at) __attribute__((always_inline)) {
+              return term(at, channel);
+            });
       }
       sums[channel] = static_cast<float>(sum);
     }
@@ -159,14 +166,14 @@ struct NormaliseRows {
     for (int64_t row = 0; row < rows; ++row) {
       const float* const x = from + row * features;
       float* const y = to + row * features;
-      const float mean = sum_of(
-                             0, features, [&](int64_t at) __attribute__((always_inline)) { return x[at]; }) /
-                         count;
-      const float variance =
-          sum_of(
-              0, features,
-              [&](int64_t at) __attribute__((always_inline)) { return (x[at] - mean) * (x[at] - mean); }) /
-          count;
+      const auto sum = static_cast<float>(sum_of(
+          0, features, [&](int64_t at) __attribute__((always_inline)) { return x[at]; }));
+      const float mean = sum / count;
+      const auto squares = static_cast<float>(sum_of(
+          0, features, [&](int64_t at) __attribute__((always_inline)) {
+            return (x[at] - mean) * (x[at] - mean);
+          }));
+      const float variance = squares / count;
       const float inverse = 1 / std::sqrt(variance + epsilon);
       for (int64_t at = 0; at < features; ++at) y[at] = (x[at] - mean) * inverse * weight[at] + bias[at];
       means[row] = mean;
@@ -185,12 +192,12 @@ struct NormaliseRowsToInput {
       const float* const slope = gradient + row * features;
       float* const result = to + row * features;
       const float mean = means[row], inverse = inverse_deviations[row];
-      const float slopes = sum_of(
-          0, features, [&](int64_t at) __attribute__((always_inline)) { return slope[at] * weight[at]; });
-      const float products = sum_of(
+      const auto slopes = static_cast<float>(sum_of(
+          0, features, [&](int64_t at) __attribute__((always_inline)) { return slope[at] * weight[at]; }));
+      const auto products = static_cast<float>(sum_of(
           0, features, [&](int64_t at) __attribute__((always_inline)) {
             return slope[at] * weight[at] * ((x[at] - mean) * inverse);
-          });
+          }));
       for (int64_t at = 0; at < features; ++at) {
         result[at] = inverse * (slope[at] * weight[at] - slopes / count -
                                 (x[at] - mean) * inverse * (products / count));

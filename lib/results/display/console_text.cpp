@@ -45,7 +45,6 @@ std::string global_batch(const RunStartEvent& start) {
   return text;
 }
 
-// The text of the derivation ends with the learning rate.
 std::string learning_rate(const RunStartEvent& start) {
   if (start.learning_rate_derivation) return printable(*start.learning_rate_derivation, 1000);
   return start.learning_rate ? fmt::format("{:g}", *start.learning_rate) : "-";

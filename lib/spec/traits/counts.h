@@ -12,7 +12,8 @@ namespace dtrain {
 // ones of these. For an output that says yes or no: the examples whose target is yes, whose prediction is
 // yes, both.
 enum CountColumn : int64_t { kActual, kPredicted, kCorrect, kFirstOther };
-// Then for a class: its examples for which fewer than kTop outputs are larger than that of the class.
+// Then for a class: its examples for which fewer than kTop outputs are larger than that of the class, or not
+// comparable (not-a-number).
 constexpr int64_t kInTop = kFirstOther;
 constexpr int64_t kTop = 5;
 // Or of yes or no: two histograms of score_bins() bins, of the examples where yes is right and of the others.

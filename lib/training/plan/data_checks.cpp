@@ -93,9 +93,12 @@ void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
 
 }  // namespace
 
-void check_data(LoadedSpec& loaded, const DatasetInfo& data) {
+void check_objective(LoadedSpec& loaded, const DatasetInfo& data) {
   check_targets(loaded, data);
   check_top(loaded, data);
+}
+
+void check_examples(LoadedSpec& loaded, const DatasetInfo& data) {
   check_sampling(loaded, data);
   check_augment(loaded, data);
   check_views(loaded, data);

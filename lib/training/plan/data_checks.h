@@ -6,8 +6,10 @@
 
 namespace dtrain {
 
-// Adds a problem for each field that this data cannot serve: a loss of other targets, augmentation of
-// numbers.
-void check_data(LoadedSpec& loaded, const DatasetInfo& data);
+// Adds a problem for a loss, or a metric to go by, that this data cannot serve.
+void check_objective(LoadedSpec& loaded, const DatasetInfo& data);
+
+// The same for what is done to examples: sampling, augmentation, views.
+void check_examples(LoadedSpec& loaded, const DatasetInfo& data);
 
 }  // namespace dtrain

@@ -281,10 +281,6 @@ HostDevices place_job(LoadedSpec& loaded, JobPlan& plan) {
 // What works only with certain devices, or with several replicas of a host.
 void check_devices(LoadedSpec& loaded, const JobPlan& plan, const ReplicaCount& count) {
   const StrategySpec& strategy = plan.spec.strategy;
-  if (loaded.ok() && count.total > strategy.virtual_replicas.value_or(count.total))
-    loaded.refuse("strategy.virtual_replicas",
-                  "{0} has work for at most {0} replicas, not {1}; start fewer, or raise it",
-                  *strategy.virtual_replicas, count.total);
   const bool by_group = count.spans_hosts || plan.communication == "gloo" || plan.communication == "nccl";
   if (plan.spec.metrics.noise_scale && loaded.ok() &&
       (strategy.virtual_replicas.value_or(count.total) < 2 || (!strategy.virtual_replicas && by_group)))
@@ -380,8 +376,9 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   plan.spec = loaded.spec;
   plan.data = data;
   note_data(plan.spec, data);
-  check_data(loaded, data);
+  check_objective(loaded, data);
   plan.spec.train.loss.class_weights = resolve_class_weights(loaded, data);
+  check_examples(loaded, data);
   plan.model = resolve_model(loaded, data);
   plan.spec.model.sha256 = sha256_of_program(plan.model);
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
@@ -396,6 +393,10 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   StrategySpec& strategy = plan.spec.strategy;
   strategy.replicas = count.total;
   plan.spans_hosts = count.spans_hosts;
+  if (loaded.ok() && count.total > strategy.virtual_replicas.value_or(count.total))
+    loaded.refuse("strategy.virtual_replicas",
+                  "{0} has work for at most {0} replicas, not {1}; start fewer, or raise it",
+                  *strategy.virtual_replicas, count.total);
   plan.devices = assign_devices(plan.spec, count.here, host);
   plan.idle_gpus = idle_gpus(strategy, plan.devices, host);
   const bool in_one_process = plan.spec.uses_plugin();

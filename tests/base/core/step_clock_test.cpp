@@ -1,5 +1,7 @@
 #include "core/step_clock.h"
 
+#include <algorithm>
+
 #include "catch.h"
 #include "core/clock.h"
 
@@ -12,7 +14,7 @@ void busy_for(double seconds) {
   }
 }
 
-TEST_CASE("time goes to the kind that was entered last, and laps add up to all of it") {
+TEST_CASE("time goes to the kind that was entered last, and no more than passes") {
   const double before = steady_seconds();
   StepClock clock;
   clock.enter(StepTime::kCompute);
@@ -32,7 +34,21 @@ TEST_CASE("time goes to the kind that was entered last, and laps add up to all o
   CHECK(second[StepTime::kCompute] >= 0.003);
   CHECK(second[StepTime::kWaitForPeers] == 0);
   CHECK(first.total() + second.total() <= all);
-  CHECK(first.total() + second.total() == Approx(all).margin(0.05));
+}
+
+TEST_CASE("laps add up to all of the time") {
+  double least = 1;  // left out, on a machine that holds up some of the attempts
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const double before = steady_seconds();
+    StepClock clock;
+    clock.enter(StepTime::kCompute);
+    busy_for(0.002);
+    const StepTimes first = clock.lap();
+    busy_for(0.002);
+    const StepTimes second = clock.lap();
+    least = std::min(least, steady_seconds() - before - first.total() - second.total());
+  }
+  CHECK(least < 0.001);
 }
 
 TEST_CASE("start drops what was not taken and waits for data") {

@@ -127,6 +127,10 @@ TEST_CASE("the shards of a folder are a dataset, and their names say which part 
                ContainsSubstring(name + std::string(": seems to be for validation")));
     fs::remove(archives.folder / name);
   }
+  const int64_t tested = find_dataset(archives.spec).test_examples;
+  archives.folder.write("test-dev.tar", tar_of(samples(17, 19, {"0", "1"})));
+  CHECK(find_dataset(archives.spec).test_examples == tested + 2);
+  fs::remove(archives.folder / "test-dev.tar");
   fs::rename(archives.folder / "flowers_val.tar", archives.folder / "Flowers_Validation.tar");
   CHECK(find_dataset(archives.spec).validation_examples == 2);
   archives.spec.class_names = {"daisy", "rose", "tulip"};
@@ -267,6 +271,10 @@ TEST_CASE("names and owners beyond ASCII are read as Python's tarfile writes the
   CHECK(found.pictures[5].label == 1);
   CHECK_THAT(archives.error(tar_of(members + written("path=\xff.png\n", "a.png", "x"))),
              ContainsSubstring("a name in it is not UTF-8"));
+  // A length that is no number, and one that is too long: libarchive would leave the header out.
+  for (const char* record : {"xx path=a.png\n", "99 path=a.png\n"})
+    CHECK_THAT(archives.error(tar_of(members + tar_member("pax", record, 'x') + tar_member("a.png", "x"))),
+               ContainsSubstring("is no tar archive that can be read"));
 }
 
 TEST_CASE("pictures of an archive whose names differ by their folders alone are examples of their own") {

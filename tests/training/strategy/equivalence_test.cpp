@@ -21,11 +21,9 @@ constexpr int kSteps = 20;
 // With a partial batch after some steps that were replayed, and replayed ones after it, of 19 an epoch.
 constexpr int kRecordedSteps = 24;
 
-// All; under the sanitizers, where other tests have the rest, one that works by numbers, one by norms, one by
-// whole matrices.
+// All; under the sanitizers one that works by numbers, one by norms, one by whole matrices.
 std::vector<std::string> optimizers() {
-  if (kSanitized) return {"adam", "lamb", "muon"};
-  return names_of_rows(all_optimizers());
+  return kSanitized ? std::vector<std::string>{"adam", "lamb", "muon"} : names_of_rows(all_optimizers());
 }
 
 // `replicas` replicas with batch B against one with replicas * B, over every kind of communication.

@@ -87,14 +87,6 @@ TEST_CASE("several workers reach a lower loss, within the bound") {
   if (bound) CHECK(results[0].report->staleness.maximum() <= *bound);
 }
 
-at::Tensor tensor_of(const Variables& variables, const std::string& name) {
-  for (const auto& [own, tensor] : variables) {
-    if (own == name) return tensor;
-  }
-  FAIL("there is no " << name);
-  return {};
-}
-
 TEST_CASE("a training goes on as if it had not ended, on another number of servers too") {
   const std::string optimizer = GENERATE(from_range(optimizers_of_parts()));
   const int after = GENERATE(1, 2);
