@@ -86,7 +86,7 @@ TEST_CASE("features on disk are read by later runs, which train the same bits") 
   CHECK_THAT(cached.trained(second),
              ContainsSubstring("features of phase 1 of 2: read from " + files.begin()->string()));
   CHECK(cached.files() == files);
-  const std::string weights = weights_from_memory();
+  const std::string& weights = weights_from_memory();
   CHECK(weight_bytes_of(first) == weights);
   CHECK(weight_bytes_of(second) == weights);
   const auto checkpoint = checkpoints_of(first) / "step-000000020";
@@ -119,7 +119,8 @@ TEST_CASE("a damaged file of features is computed anew and replaced") {
   const Cached cached;
   cached.trained(Job(kFeatureSpec));
   const fs::path file = *cached.files().begin();
-  const std::string whole = content_of(file), weights = weights_from_memory();
+  const std::string whole = content_of(file);
+  const std::string& weights = weights_from_memory();
   std::string changed = whole;
   changed[whole.size() / 2] ^= 1;
   for (const std::string& content : {changed, std::string()}) {  // others: feature_files_test

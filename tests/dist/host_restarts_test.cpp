@@ -32,8 +32,9 @@ void start_all(Hosts& hosts, int count, const Arguments& more = {}) {
 
 const Arguments kLocalSteps = Job::set(
     {"strategy.local_steps.every=7", "strategy.compress=int8", "model.dtype=float32", "model.kind=layers",
-     "model.layers=[{kind: conv2d, filters: 4}, {kind: batch_norm}, {kind: relu}, {kind: flatten}, {kind: "
-     "dropout, rate: 0.3}, {kind: dense, units: 4}]"});
+     std::string(
+         "model.layers=[{kind: conv2d, filters: 4}, {kind: batch_norm}, {kind: relu}, {kind: flatten}, ") +
+         "{kind: dropout, rate: 0.3}, {kind: dense, units: 4}]"});
 
 // Every host ends well.
 void wait_for_all(Hosts& hosts, int count) {

@@ -182,7 +182,7 @@ TEST_CASE("members that belong together are welcomed with everybody's addresses"
   auto c = join(leader.port(), member(4, 2, 6, "c"));
   auto b = join(leader.port(), member(2, 2, 6, "b"));
   CHECK(leader.outcome().text == "welcome");
-  for (Outcome joined : {b.get(), c.get()}) {
+  for (const Outcome& joined : {b.get(), c.get()}) {
     INFO(joined.text);
     REQUIRE(joined.code == ExitCode::kDone);
     const auto addresses = nlohmann::json::parse(joined.text)["addresses"];

@@ -23,7 +23,7 @@ std::vector<std::string>* synced = nullptr;  // the names of files whose content
 }  // namespace
 
 // In the place of libc's, in this program.
-extern "C" int fdatasync(int file) {
+extern "C" int fdatasync(int file) {  // NOLINT(readability-inconsistent-declaration-parameter-name)
   if (synced != nullptr) {
     const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file));
     synced->push_back(path.filename());
