@@ -66,7 +66,9 @@ int64_t units_of_second(parquet::LogicalType::TimeUnit::unit unit) {
 bool decide(const parquet::ColumnDescriptor& descriptor, ParquetKind& kind, Meaning& meaning) {
   const parquet::LogicalType& type = *descriptor.logical_type();
   kind = ParquetKind::kNumber;
-  if (type.is_string() || type.is_enum() || type.is_JSON()) {
+  // Of programs that do not say that it is text.
+  const bool is_bytes = type.is_none() && descriptor.physical_type() == parquet::Type::BYTE_ARRAY;
+  if (type.is_string() || type.is_enum() || type.is_JSON() || is_bytes) {
     kind = ParquetKind::kWord;
   } else if (type.is_date()) {
     kind = ParquetKind::kDate;
@@ -92,8 +94,6 @@ bool decide(const parquet::ColumnDescriptor& descriptor, ParquetKind& kind, Mean
     kind = ParquetKind::kDate;  // an old form of timestamps
     meaning.units_of_day = kSecondsOfDay * 1'000'000;
     meaning.has_date = true;
-  } else if (type.is_none() && descriptor.physical_type() == parquet::Type::BYTE_ARRAY) {
-    kind = ParquetKind::kWord;  // of programs that do not say that it is text
   } else {
     return (type.is_none() || type.is_null()) &&
            descriptor.physical_type() != parquet::Type::FIXED_LEN_BYTE_ARRAY;
