@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
@@ -23,19 +24,25 @@ constexpr size_t kMostChanges = 10;  // of a spec, in one line
 // Without the empty last part of "runs/mine/".
 fs::path plain(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
 
+// False, too, of a run that this user may not read.
+bool has_checkpoints(const fs::path& run) {
+  try {
+    return !list_checkpoints(checkpoint_folder(run)).empty();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 fs::path newest_run(const RunDirectoryOptions& options) {
-  fs::path newest;
-  fs::file_time_type when{};
+  std::pair newest(fs::file_time_type::min(), fs::path());  // this clock's zero lies in the future
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(options.parent, none)) {
-    if (!is_named_for(entry.path().filename(), options.name) ||
-        list_checkpoints(checkpoint_folder(entry.path())).empty())
-      continue;
-    const fs::file_time_type time = fs::last_write_time(checkpoint_folder(entry.path()), none);
-    if (newest.empty() || time > when) newest = entry.path();
-    when = std::max(when, time);
+    const fs::path& run = entry.path();
+    if (!is_named_for(run.filename(), options.name) || !has_checkpoints(run)) continue;
+    const std::pair candidate(fs::last_write_time(checkpoint_folder(run), none), run);
+    if (candidate > newest) newest = candidate;
   }
-  if (!newest.empty()) return newest;
+  if (!newest.second.empty()) return newest.second;
   throw Error(
       ExitCode::kCheckpoint,
       "{}: there is no folder {}-TIME with checkpoints; name a run with --resume RUN, or start without "

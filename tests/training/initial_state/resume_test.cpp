@@ -6,12 +6,15 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <chrono>
 #include <fstream>
+#include <vector>
 
 #include "catch.h"
 #include "checkpoint/checkpoint.h"
 #include "core/error.h"
 #include "files.h"
+#include "ordinary_user.h"
 #include "train/small_jobs.h"
 
 namespace dtrain {
@@ -85,6 +88,34 @@ TEST_CASE("auto is the run directory, or the newest run of the name that has che
   CHECK_THAT(
       failure_of(ExitCode::kCheckpoint, [&] { find_resume_point("auto", given); }),
       ContainsSubstring("there is no checkpoint; a spec with checkpoint: {every_epochs: 1} saves some"));
+}
+
+TEST_CASE("auto is the run that has saved last, wherever the folder lists it") {
+  const TemporaryFolder folder;
+  std::vector<fs::path> runs;
+  for (int day = 1; day <= 5; ++day) {
+    runs.push_back(folder / fmt::format("mine-2026010{}-000000", day));
+    save(runs.back(), day);
+  }
+  fs::file_time_type time = fs::file_time_type::clock::now();
+  for (const fs::path& newest : runs) {
+    time += std::chrono::hours(1);
+    fs::last_write_time(checkpoint_folder(newest), time);
+    CHECK(find_resume_point("auto", named(folder.path(), "mine")).run == newest);
+  }
+}
+
+TEST_CASE("auto passes over a run that this user may not read") {
+  const TemporaryFolder folder;
+  const fs::path own = folder / "mine-20260101-000000", of_other = folder / "mine-20260102-000000";
+  save(own, 1);
+  save(of_other, 2);
+  fs::permissions(checkpoint_folder(of_other), fs::perms::none);
+  {
+    const OrdinaryUser user(folder.path());
+    if (user.exists()) CHECK(find_resume_point("auto", named(folder.path(), "mine")).run == own);
+  }
+  fs::permissions(checkpoint_folder(of_other), fs::perms::owner_all);  // so that it can be removed
 }
 
 TEST_CASE("auto is no run of a job whose name only begins alike, and finds those of a long name") {
