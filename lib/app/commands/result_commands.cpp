@@ -113,12 +113,15 @@ ExitCode verify_command(const VerifyOptions& options) {
 ExitCode inspect_command(const std::string& checkpoint, bool json) {
   ExitCode code = ExitCode::kDone;
   const std::vector<fs::path> paths = checkpoints_at(checkpoint);
-  const auto best = best_of_run(fs::canonical(paths.front()).parent_path());
+  const auto best = best_of_run(fs::weakly_canonical(paths.front()).parent_path());
   if (best && !best->warning.empty() && paths.front() != checkpoint) report_warnings({best->warning});
   Event all = Event::array();
+  std::error_code none;
   for (const fs::path& path : paths) {
-    const std::string best_by = best && fs::equivalent(best->saved.path, path) ? best->metric : "";
     const CheckpointReport report = inspect_checkpoint(path);
+    const bool is_gone = fs::status(path, none).type() == fs::file_type::not_found;
+    if (is_gone && paths.size() > 1) continue;  // a run that trains has removed it meanwhile
+    const std::string best_by = best && fs::equivalent(best->saved.path, path, none) ? best->metric : "";
     if (!report.problems.empty()) code = ExitCode::kCheckpoint;
     if (json) {
       all.push_back(checkpoint_document(path, report, best_by));

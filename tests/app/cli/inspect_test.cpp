@@ -106,6 +106,17 @@ TEST_CASE("inspect of a run has a line for each checkpoint, and as JSON everythi
                                  {"good", false}});
 }
 
+TEST_CASE("inspect of a run that trains passes over a checkpoint that goes meanwhile") {
+  const TemporaryFolder folder;
+  fs::create_directory_symlink("gone", folder / "step-000000006");  // listed, and not there
+  save(folder.path(), 7);
+  const Outcome outcome = dtrain_command({"inspect", folder.path()});
+  INFO(outcome.errors);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.output,
+             ContainsSubstring("OK      step-000000007 ") && !ContainsSubstring("step-000000006"));
+}
+
 TEST_CASE("inspect marks a checkpoint that is suspect, which is no damage") {
   const TemporaryFolder folder;
   save(folder.path(), 7);
