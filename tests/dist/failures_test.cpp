@@ -166,6 +166,31 @@ TEST_CASE("scripts can tell a full disk from a folder that may not be written") 
   CHECK(job.is_gone(0));
 }
 
+TEST_CASE("a tune without room for its files lets the trials that run come to their end") {
+  constexpr double kTrialsSeconds = 300;
+  const Job job;
+  const fs::path tune = job.run_folder();
+  Program program(Arguments{"tune", job.spec_file().string(), "--out", tune.string(), "--try",
+                            "train.epochs=200,300", "--trials-at-once", "2"} +
+                  Job::set({"strategy.kind=one_device", "strategy.replicas=auto"}));
+  REQUIRE(eventually(kSoon, [&] { return fs::exists(tune / "trial-002" / "metrics.jsonl"); }));
+  const rlimit both{4000, 4000};  // less than tune.json will have with the evaluations of a trial
+  REQUIRE(::prlimit(program.process(), RLIMIT_FSIZE, &both, nullptr) == 0);  // and the trials none
+  const Finished full = program.wait(kTrialsSeconds);
+  INFO(full.errors);
+  CHECK(full.exit_code == 9);
+  CHECK_THAT(full.errors, ContainsSubstring("tune.json: ") && ContainsSubstring("File too large") &&
+                              ContainsSubstring("tune --resume " + tune.string() + " continues it"));
+  for (const char* trial : {"trial-001", "trial-002"})
+    CHECK_THAT(content_of(tune / trial / "summary.json"), ContainsSubstring("\"status\": \"completed\""));
+  const Finished resumed = run_program({"tune", "--resume", tune.string()});
+  INFO(resumed.errors);
+  CHECK(resumed.exit_code == 0);
+  const Event document = Event::parse(content_of(tune / "tune.json"));
+  CHECK(document["trials"].size() == 2);
+  for (const Event& trial : document["trials"]) CHECK(trial["status"] == "trained");
+}
+
 TEST_CASE("without a working folder every command says so, and no library ends the program") {
   const TemporaryFolder folder;
   const std::string gone = folder / "gone";

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <list>
 #include <thread>
@@ -63,7 +64,10 @@ class TuneRunner {
     signals_passed_on_ = stop_signals_received();
     write_files();
     for (rung_ = 0; rung_ < (tune_.asynchronous ? 1 : tune_.epochs.size()); ++rung_) {
-      if (!run_rung()) return disk_failed_ ? ExitCode::kDisk : ExitCode::kStopped;
+      if (run_rung()) continue;
+      if (!disk_failed_) return ExitCode::kStopped;
+      with_room([this] { write_files(); });  // there may be some again
+      return ExitCode::kDisk;
     }
     const Tune whole = combined(tune_);
     if (best_trial(whole)) return ExitCode::kDone;
@@ -71,6 +75,17 @@ class TuneRunner {
   }
 
  private:
+  // Does it. If the disk has no room for that, the tune ends once the trials that run have ended.
+  void with_room(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::kDisk) throw;
+      disk_failed_ = true;
+      progress_ << printable_lines(error.what()) << std::endl;
+    }
+  }
+
   // What may be trained now and does not run yet, in the order in which it starts: of this rung, or of all,
   // the last one first, where they wait for nothing.
   std::vector<size_t> ready(const std::list<RunningTrial>& running) const {
@@ -108,13 +123,15 @@ class TuneRunner {
         if (end) take(each->trial, *end, stops);
         each = end ? running.erase(each) : std::next(each);
       }
-      while (!stops && !disk_failed_ && stop_signals_received() == signals_passed_on_ &&
-             std::ssize(running) < tune_.at_once) {
-        std::vector<size_t> next = ready(running);
-        if (next.empty() && to_propose() > 0) next = proposed();
-        if (next.empty()) break;
-        start(next.front(), running);
-      }
+      with_room([&] {
+        while (!stops && !disk_failed_ && stop_signals_received() == signals_passed_on_ &&
+               std::ssize(running) < tune_.at_once) {
+          std::vector<size_t> next = ready(running);
+          if (next.empty() && to_propose() > 0) next = proposed();
+          if (next.empty()) break;
+          start(next.front(), running);
+        }
+      });
       if (!running.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     } while (!running.empty());
     return !stops && !disk_failed_ && stop_signals_received() == signals_passed_on_;
@@ -231,7 +248,7 @@ class TuneRunner {
     progress_ << fmt::format("[{}{}] {}, {}: {}", ++done_, of, trial_folder(index), printable(join(values)),
                              printable(text))
               << std::endl;
-    write_files();
+    with_room([this] { write_files(); });
   }
 
   // Of a run that has completed.

@@ -69,8 +69,8 @@ void save_tune(const PlannedTune& planned);
 // updates tune.json, tune.csv and tune.svg there after each. A trial with a checkpoint is resumed from it.
 // With --tpe, a trial is proposed when its turn comes, and those that still run count as bad ones.
 // Prints progress. Returns kDone if a trial has a result, kStopped after a stop signal, which the trials get
-// too, kDisk once a trial has failed by that, else how the first one failed. Throws Error(kUsage) if another
-// process works in the folder.
+// too, kDisk once a trial or its own files have failed by that, else how the first one failed. Throws
+// Error(kUsage) if another process works in the folder.
 ExitCode run_tune(const std::filesystem::path& folder, std::ostream& progress);
 
 }  // namespace dtrain
