@@ -49,7 +49,7 @@ std::optional<fs::path> begin_tune(const TuneCommandOptions& options) {
     throw Error(ExitCode::kUsage,
                 "{0}: has a tune; dtrain tune --resume {0} continues it, or choose another folder with --out",
                 *options.out);
-  const fs::path folder = make_empty_folder(options.out, planned.tune.name + "-tune");
+  const fs::path folder = make_empty_folder(options.out, planned.tune.name, "-tune");
   planned.tune.directory = folder.string();
   prepare_data(planned.first.data, planned.first.spec.data, options.quiet);  // once, not in several trials
   save_tune(planned);
@@ -110,7 +110,7 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
     values->erase(std::unique(values->begin(), values->end()), values->end());
   }
   PlannedSweep planned = plan_sweep(spec, data, plan);
-  planned.sweep.directory = make_empty_folder(options.out, loaded.spec.name + "-sweep").string();
+  planned.sweep.directory = make_empty_folder(options.out, loaded.spec.name, "-sweep").string();
   std::ostream nowhere(nullptr);
   const ExitCode code = run_sweep(planned, own_program().string(), options.quiet ? nowhere : std::cerr);
   std::cout << (options.json ? event_text(sweep_document(planned.sweep), 2) + "\n"
@@ -132,7 +132,7 @@ ExitCode find_lr_command(const RateCommandOptions& options) {
   require_alone("a range test", loaded.spec.hosts);
   if (options.out) require_own_page(*options.out, options.overwrite, "dtrain find-lr");
   RateTest test = rate_test_of(loaded.spec, options.test);
-  const std::filesystem::path folder = make_empty_folder({}, loaded.spec.name + "-find-lr");
+  const std::filesystem::path folder = make_empty_folder({}, loaded.spec.name, "-find-lr");
   if (!options.quiet)
     report_failure(fmt::format("dtrain: {} steps with learning rates from {:g} to {:g}, in {}", test.steps,
                                test.from, test.to, folder.string()),

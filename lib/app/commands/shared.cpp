@@ -107,9 +107,11 @@ void require_own_page(const std::filesystem::path& file, bool overwrite, const s
               file.string(), by);
 }
 
-std::filesystem::path make_empty_folder(const std::optional<std::string>& out, const std::string& name) {
+std::filesystem::path make_empty_folder(const std::optional<std::string>& out, const std::string& name,
+                                        const std::string& ending) {
   RunDirectoryOptions options;
   options.name = name;
+  options.ending = ending;
   if (out) options.directory = *out;
   const std::filesystem::path folder = make_folder_of_run(options);
   std::error_code error;

@@ -35,8 +35,10 @@ int64_t parse_size(const std::string& option, const std::string& text, int64_t m
 // `overwrite` allows to replace. `by` is the command that asks.
 void require_own_page(const std::filesystem::path& file, bool overwrite, const std::string& by);
 
-// Makes the folder `out`, or that of a run with this name. Throws Error(kUsage) if it is there and not empty.
-std::filesystem::path make_empty_folder(const std::optional<std::string>& out, const std::string& name);
+// Makes the folder `out`, or runs/NAME-TIME with `ending` after the name. Throws Error(kUsage) if it is there
+// and not empty.
+std::filesystem::path make_empty_folder(const std::optional<std::string>& out, const std::string& name,
+                                        const std::string& ending);
 
 struct CheckpointJob {
   ResumePoint point;

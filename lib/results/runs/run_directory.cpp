@@ -83,9 +83,10 @@ void make_parents(const fs::path& path) {
   if (error) refuse(path, "cannot make the folder", error.value());
 }
 
-fs::path make_new_folder(const fs::path& parent, const std::string& name) {
-  make_parents(parent);
-  const fs::path base = parent / (file_name_of(name) + "-" + time_for_file_name());
+fs::path make_new_folder(const RunDirectoryOptions& options) {
+  make_parents(options.parent);
+  const fs::path base =
+      options.parent / (file_name_of(options.name) + options.ending + "-" + time_for_file_name());
   if (make_folder(base)) return base;
   for (int number = 2; number <= kMostOfOneName; ++number) {
     const fs::path numbered = base.string() + "-" + std::to_string(number);
@@ -228,8 +229,7 @@ void require_run(const fs::path& from, ExitCode code, const std::string& usage) 
 }
 
 fs::path make_folder_of_run(const RunDirectoryOptions& options) {
-  return options.directory ? make_given_folder(*options.directory)
-                           : make_new_folder(options.parent, options.name);
+  return options.directory ? make_given_folder(*options.directory) : make_new_folder(options);
 }
 
 bool is_named_for(const std::string& folder, const std::string& job) {

@@ -21,6 +21,7 @@ struct RunDirectoryOptions {
   std::optional<std::filesystem::path> directory;  // this folder instead
   bool overwrite = false;                          // replace the run in `directory`
   bool resumes = false;                            // a run that is elsewhere: do not advise to replace one
+  std::string ending = {};                         // of a generated name, before its time: "-tune"
 };
 
 // Returns only the folder, without checking its contents: `directory`, created if it is absent, or a new

@@ -97,6 +97,17 @@ TEST_CASE("a job's name stays one file name inside the parent") {
   }
 }
 
+TEST_CASE("a long name of a job leaves room for what the folder is of, which is no run of the job") {
+  const TemporaryFolder folder;
+  const std::string job(100, 'n');
+  RunDirectoryOptions of_tune = under(folder.path(), job);
+  of_tune.ending = "-tune";
+  const std::string name = make_folder_of_run(of_tune).filename().string();
+  CHECK(name.substr(0, 70) == std::string(64, 'n') + "-tune-");
+  CHECK_FALSE(is_named_for(name, job));
+  CHECK(is_named_for(make_folder_of_run(under(folder.path(), job)).filename().string(), job));
+}
+
 TEST_CASE("a given folder may be absent or empty, with and without overwrite") {
   for (const bool overwrite : {false, true}) {
     const TemporaryFolder folder;
