@@ -81,7 +81,7 @@ int64_t parse_size(const std::string& option, const std::string& text, int64_t m
   static const std::map<std::string, int64_t> kUnits = {
       {"", 1},          {"B", 1},         {"KB", 1000},    {"MB", 1000 * 1000}, {"GB", 1000 * 1000 * 1000},
       {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
-  static const Pattern kSize("([0-9]{1,10})([A-Za-z]*)");
+  static const Pattern kSize("([0-9]{1,13})([A-Za-z]*)");
   if (const auto found = kSize.match(text)) {
     const int64_t number = std::stoll((*found)[1].text);
     const auto unit = kUnits.find((*found)[2].text);

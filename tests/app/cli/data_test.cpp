@@ -335,12 +335,15 @@ TEST_CASE("data pack writes archives that the other commands read") {
   CHECK_THAT(pictures.run({"init", "--from", "shards"}).errors,
              ContainsSubstring("daisy (8), rose & co (8)"));
   CHECK(pictures.run({"data", "pack", "job.yaml", "--out", "shards"}).exit_code == 2);
-  const Outcome again = pictures.run({"data", "pack", "job.yaml", "--out", "shards", "--overwrite"});
+  const Outcome again = pictures.run(
+      {"data", "pack", "job.yaml", "--out", "shards", "--overwrite", "--shard-size", "20000000000"});
   CHECK(again.exit_code == 0);
   CHECK_THAT(again.output, ContainsSubstring("shards: 2 classes\n  train      8 pictures in 1 archive, ") &&
                                ContainsSubstring("data.dataset: tar, data.path: shards, without data.split"));
   CHECK_THAT(pictures.run({"data", "pack", "job.yaml", "--out", "s", "--shard-size", "big"}).errors,
              ContainsSubstring("--shard-size: 'big' is no size from 1B to 1000GB"));
+  CHECK_THAT(pictures.run({"data", "pack", "job.yaml", "--out", "s", "--shard-size", "1000000000001"}).errors,
+             ContainsSubstring("--shard-size: '1000000000001' is no size from 1B to 1000GB"));
   // The index alone, of archives that are there.
   const std::string index = content_of(pictures.folder / "shards/shards.index");
   fs::remove(pictures.folder / "shards/shards.index");
