@@ -21,11 +21,12 @@ namespace {
 // `more_is_better` says which direction is worse.
 std::optional<std::string> shortfall(std::optional<double> reference, std::optional<double> value,
                                      double tolerated, bool more_is_better) {
-  if (!reference) return std::nullopt;
+  if (!reference || std::isnan(*reference)) return std::nullopt;
   if (!value) return "never came to it";
+  if (std::isnan(*value)) return "is not a number";
   const double worse = more_is_better ? *reference - *value : *value - *reference;
   const double size = std::fabs(*reference);
-  if (worse <= tolerated * size) return std::nullopt;
+  if (*value == *reference || worse <= tolerated * size) return std::nullopt;  // both may be infinite
   if (size == 0) return fmt::format("{:.4g} instead of 0", *value);
   return fmt::format("{:.1f} % {}", 100 * worse / size, more_is_better ? "less" : "more");
 }

@@ -1,5 +1,6 @@
 // What is told of a run whose loss has no accuracy: its own metrics, and nothing in their place.
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 #include "catch.h"
@@ -124,6 +125,26 @@ TEST_CASE("regressions are compared by their error, and a higher one is worse") 
   CHECK(document.at("target_rmse") == 0.8);
   CHECK(document.at("runs")[1].at("best_rmse") == 0.8);
   CHECK(document.at("runs")[0].at("evaluations")[0].at("mae") == 0.5);
+}
+
+TEST_CASE("no run is worse than one whose metric is not a number") {
+  const TemporaryFolder folder;
+  const FinishedRun sound = read_finished_run(regression_folder(folder.path() / "run", 0.5));
+  const auto ended_with = [&](double rmse) {
+    FinishedRun run = sound;
+    run.final_metrics = {{"rmse", rmse}};
+    return run;
+  };
+  const auto worse = [](const FinishedRun& before, const FinishedRun& after) {
+    return compare_finished_runs({before, after}).regressions(1, 0.05);
+  };
+  const FinishedRun lost = ended_with(std::numeric_limits<double>::quiet_NaN());
+  const FinishedRun infinite = ended_with(std::numeric_limits<double>::infinity());
+  CHECK(worse(lost, sound).empty());
+  CHECK(worse(lost, lost).empty());
+  CHECK(worse(infinite, infinite).empty());
+  CHECK(worse(infinite, sound).empty());
+  CHECK(worse(sound, lost) == std::vector<std::string>{"test rmse: is not a number"});
 }
 
 TEST_CASE("the page of a regression has a curve of its error") {
