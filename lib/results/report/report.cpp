@@ -207,6 +207,9 @@ std::string notes_of(const RunHistory& run, const std::string& whose) {
       add(fmt::format("{}: {} was not found; this is {}", course.run, *course.start.dataset_requested,
                       show_text(course.start.dataset)));
   }
+  if (run.earlier_notes > 0)
+    add(fmt::format("{} in metrics.jsonl; the last {}:", counted(run.earlier_notes, "earlier note"),
+                    run.notes.size()));
   for (const std::string& note : run.notes) add(note);
   return html;
 }

@@ -43,8 +43,10 @@ RunCourse& course_of(RunHistory& history, const std::string& run) {
 
 void take(RunHistory& history, const Event& event) {
   if (auto comparison = decode<ComparisonEvent>(event)) history.comparison = std::move(comparison);
-  if (history.notes.size() < kMostNotes) {
-    if (auto note = note_of(event)) history.notes.push_back(std::move(*note));
+  if (auto note = note_of(event)) history.notes.push_back(std::move(*note));
+  if (history.notes.size() > kMostNotes) {
+    history.notes.erase(history.notes.begin());
+    ++history.earlier_notes;
   }
   if (const auto machine = decode<MachineEvent>(event)) history.machine.push_back(*machine);
   const std::string run = place_of(event).run.value_or("");

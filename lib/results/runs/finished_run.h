@@ -118,7 +118,8 @@ struct RunHistory {
   std::vector<RunCourse> courses;             // those that exist, the baseline's first
   std::optional<ComparisonEvent> comparison;  // nullopt: no comparison
   std::vector<MachineEvent> machine;          // over all runs of the job
-  std::vector<std::string> notes;             // warnings and lost workers, one sentence each
+  std::vector<std::string> notes;             // the last warnings and lost workers, one sentence each
+  int64_t earlier_notes = 0;                  // how many came before these
 
   const RunCourse* distributed() const;  // nullptr: it was not started
 };

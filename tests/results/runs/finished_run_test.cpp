@@ -7,6 +7,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "files.h"
+#include "report/report.h"
 
 namespace dtrain {
 namespace {
@@ -64,6 +65,24 @@ TEST_CASE("a run with gigabytes of events is read like any other") {
   metrics.close();
   REQUIRE(fs::file_size(run / "metrics.jsonl") > uint64_t{1} << 30);
   CHECK(read_finished_run(run).points.back().value("accuracy") == 0.75);
+}
+
+TEST_CASE("of many warnings a report has the last, and how many came before") {
+  const TemporaryFolder folder;
+  const fs::path run = make_run(folder.path() / "a", "", 1000, {0.5});
+  std::ofstream metrics(run / "metrics.jsonl", std::ios::app);
+  for (int i = 1; i <= 105; ++i)
+    metrics << "\n" << Event{{"event", "warning"}, {"run", "distributed"}, {"text", std::to_string(i)}};
+  metrics << "\n";
+  metrics.close();
+  const RunHistory history = read_run_history(run);
+  REQUIRE(history.notes.size() == 100);
+  CHECK(history.notes.front() == "distributed: 6");
+  CHECK(history.notes.back() == "distributed: 105");
+  CHECK(history.earlier_notes == 5);
+  CHECK_THAT(report_page({history}),
+             ContainsSubstring("5 earlier notes in metrics.jsonl; the last 100:</p>\n<p class=\"note\">") &&
+                 ContainsSubstring("distributed: 105"));
 }
 
 TEST_CASE("a run that went back to its best weights is judged by these") {
