@@ -191,6 +191,23 @@ TEST_CASE("a tune without room for its files lets the trials that run come to th
   for (const Event& trial : document["trials"]) CHECK(trial["status"] == "trained");
 }
 
+TEST_CASE("a tune whose document cannot be written fails, and one whose table cannot does not") {
+  const Job job;
+  const std::string tune = job.run_folder().string();
+  const Descriptor no_room(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  ProgramOptions options;
+  options.output = no_room.get();
+  const Finished table = run_program(Arguments{"tune", job.spec_file().string(), "--out", tune, "--try",
+                                               "train.optimizer.learning_rate=0.1"} +
+                                         Job::set({"strategy.kind=one_device", "strategy.replicas=auto"}),
+                                     options);
+  INFO(table.errors);
+  CHECK(table.exit_code == 0);
+  const Finished document = run_program({"tune", "--resume", tune, "--json"}, options);
+  CHECK(document.exit_code == 9);
+  CHECK(last_line(document.errors) == "dtrain: cannot write to the standard output");
+}
+
 TEST_CASE("without a working folder every command says so, and no library ends the program") {
   const TemporaryFolder folder;
   const std::string gone = folder / "gone";

@@ -121,13 +121,20 @@ TEST_CASE("a sweep that nobody hears of measures all the same") {
   options.output = full.get();
   SECTION("but for what it says of it") {}
   SECTION("nor of that") { options.errors = full.get(); }
-  const Finished run =
-      run_program(sweep(job, {"--replicas", "1,2", "--repeats", "1", "--steps", "20"}), options);
-  CHECK(run.exit_code == 0);
+  Arguments more = {"--replicas", "1,2", "--repeats", "1", "--steps", "20"};
+  bool fails = false;
+  SECTION("and fails if its document is its result") {
+    more.emplace_back("--json");
+    fails = true;
+  }
+  const Finished run = run_program(sweep(job, more), options);
+  CHECK(run.exit_code == (fails ? 9 : 0));
   const Event document = document_of(job);
   CHECK(document["points"].size() > 1);
   for (const Event& point : document["points"]) CHECK(point["status"] == "completed");
-  if (options.errors < 0)
+  if (fails)
+    CHECK(last_line(run.errors) == "dtrain: cannot write to the standard output");
+  else if (options.errors < 0)
     CHECK(last_line(run.errors) ==
           "dtrain: standard output cannot be written; the numbers are in " + job.run_folder().string());
 }

@@ -74,7 +74,7 @@ void CommandLine::add_tune() {
     if (tune.resume && has_changes)
       throw CLI::ValidationError(
           "--resume continues the tune with the options that it began with; leave out the other options");
-    output_is_progress = true;
+    output_is_progress = !tune.json;
     action = [this] { return tune_command(tune); };
   });
 }

@@ -320,7 +320,7 @@ void CommandLine::add_sweep() {
       "If points fail, dtrain still measures the others; the exit code is that of the first failure.\n" +
       exit_code_help());
   command->callback([this] {
-    output_is_progress = true;
+    output_is_progress = !sweep.json;
     action = [this] { return sweep_command(sweep); };
   });
 }
