@@ -35,6 +35,7 @@ OutputOptions output_options(const RunOptions& options) {
   output.console.quiet = options.quiet;
   output.console.json = options.json;
   output.console.width = terminal_width(STDOUT_FILENO);
+  output.console.has_room = [] { return has_room(STDOUT_FILENO); };
   output.say = say;
   return output;
 }

@@ -100,7 +100,8 @@ ReceiptsComparison verify_run(const fs::path& run, std::optional<Range> steps,
                               std::optional<int64_t> replicas,
                               const std::function<void(const std::string&)>& say) {
   require_alone("a verification", {});
-  const std::vector<Event> receipts = read_receipts(run, steps);
+  ReceiptReader written(run);
+  const std::vector<Event> receipts = read_receipts(written, run, steps);
   const auto from = steps ? checkpoint_before(run, step_of(receipts.front())) : std::nullopt;
   const ScratchFolder folder("dtrain-verify");
   const fs::path again = folder.path() / "run";
@@ -111,7 +112,7 @@ ReceiptsComparison verify_run(const fs::path& run, std::optional<Range> steps,
                   from ? ", from " + from->path.string() : ""));
   ReceiptsComparison comparison;
   // Before its end the file lacks no line: there the run was to leave fewer receipts, until it was resumed.
-  if (const int64_t last = last_receipt_of(verified, steps); last > step_of(read_receipts(run).back()))
+  if (const int64_t last = last_receipt_of(verified, steps); last > written.last_step())
     comparison.lost = last;
   ReceiptReader computed(again);
   auto next = receipts.begin();

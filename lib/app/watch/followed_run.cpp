@@ -1,6 +1,7 @@
 #include "watch/followed_run.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -27,7 +28,8 @@ namespace fs = std::filesystem;
 constexpr size_t kMostPoints = 1024;       // of a curve
 constexpr size_t kLongestLine = 16 << 20;  // bytes
 constexpr size_t kBlock = 256 << 10;       // bytes that are read at once
-constexpr double kQuiet = 20;              // seconds: a run adds to its events every 5
+constexpr double kQuiet = 20;              // seconds: a run adds `machine` to its events every 5,
+constexpr double kQuietLaunched = 300;     // but not one whose processes a launcher has started
 constexpr int64_t kMostSteps = 1LL << 53;  // whole numbers up to it are exact as double
 
 // The board of the supervisor that has the run's folder; nullptr: there is none on this host that this user
@@ -320,9 +322,11 @@ WatchedRun FollowedRun::look(int64_t bytes) {
   const bool locked =
       is_in_use(folder_);  // before the events are read: if it ends in between, its end is there
   const bool has_read = read(bytes);
-  // Locks do not reach over hosts everywhere. There the events tell, to which a run adds all the time.
-  const bool is_away = state_.start.host && state_.start.host != own_host_name();
-  const bool in_use = locked || (is_away && steady_seconds() - changed_at_ < kQuiet);
+  // Locks do not reach over hosts everywhere. There the events tell, to which a run adds all the time. Before
+  // its start nobody knows its host.
+  const bool is_away = state_.start.host != own_host_name();
+  const double quiet = state_.machine ? kQuiet : kQuietLaunched;
+  const bool in_use = locked || (is_away && steady_seconds() - changed_at_ < quiet);
   WatchedRun run{.path = folder_.string(), .state = state_};
   run.read = size_ > 0 ? static_cast<double>(offset_) / static_cast<double>(size_) : 1;
   run.reads = has_read && run.read < 1;
@@ -342,7 +346,11 @@ WatchedRun FollowedRun::look(int64_t bytes) {
     run.status = state_.start.run ? "running" : "starting";
   } else {
     run.status = "interrupted";
-    run.hint = "it was killed; " + how_to_go_on();
+    run.hint =
+        (is_away ? fmt::format("no events for more than {:.0f} s from {} (look there whether dtrain runs)",
+                               quiet, state_.start.host.value_or("its host"))
+                 : "it was killed") +
+        "; " + how_to_go_on();
   }
   std::error_code none;
   const fs::path whole = fs::canonical(folder_, none);

@@ -64,7 +64,8 @@ struct RunState {
 struct WatchedRun {
   std::string path = {};  // as the user named it
   RunState state = {};
-  // starting, running, completed, failed, stopped; interrupted: it was killed, for no dtrain has its folder.
+  // starting, running, completed, failed, stopped; interrupted: it was killed, for no dtrain has its folder,
+  // or has been silent for long, if it may be on another host.
   std::string status = {};
   std::string hint = {};  // what to do about an end that is none
   double read = 1;        // the part of the events that was read

@@ -1,5 +1,6 @@
 #include "core/terminal.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -9,6 +10,11 @@
 namespace dtrain {
 
 bool is_terminal(int stream) { return isatty(stream) == 1 && environment_text("TERM") != "dumb"; }
+
+bool has_room(int stream) {
+  pollfd output{stream, POLLOUT, 0};
+  return ::poll(&output, 1, 0) != 0;
+}
 
 bool shows_colour(int stream) { return is_terminal(stream) && !environment_text("NO_COLOR"); }
 

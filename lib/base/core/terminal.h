@@ -6,6 +6,10 @@ namespace dtrain {
 // Whether the stream is a terminal whose cursor can be moved (TERM is not "dumb").
 bool is_terminal(int stream);
 
+// Whether text can be written there at once; false while its reader stands still, as a terminal does after
+// Ctrl-S. True if the reader is gone: writing then tells.
+bool has_room(int stream);
+
 // Whether text may be coloured there: on a terminal, unless NO_COLOR is not empty (https://no-color.org).
 bool shows_colour(int stream);
 

@@ -340,7 +340,7 @@ void Console::follow(std::optional<int64_t> epoch, std::optional<int64_t> step) 
 
 void Console::draw_when_due() {
   const double now = options_.clock();
-  if (drawn_ && now - drawn_at_ < kSecondsBetweenDrawings) return;
+  if ((drawn_ && now - drawn_at_ < kSecondsBetweenDrawings) || !options_.has_room()) return;
   out_ << "\r" << progress_line(progress_, options_.width) << "\x1b[K" << std::flush;
   drawn_ = true;
   pending_ = false;

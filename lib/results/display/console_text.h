@@ -23,6 +23,7 @@ struct ConsoleOptions {
   // Whether the weights of that epoch, after this step of the distributed run, could have been saved and are
   // not there; empty: nobody knows.
   std::function<bool(int64_t)> is_lost = {};
+  std::function<bool()> has_room = [] { return true; };  // on the terminal, to draw progress without waiting
   std::function<double()> clock = steady_seconds;
 };
 

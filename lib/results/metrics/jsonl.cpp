@@ -6,13 +6,17 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <fstream>
+#include <utility>
 
 #include "core/files.h"
 #include "metrics/events.h"
 
 namespace dtrain {
 namespace {
+
+constexpr size_t kBlock = size_t{1} << 20;  // bytes that are written at once
 
 bool stays(const Event& event, int64_t epochs, int64_t step, bool unevaluated) {
   const EventPlace place = place_of(event);
@@ -35,6 +39,15 @@ std::filesystem::path place_of_copy(const std::filesystem::path& file) {
         fmt::format("{}.damaged-{}{}", file.stem().string(), number, file.extension().string()));
   return copy;
 }
+
+// Removes the file, at first what a killed job has left of it, and at last what has not been renamed.
+struct FileThatGoes {
+  explicit FileThatGoes(std::filesystem::path file) : path(std::move(file)) { ::unlink(path.c_str()); }
+  ~FileThatGoes() { ::unlink(path.c_str()); }
+  FileThatGoes(FileThatGoes&&) = delete;  // nor copied
+
+  const std::filesystem::path path;
+};
 
 }  // namespace
 
@@ -91,23 +104,38 @@ void for_each_line(
   if (lines.bad()) throw Error(ExitCode::kDisk, "{}: cannot be read to its end", file.string());
 }
 
+std::filesystem::path place_while_rewinding(const std::filesystem::path& file) {
+  return file.string() + ".rewound";
+}
+
 std::optional<std::filesystem::path> rewind_metrics(const std::filesystem::path& file, int64_t epochs,
                                                     int64_t step,
                                                     const std::function<void(const Event&)>& on_kept,
                                                     bool unevaluated) {
-  std::string kept;
+  const FileThatGoes kept(place_while_rewinding(file));
+  Descriptor made(::open(kept.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (made.get() < 0) fail_to_write(file, "cannot create", errno, "--run-dir");
+  const auto require = [&](bool is_written) {
+    if (!is_written) fail_to_write(file, "cannot write", errno, "--run-dir");
+  };
+  std::string lines;
   bool damaged = false;
   for_each_line(file, [&](const std::string& line, const Event& event, bool is_whole) {
     damaged |= !event.is_object() && is_whole;  // a killed job may leave the last line incomplete
     if (!event.is_object() || !stays(event, epochs, step, unevaluated)) return;
-    kept += line + "\n";
+    lines += line + "\n";
+    if (lines.size() > kBlock) {
+      require(write_all(made.get(), lines.data(), lines.size()));
+      lines.clear();
+    }
     on_kept(event);
   });
+  require(write_all(made.get(), lines.data(), lines.size()) && ::close(made.release()) == 0);
   std::optional<std::filesystem::path> copy;
   if (damaged)
     write_file_atomically(copy.emplace(place_of_copy(file)), read_file(file, INT64_MAX, ExitCode::kUsage),
                           "--run-dir");
-  write_file_atomically(file, kept, "--run-dir");
+  require(::rename(kept.path.c_str(), file.c_str()) == 0);
   return copy;
 }
 

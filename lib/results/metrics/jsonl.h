@@ -47,13 +47,16 @@ void for_each_line(
     const std::filesystem::path& file,
     const std::function<void(const std::string& line, const Event& event, bool is_whole)>& take);
 
+// Where rewind_metrics() writes what stays. One name for all, for a run's metrics have one writer.
+std::filesystem::path place_while_rewinding(const std::filesystem::path& file);
+
 // Removes the events of the distributed run after optimizer step `step` and after `epochs` complete epochs,
 // because that part is trained again; with `unevaluated`, also the evaluation after the last of these epochs.
 // Also removes its evaluation of the test part (data.split), which comes at its end, its run_end, a
 // comparison and an incomplete last line; keeps all events of the baseline. Calls `on_kept` for each event
-// that is kept. The file is replaced as a whole or not at all. Where lines of it are no events, which dtrain
-// does not write, it first puts a copy of the old file beside it, and returns the copy's path. Throws
-// Error(kUsage, kDisk).
+// that is kept. The file is replaced as a whole or not at all, and may be larger than the memory. Where lines
+// of it are no events, which dtrain does not write, it first puts a copy of the old file beside it, and
+// returns the copy's path. Throws Error(kUsage, kDisk).
 std::optional<std::filesystem::path> rewind_metrics(const std::filesystem::path& file, int64_t epochs,
                                                     int64_t step,
                                                     const std::function<void(const Event&)>& on_kept,

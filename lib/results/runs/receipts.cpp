@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <utility>
 
 #include "core/checksum.h"
 #include "core/error.h"
@@ -54,14 +55,15 @@ std::string chained_line(Event receipt, std::string& last) {
 
 int64_t step_of(const Event& receipt) { return receipt.at("step").get<int64_t>(); }
 
-std::vector<Event> ReceiptReader::read() {
+std::vector<Event> ReceiptReader::read(std::optional<Range> steps) {
   std::ifstream file(file_);
   file.seekg(bytes_);
   std::vector<Event> receipts;
   for (std::string line; std::getline(file, line) && !file.eof();) {  // not the one that is being written
     bytes_ += static_cast<std::streamoff>(line.size() + 1);
     ++lines_;
-    receipts.push_back(parse(line));
+    Event receipt = parse(line);
+    if (!steps || (step_ >= steps->begin && step_ < steps->end)) receipts.push_back(std::move(receipt));
   }
   return receipts;
 }
@@ -75,6 +77,7 @@ Event ReceiptReader::parse(const std::string& line) try {
     throw Error(ExitCode::kData, "{}: line {} is no receipt of a step after step {}", file_.string(), lines_,
                 step_);
   step_ = step;
+  if (first_step_ == 0) first_step_ = step;
   std::string chain = receipt.at("after").get<std::string>();
   const bool follows = !last_ || chain == *last_;
   receipt.erase("after");
@@ -92,19 +95,21 @@ Event ReceiptReader::parse(const std::string& line) try {
 }
 
 std::vector<Event> read_receipts(const std::filesystem::path& run, std::optional<Range> steps) {
-  std::vector<Event> all = ReceiptReader(run).read();
-  if (all.empty())
+  ReceiptReader reader(run);
+  return read_receipts(reader, run, steps);
+}
+
+std::vector<Event> read_receipts(ReceiptReader& reader, const std::filesystem::path& run,
+                                 std::optional<Range> steps) {
+  std::vector<Event> wanted = reader.read(steps);
+  if (reader.last_step() == 0)
     throw Error(ExitCode::kUsage, "{}: has no receipts; a run writes them with --set receipts.every_steps=50",
                 run.string());
-  const int64_t first = step_of(all.front()), last = step_of(all.back());
-  std::erase_if(all, [&](const Event& receipt) {
-    return steps && (step_of(receipt) < steps->begin || step_of(receipt) >= steps->end);
-  });
-  if (all.empty())
+  if (wanted.empty())
     throw Error(ExitCode::kUsage,
                 "{}: has no receipt of these steps; its first is of step {}, its last of step {}",
-                run.string(), first, last);
-  return all;
+                run.string(), reader.first_step(), reader.last_step());
+  return wanted;
 }
 
 bool ReceiptsComparison::add(const Event& one, const Event& other) {

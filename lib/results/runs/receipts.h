@@ -31,9 +31,12 @@ class ReceiptReader {
  public:
   explicit ReceiptReader(const std::filesystem::path& run) : file_(run / kReceiptsFile) {}
 
-  // Those of the complete lines that were added since the last call. Throws Error(kData) if a line is not as
-  // it was written, or does not follow the one before it.
-  std::vector<Event> read();
+  // Those of the complete lines that were added since the last call, or of these only those of `steps`.
+  // Throws Error(kData) if a line is not as it was written, or does not follow the one before it.
+  std::vector<Event> read(std::optional<Range> steps = {});
+
+  int64_t first_step() const { return first_step_; }  // of all that were read; 0: there was none
+  int64_t last_step() const { return step_; }
 
  private:
   Event parse(const std::string& line);
@@ -41,6 +44,7 @@ class ReceiptReader {
   std::filesystem::path file_;
   std::streamoff bytes_ = 0;  // read
   int64_t lines_ = 0;
+  int64_t first_step_ = 0;
   int64_t step_ = 0;                 // of the last line
   std::optional<std::string> last_;  // chain
 };
@@ -49,6 +53,9 @@ int64_t step_of(const Event& receipt);
 
 // All receipts of a run, or those of `steps`. Throws Error(kUsage) if there are none, and as ReceiptReader.
 std::vector<Event> read_receipts(const std::filesystem::path& run, std::optional<Range> steps = {});
+// The same with a new `reader` of the run, which then knows the steps of all.
+std::vector<Event> read_receipts(ReceiptReader& reader, const std::filesystem::path& run,
+                                 std::optional<Range> steps);
 
 // The receipts of two runs side by side, up to the first difference.
 struct ReceiptsComparison {

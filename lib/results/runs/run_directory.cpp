@@ -18,6 +18,7 @@
 #include "core/patterns.h"
 #include "core/text.h"
 #include "job_file/load.h"
+#include "metrics/jsonl.h"
 #include "spec/spec.h"
 
 namespace dtrain {
@@ -188,8 +189,12 @@ bool clear_leftovers(const fs::path& folder) {
 }
 
 void remove_run(const RunDirectory& run) {
-  std::vector<fs::path> ours = {run.spec_file(), run.plan_file(), run.metrics_file(),
-                                run.path() / "summary.json", run.path() / kProgramFile};
+  std::vector<fs::path> ours = {run.spec_file(),
+                                run.plan_file(),
+                                run.metrics_file(),
+                                place_while_rewinding(run.metrics_file()),
+                                run.path() / "summary.json",
+                                run.path() / kProgramFile};
   std::error_code error;
   for (const fs::path& path : paths_in(run.logs(), error)) {
     if (attempt_of(path.filename())) ours.push_back(path);

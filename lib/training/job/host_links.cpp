@@ -211,7 +211,7 @@ std::string LeadingHost::missing() const {
   return join(missing);
 }
 
-std::string LeadingHost::meet_again(int stop_signals_before) {
+std::string LeadingHost::meet_again(int stop_signals_before, const std::function<void()>& on_tick) {
   const std::vector<int> before = here_.numbers();
   const bool changes = hosts_may_change(whole_.job());
   // Where hosts may not change, one that was left behind stays away.
@@ -240,6 +240,7 @@ std::string LeadingHost::meet_again(int stop_signals_before) {
       open_door();
     }
     notice.look_at_clock([&] { return missing(); });
+    on_tick();
     door_ ? let_in(/*waits=*/true) : wait_for_lines();
   }
   const bool expects = changes && here_.numbers() != whole_.numbers();

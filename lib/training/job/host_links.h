@@ -55,8 +55,8 @@ class LeadingHost {
   // for them as long as all wait for each other at the beginning, but not if hosts_may_change() and enough
   // are here. If they do not come, the job continues with the hosts that are here, if it allows that. Throws
   // Error: kPeerLost if neither is possible; kStopped at a stop signal later than the first
-  // `stop_signals_before`, on this host or on another one that is here.
-  std::string meet_again(int stop_signals_before);
+  // `stop_signals_before`, on this host or on another one that is here. Calls `on_tick` all the while.
+  std::string meet_again(int stop_signals_before, const std::function<void()>& on_tick);
   // `listener` is called when another host has lost a worker that the job can continue without. It is not
   // called if the job fails at about the same time.
   void tell_losses_to(std::function<void(const LostReplica&)> listener) { on_lost_ = std::move(listener); }

@@ -148,6 +148,7 @@ void RunOutput::keep_files() {
 }
 
 void RunOutput::begin(const JobPlan& job, const RunPlan& run) {
+  run_ = name_of(run.traits().trains ? run.kind : RunKind::kDistributed);
   if (run.traits().trains) return;  // its first event says so
   auto event = begin_event<OverheadEvent>(run.name());
   event.step = 0;

@@ -180,7 +180,9 @@ class SupervisingLauncher : public RunLauncher {
     if (others_ != nullptr) others_->announce_restart();
     point_ = restart_point(output_, from_);
     const double end = steady_seconds() + wait_seconds;
-    const std::string why = others_ != nullptr ? others_->meet_again(signals_before_) : "dtrain resize";
+    const std::string why = others_ != nullptr
+                                ? others_->meet_again(signals_before_, [this] { output_.on_tick(); })
+                                : "dtrain resize";
     if (next_) resized_ = std::exchange(next_, std::nullopt);
     if (planned)
       failed.error = fmt::format("{}: {} instead of {}", why,
@@ -196,11 +198,12 @@ class SupervisingLauncher : public RunLauncher {
     return others_ == nullptr ? std::nullopt : others_->stopped();
   }
 
-  // Waits until `end`, steady_seconds(), or until the job is stopped.
+  // Waits until `end`, steady_seconds(), or until the job is stopped. Others see in the events that it lives.
   std::optional<SuperviseResult> wait_until(double end) const {
     while (true) {
       if (const auto stop = stop_between()) return stop;
       if (steady_seconds() >= end) return std::nullopt;
+      output_.on_tick();
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
   }

@@ -4,6 +4,7 @@
 #include "catch.h"
 #include "command_line.h"
 #include "files.h"
+#include "host/machine.h"
 #include "metrics/sample_events.h"
 #include "runs/run_directory.h"
 
@@ -12,8 +13,10 @@ namespace {
 
 std::string some_events() {
   std::string text;
-  for (const Event& event : {run_start("distributed", 2), step("distributed", 1, 100),
-                             epoch("distributed", 1), eval("distributed", 1), step("distributed", 2, 600)})
+  Event start = run_start("distributed", 2);
+  start["host"] = own_host_name();
+  for (const Event& event : {start, step("distributed", 1, 100), epoch("distributed", 1),
+                             eval("distributed", 1), step("distributed", 2, 600)})
     text += event_text(event) + "\n";
   return text;
 }

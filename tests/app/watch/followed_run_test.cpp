@@ -151,13 +151,34 @@ TEST_CASE("looking at the lock does not keep a job from taking it") {
 
 TEST_CASE("a run of another host is running as long as its events grow") {
   const WrittenRun run(line(start_on("another-host")));
+  const auto after = [&](std::chrono::seconds silence) {
+    fs::last_write_time(run.events, fs::file_time_type::clock::now() - silence);
+    return FollowedRun(run.folder.path()).look();
+  };
   FollowedRun fresh(run.folder.path());
   CHECK(fresh.look().status == "running");
-  fs::last_write_time(run.events, fs::file_time_type::clock::now() - std::chrono::minutes(5));
+  // One that a launcher has started writes nothing about the machine.
+  CHECK(after(std::chrono::seconds(120)).status == "running");
+  CHECK(after(std::chrono::seconds(600)).status == "interrupted");
   FollowedRun old(run.folder.path());
   CHECK(old.look().status == "interrupted");
-  run.append(line(step_at(1, 1)));
+  run.append(line({{"event", "machine"}, {"run", "distributed"}, {"processors", 0.5}}));
   CHECK(old.look().status == "running");
+  CHECK(after(std::chrono::seconds(10)).status == "running");
+  const WatchedRun silent = after(std::chrono::seconds(120));
+  CHECK(silent.status == "interrupted");
+  CHECK(silent.hint ==
+        "no events for more than 20 s from another-host (look there whether dtrain runs); "
+        "it has no checkpoint; start it again: dtrain run SPEC");
+}
+
+TEST_CASE("a run that has not begun may be on any host") {
+  const WrittenRun run("");
+  CHECK(FollowedRun(run.folder.path()).look().status == "starting");
+  run.append(line({{"event", "machine"}, {"run", "distributed"}, {"processors", 0.5}}));
+  CHECK(FollowedRun(run.folder.path()).look().status == "starting");
+  fs::last_write_time(run.events, fs::file_time_type::clock::now() - std::chrono::minutes(2));
+  CHECK(FollowedRun(run.folder.path()).look().status == "interrupted");
 }
 
 TEST_CASE("the time left is that of the steps so far, evaluations included") {

@@ -1,10 +1,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "catch.h"
 
-#include "display/console_text.h"
+#include "display/console.h"
+#include "metrics/sample_events.h"
 
 using namespace dtrain;
 
@@ -63,4 +65,21 @@ TEST_CASE("numbers that are not finite or not known yet") {
   progress.examples_per_second.reset();
   progress.seconds_left.reset();
   CHECK(progress_line(progress, 60) == "distributed epoch 2/5 [=========>........] 469/938 loss nan");
+}
+
+TEST_CASE("a terminal that stands still gets no progress line, and the newest one when it goes on") {
+  bool has_room = false;
+  ConsoleOptions options;
+  options.is_terminal = true;
+  options.has_room = [&has_room] { return has_room; };
+  std::ostringstream out;
+  Console console(out, options);
+  console.on_event(run_start("distributed", 2));
+  out.str("");
+  for (int64_t at = 1; at <= 100; ++at) console.on_event(progress("distributed", 1, at));
+  console.on_tick();
+  CHECK(out.str().empty());
+  has_room = true;
+  console.on_tick();
+  CHECK_THAT(out.str(), ContainsSubstring("100/938"));
 }

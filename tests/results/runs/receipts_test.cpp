@@ -47,6 +47,10 @@ TEST_CASE("receipts are read as they were written, also while more are being wri
   const std::vector<Event> rest = reader.read();
   REQUIRE(rest.size() == 2);
   CHECK(rest[1] == receipt_of(30));
+  ReceiptReader some(run.path());
+  CHECK(some.read(Range{15, 21}) == std::vector<Event>{receipt_of(20)});
+  CHECK(some.first_step() == 10);
+  CHECK(some.last_step() == 30);
   CHECK(read_receipts(run.path(), Range{15, 21}).size() == 1);
   CHECK_THROWS_WITH(read_receipts(run.path(), Range{31, 50}),
                     ContainsSubstring("its first is of step 10, its last of step 30"));

@@ -84,6 +84,27 @@ TEST_CASE("a file with lines that are no events is kept beside the new one") {
   CHECK(content_of(folder.path() / "metrics.damaged.jsonl") == damaged);
 }
 
+TEST_CASE("a file goes back in pieces, and what a killed or failed attempt has written goes") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "metrics.jsonl", beside = folder.path() / "metrics.jsonl.rewound";
+  const std::string text(700'000, 'x');
+  const std::string warning = R"({"event":"warning","run":"distributed","text":")" + text + "\"}\n";
+  const std::string stays = warning + warning + warning + kStays;
+  const std::string all = stays + R"({"event":"step","run":"distributed","epoch":2,"step":16})" + "\n";
+  write_file(file, all);
+  int64_t kept = 0;
+  const auto fails_late = [&](const Event&) {
+    if (++kept == 4) throw Error(ExitCode::kDisk, "full");
+  };
+  CHECK_THROWS_WITH(rewind_metrics(file, 1, 15, fails_late), "full");
+  CHECK((content_of(file) == all));  // not 2 MB of text in a failure
+  CHECK_FALSE(std::filesystem::exists(beside));
+  write_file(beside, all + all);
+  rewind_metrics(file, 1, 15, [](const Event&) {});
+  CHECK((content_of(file) == stays));
+  CHECK_FALSE(std::filesystem::exists(beside));
+}
+
 TEST_CASE("a file that is not there cannot go back") {
   const TemporaryFolder folder;
   CHECK_THROWS_AS(rewind_metrics(folder.path() / "none", 0, 0, [](const Event&) {}), Error);

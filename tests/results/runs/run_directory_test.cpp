@@ -149,6 +149,7 @@ TEST_CASE("overwrite replaces a run and keeps what is not dtrain's") {
   leave_a_run(path);
   write_file(path / "notes.txt", "x");
   write_file(path / "program.pt", "x");
+  write_file(path / "metrics.jsonl.rewound", "x");
   fs::create_directory(path / "plots");
   write_file(path / "logs" / "mine.txt", "x");
   write_file(path / "logs" / "server.log", "x");

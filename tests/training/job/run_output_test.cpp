@@ -132,6 +132,25 @@ TEST_CASE("while a run goes on the machine is looked at, once a while") {
   CHECK(events.back().at("seconds").get<double>() > 0.02);
 }
 
+TEST_CASE("the machine is looked at before the first event of a run, too") {
+  const TemporaryFolder folder;
+  const JobPlan job = compared_job();
+  OutputOptions options = into(folder / "run");
+  options.machine_seconds = 0.02;
+  std::ostringstream out;
+  RunOutput output(job, options, out);
+  const double end = steady_seconds() + 30;
+  for (size_t run = 0; run < job.runs.size(); ++run) {
+    output.begin(job, job.runs[run]);
+    while (metrics_in(folder / "run").size() <= run && steady_seconds() < end) output.on_tick();
+  }
+  const std::vector<Event> events = metrics_in(folder / "run");
+  REQUIRE(events.size() == 3);
+  CHECK(events[0].at("run") == "baseline");
+  CHECK(events[1].at("run") == "distributed");  // while the overhead is measured
+  CHECK(events[2].at("run") == "distributed");
+}
+
 TEST_CASE("before the overhead is measured the terminal is told, and the file is not") {
   const TemporaryFolder folder;
   const JobPlan job = compared_job();
