@@ -1,6 +1,7 @@
 #include "train/replica.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/ScopeExit.h>
 #include <fmt/format.h>
 #include <malloc.h>
 
@@ -179,6 +180,10 @@ void train(const ReplicaContext& context, const Dataset& dataset,
     return shares_of(context, dataset, phase, *model, accelerator.get(), ++call);
   };
   RunCheckpoints checkpoints(job, run, checkpoint_folder(files.folder), leads, callbacks, store);
+  // Which waits for the disk at its end, for which the supervisor gives time if it knows.
+  const auto tell = c10::make_scope_exit([&] {
+    if (checkpoints.are_being_written()) activity.doing(Activity::kSaving);
+  });
   Trainer trainer(job, run, {*strategy, *clock, std::move(watches)}, make_shares,
                   {reporter, checkpoints, callbacks, activity}, leads);
   trainer.run(from ? &*from : nullptr);
