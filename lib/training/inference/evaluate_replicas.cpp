@@ -17,6 +17,7 @@
 #include "parallel/parallel_blocks.h"
 #include "store/store.h"
 #include "train/assembly.h"
+#include "train/meeting.h"
 
 namespace dtrain {
 
@@ -81,6 +82,8 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
   doing(Activity::kConnecting);
   const auto timeout = to_milliseconds(job.spec.strategy.timeout_seconds);
   const StorePtr store = connect_to_job(identity, timeout);
+  // Rank 0 has read the model from what may be a slow disk.
+  wait_for_ranks(store, identity.rank, identity.world_size, rendezvous_timeout(job.spec));
   const auto group = make_group("auto", store, identity.rank, identity.world_size, timeout);
   group->set_on_wait([&] { doing(Activity::kCommunicating); });
   doing(Activity::kEvaluating);
