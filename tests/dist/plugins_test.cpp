@@ -266,6 +266,7 @@ TEST_CASE("a plug-in that was copied is the same, and one that moved is found by
   CHECK(refused.exit_code != 0);
   CHECK_THAT(refused.errors, ContainsSubstring("dtrain --plugin FILE COMMAND"));
   require_done(with_copy(compare));
+  require_done(with_copy({"eval", job.run_folder().string(), "--replicas", "2"}));
   CHECK_THAT(trained_again(job.run_folder() / "spec.yaml", "moved"),
              ContainsSubstring(copy) && !ContainsSubstring(old));
   require_done(with_copy({"run", "--resume", job.run_folder().string(), "--set", "train.epochs=13"}));
@@ -292,6 +293,7 @@ TEST_CASE("--plugin loads a plug-in for any command") {
   CHECK_THAT(content_of(both.run_folder() / "spec.yaml"),
              ContainsSubstring("kinds 0.1.0") && ContainsSubstring("failing 0.1.0"));
   require_done(run_program({"eval", both.run_folder().string()}));
+  require_done(run_program({"eval", both.run_folder().string(), "--replicas", "2"}));
 
   const Finished absent = run_program({"--plugin", "absent.so", "schema"});
   CHECK(absent.exit_code == 2);

@@ -1,6 +1,7 @@
 // strategy.virtual_replicas: the same bytes with any number of replicas, however they are joined, through
 // kills and resumes.
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <csignal>
@@ -208,6 +209,21 @@ TEST_CASE("dtrain resize changes the number of replicas while a job runs, to the
                                "another number: dtrain run --resume "));
   for (const auto& entry : std::filesystem::directory_iterator(job.run_folder()))
     CHECK_FALSE(entry.path().filename().string().starts_with("replicas."));
+}
+
+TEST_CASE("a resize whose checkpoint finds no room ends the job, and says why") {
+  const Job job(long_spec());
+  Program program(job.run(
+      replicas(2) + Job::set({"train.epochs=100000", "checkpoint.every_steps=none", "callbacks.csv=false"})));
+  job.wait_for_step();
+  const rlimit small{9000, 9000};  // less than a checkpoint's, for what rank 0 writes from now on
+  REQUIRE(::prlimit(job.wait_for_replica(0).process, RLIMIT_FSIZE, &small, nullptr) == 0);
+  CHECK_THAT(run_program({"resize", job.run_folder().string(), "--replicas", "3"}).errors,
+             ContainsSubstring("the job has ended with as many replicas as before"));
+  const Finished ended = program.wait();
+  CHECK(ended.exit_code == 9);
+  CHECK_THAT(ended.errors, ContainsSubstring("rank 0 failed: ") && ContainsSubstring("File too large"));
+  CHECK(job.events("restart").empty());
 }
 
 TEST_CASE("a killed replica is replaced, to the bytes of one replica") {

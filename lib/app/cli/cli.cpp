@@ -100,6 +100,7 @@ CommandLine::CommandLine() {
       ->type_name("FILE")
       ->description("Load this plug-in, as if every spec named it; before the command; repeatable")
       ->allow_extra_args(false)
+      ->take_all()
       ->each([](const std::string& file) {
         const std::string path =
             file.empty() ? file : std::filesystem::absolute(file).lexically_normal().string();

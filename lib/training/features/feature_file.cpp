@@ -78,7 +78,6 @@ bool for_each_part(int64_t bytes, const Each& each) {
 
 void write_block(const OpenFile& file, const FeatureBlock& block, const std::byte* memory,
                  const AfterPart& after_part) {
-  file.reserve(kHeaderBytes + block.bytes);
   file.check(::lseek(file.descriptor(), kHeaderBytes, SEEK_SET) == kHeaderBytes, "cannot be written");
   Checksum sum;
   for_each_part(block.bytes, [&](int64_t offset, int64_t bytes) {

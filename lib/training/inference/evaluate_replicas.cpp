@@ -17,6 +17,7 @@
 #include "parallel/parallel_blocks.h"
 #include "store/store.h"
 #include "train/assembly.h"
+#include "train/meeting.h"
 
 namespace dtrain {
 
@@ -81,6 +82,8 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
   doing(Activity::kConnecting);
   const auto timeout = to_milliseconds(job.spec.strategy.timeout_seconds);
   const StorePtr store = connect_to_job(identity, timeout);
+  // Rank 0 has read the model from what may be a slow disk.
+  wait_for_ranks(store, identity.rank, identity.world_size, rendezvous_timeout(job.spec));
   const auto group = make_group("auto", store, identity.rank, identity.world_size, timeout);
   group->set_on_wait([&] { doing(Activity::kCommunicating); });
   doing(Activity::kEvaluating);
@@ -98,14 +101,17 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
 }
 
 // Starts the replicas as processes. Fills in `sums` if all succeed; the return value reports what failed.
-SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, EvaluationSums& sums) {
+SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const JobPlan& job,
+                                     EvaluationSums& sums) {
   Subcommand subcommand;
   std::vector<std::string>& arguments = subcommand.arguments;
-  arguments = {own_program().string(), "eval-replica", evaluation.checkpoint.string(), "--split",
-               evaluation.split};
   const auto add = [&](const char* option, const std::vector<std::string>& values) {
     for (const std::string& value : values) arguments.insert(arguments.end(), {option, value});
   };
+  arguments = {own_program().string()};
+  add("--plugin", job.spec.plugins);  // where they are now
+  arguments.insert(arguments.end(),
+                   {"eval-replica", evaluation.checkpoint.string(), "--split", evaluation.split});
   if (evaluation.mistakes > 0) add("--mistakes", {std::to_string(evaluation.mistakes)});
   add("--unset", evaluation.overrides.unset);
   add("--set", evaluation.overrides.set);
@@ -136,7 +142,7 @@ SuperviseResult evaluate(const EvaluationJob& evaluation, const JobPlan& job, Ev
     sums = evaluate_model(job, *model_of_rank(job, evaluation.checkpoint, 0), examples, *make_single_group(),
                           static_cast<size_t>(evaluation.mistakes), /*keeps_rows=*/true);
   } else {
-    ended = supervise_evaluation(evaluation, sums);
+    ended = supervise_evaluation(evaluation, job, sums);
   }
   if (ended.code != ExitCode::kDone) return ended;
   result = evaluation_from(sums, job);

@@ -25,7 +25,8 @@ std::optional<double> RestartPolicy::on_failure(const FailedAttempt& attempt) {
   why_not_.clear();
   if (most_ == 0 || !may_end_otherwise(attempt.code)) return std::nullopt;
   const bool crash_loop =
-      last_ && last_->code == attempt.code && last_->step == attempt.step && last_->cause == attempt.cause;
+      last_ && last_->code == attempt.code && last_->step == attempt.step && last_->cause == attempt.cause &&
+      (attempt.step > 0 || attempt.checkpoint == last_->checkpoint);  // 0: of a lost host it is not known
   // Another one is progress, be it of an earlier step: a damaged one may have been passed over.
   if (last_ && attempt.checkpoint != last_->checkpoint) in_a_row_ = 0;
   last_ = attempt;

@@ -39,8 +39,9 @@ class RestartPolicy {
   // How many seconds to wait before the run is restarted, or nullopt when it ends.
   //
   // A failure for which may_end_otherwise() holds is tried again, unless the same error came at the same step
-  // as the last time: that is a crash loop. The first restart after a new checkpoint comes at once, the next
-  // ones after backoff_seconds, twice backoff_seconds, and so on up to five minutes.
+  // as the last time, or, where the step is not known, without a new checkpoint since: that is a crash loop.
+  // The first restart after a new checkpoint comes at once, the next ones after backoff_seconds, twice
+  // backoff_seconds, and so on up to five minutes.
   std::optional<double> on_failure(const FailedAttempt& attempt);
 
   // Why on_failure() returned nullopt, as text to append to the error; empty if the job has no restarts.

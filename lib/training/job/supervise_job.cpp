@@ -7,6 +7,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "core/clock.h"
+#include "core/exit_codes.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "job/host_links.h"
@@ -103,11 +104,13 @@ class SupervisingLauncher : public RunLauncher {
   SuperviseResult attempt(const RunPlan& run) {
     bool saved = false;      // for a stop signal
     std::string last_words;  // of rank 0, when it failed otherwise
+    ExitCode last_code = ExitCode::kBug;
     LocalReplicas replicas = local_replicas(run);
     replicas.on_failed = [&](const Event& event) {
-      saved = integer_at(event, "code") == static_cast<int>(ExitCode::kStopped);
+      last_code = to_exit_code(static_cast<int>(integer_at(event, "code").value_or(-1)));
+      saved = last_code == ExitCode::kStopped;
       // That its peers are gone is no news.
-      const bool news = !saved && integer_at(event, "code") != static_cast<int>(ExitCode::kPeerLost);
+      const bool news = !saved && last_code != ExitCode::kPeerLost;
       if (news) last_words = text_at(event, "message").value_or("");
     };
     replicas.watching.on_lost = [&](const LostReplica& lost) {
@@ -120,6 +123,15 @@ class SupervisingLauncher : public RunLauncher {
     SuperviseResult result = supervise_everywhere(run, replicas);
     if (result.code != ExitCode::kStopped) return result;
     if (output_.is_complete(run)) return {};  // it was about to end anyway
+    // Going on would repeat in silence what was trained since the last checkpoint. kData: the stop itself may
+    // have interrupted a fetch; whatever else it is comes again.
+    const bool failed = !last_words.empty() && last_code != ExitCode::kData;
+    if (const std::string text = "rank 0 failed: " + last_words; failed && is_planned(result))
+      return {.code = last_code,
+              .first_failing_rank = 0,
+              .message = text,
+              .reason = text.substr(0, text.find('\n')),
+              .evidence = Evidence::kFailedItself};
     if (!last_words.empty()) result.message += " (" + last_words + ")";
     if (!saved) output_.look_for_checkpoints();  // ended before it could tell of the last one
     result.message = stopped_message(result.message, output_, saved);

@@ -1,6 +1,7 @@
 #include "train/replica.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/ScopeExit.h>
 #include <fmt/format.h>
 #include <malloc.h>
 
@@ -154,6 +155,9 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   CallbackList callbacks({job, run, files.folder, sink}, leads);
   std::optional<WeightsRead> weights;
   if (leads && !from) weights = start_from_weights(job, *parts.model);  // the others get what rank 0 has
+  if (job.spec.model.weights && !from && !run.is_asynchronous() && run.training_processes() > 1)
+    wait_for_ranks(c10::make_intrusive<c10d::PrefixStore>(run.name() + "/weights", store), identity.rank,
+                   static_cast<int>(run.training_processes()), rendezvous_timeout(job.spec));
   parts.servers.has_weights = job.spec.model.weights.has_value();
   if (weights) {
     for (const std::string& line : weights->lines) sink.on_event(message_event(run, line));
@@ -179,6 +183,10 @@ void train(const ReplicaContext& context, const Dataset& dataset,
     return shares_of(context, dataset, phase, *model, accelerator.get(), ++call);
   };
   RunCheckpoints checkpoints(job, run, checkpoint_folder(files.folder), leads, callbacks, store);
+  // Which waits for the disk at its end, for which the supervisor gives time if it knows.
+  const auto tell = c10::make_scope_exit([&] {
+    if (checkpoints.are_being_written()) activity.doing(Activity::kSaving);
+  });
   Trainer trainer(job, run, {*strategy, *clock, std::move(watches)}, make_shares,
                   {reporter, checkpoints, callbacks, activity}, leads);
   trainer.run(from ? &*from : nullptr);

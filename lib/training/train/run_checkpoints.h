@@ -39,6 +39,7 @@ class RunCheckpoints {
                  EventSink& sink, StorePtr store);
 
   bool are_saved() const { return saves_; }
+  bool are_being_written() const { return writing_.has_value(); }  // always false but on rank 0
   bool are_due_after_step(int64_t step) const {
     return saves_ && spec_.every_steps && step % *spec_.every_steps == 0;
   }

@@ -126,6 +126,21 @@ TEST_CASE("a process that is writing the same features is not waited for") {
   CHECK(one.read());
 }
 
+TEST_CASE("features grow on the disk part by part") {
+  const OwnCache cache;
+  const int64_t part = int64_t{1} << 26, all = part + 1000;
+  FeatureBlock block = Features("one").block;
+  block.bytes = all;
+  const std::vector<std::byte> memory(static_cast<size_t>(all));
+  std::vector<int64_t> sizes;
+  const auto look = [&] {
+    sizes.push_back(static_cast<int64_t>(fs::file_size(feature_path(block.key).string() + ".partial")));
+  };
+  CHECK(write_features(block, memory.data(), 1, look));
+  CHECK(sizes == std::vector<int64_t>{4096 + part, 4096 + all});
+  CHECK(feature_file_parts(all) == 2);
+}
+
 TEST_CASE("a write of features that fails leaves nothing") {
   const OwnCache cache;
   const Features one("one");

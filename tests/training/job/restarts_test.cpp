@@ -43,6 +43,18 @@ TEST_CASE("the same error at the same step as the last time is not tried again")
       other.on_failure({ExitCode::kMemory, "rank 1 failed first: out of memory", "out of memory", 0, -1}));
 }
 
+TEST_CASE("a host that is lost again after a new checkpoint is no crash loop") {
+  const auto lost = [](int64_t checkpoint) -> FailedAttempt {
+    const std::string error = "host b (process 1) with rank 1 is gone";
+    return {ExitCode::kPeerLost, error, error, 0, checkpoint};
+  };
+  RestartPolicy policy(3, 1.0);
+  CHECK(policy.on_failure(lost(100)) == 0.0);
+  CHECK(policy.on_failure(lost(5000)) == 0.0);
+  CHECK_FALSE(policy.on_failure(lost(5000)));
+  CHECK_THAT(policy.why_not(), ContainsSubstring("the same error at the same step"));
+}
+
 TEST_CASE("only what may end otherwise is tried again") {
   const auto is_tried = [](ExitCode code) {
     RestartPolicy policy(3, 1.0);
