@@ -338,7 +338,8 @@ TEST_CASE("the learning rate is scaled by the global batch of each run") {
   const JobPlan none = plan_of(job + "{rule: none, warmup_steps: 7}}\n");
   CHECK(none.distributed_run().phases.front().learning_rate.scaled == Approx(0.1));
   CHECK(none.distributed_run().phases.front().learning_rate.warmup_steps == 7);
-  CHECK(none.distributed_run().phases.front().learning_rate.derivation == "0.1 (no scaling)");
+  CHECK(none.distributed_run().phases.front().learning_rate.derivation ==
+        "0.1 (no scaling); warmup over 7 steps");
   const JobPlan linear = plan_of(job + "{rule: linear, reference_batch: 64}}\n");
   CHECK(linear.runs.front().phases.front().learning_rate.scaled == Approx(0.1));       // 1 x 32 x 2
   CHECK(linear.distributed_run().phases.front().learning_rate.scaled == Approx(0.4));  // 4 x 32 x 2

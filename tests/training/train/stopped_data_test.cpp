@@ -33,6 +33,7 @@ class Elsewhere : public ExampleSource {
 constexpr int64_t kAll = 1000;
 
 void put_elsewhere(Training& training, int64_t trained = kAll, int64_t evaluated = kAll) {
+  training.job.spec.data.stream = true;
   training.dataset.train = std::make_shared<Elsewhere>(training.dataset.train, trained);
   training.dataset.test = std::make_shared<Elsewhere>(training.dataset.test, evaluated);
 }
