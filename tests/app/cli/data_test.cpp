@@ -52,7 +52,7 @@ batch: {per_replica: 8}
     fs::create_directories(path.parent_path());
     write_file(path, bytes);
   }
-  Outcome run(std::vector<std::string> arguments) const { return dtrain_command(arguments, there); }
+  Outcome run(const std::vector<std::string>& arguments) const { return dtrain_command(arguments, there); }
 };
 
 TEST_CASE("a plan without room for the decoded pictures says so, and leaves the spec as it is") {
