@@ -332,12 +332,13 @@ DatasetInfo info_here(DatasetInfo info, const DataSpec& spec) {
 
 // The public functions, for files that are here.
 DatasetInfo find_here(const DataSpec& spec) {
-  if (is_table_dataset(spec.dataset)) return checked(find_table_dataset(spec), spec);
+  if (is_table_dataset(spec.dataset))
+    return checked(load_table_dataset(spec, /*checks_numbers=*/false).info, spec);
   return checked(split_info(find_unsplit(spec), spec.split), spec);
 }
 
 Dataset load_here(const DataSpec& spec, uint64_t seed) {
-  if (is_table_dataset(spec.dataset)) return load_table_dataset(spec);
+  if (is_table_dataset(spec.dataset)) return load_table_dataset(spec, /*checks_numbers=*/true);
   const DatasetInfo unsplit = find_unsplit(spec);
   Dataset dataset = entry_named(unsplit.name).load(unsplit, spec, seed);
   if (!spec.split.validates() || entry_named(unsplit.name).divides_itself) return dataset;
@@ -415,8 +416,7 @@ DataSpec with_files_here(const DataSpec& spec) {
 
 FetchedFiles fetch_any(const std::string& address) {
   const auto is_of_any = [](const std::string& name) {
-    const auto names = {"tar", "csv", "parquet", "arrays", "idx"};
-    return std::any_of(names.begin(), names.end(), [&](const char* one) { return is_file_of(one, name); });
+    return std::ranges::any_of(dataset_names(), [&](const auto& one) { return is_file_of(one, name); });
   };
   return fetch_files(address, DataSpec().cache_gigabytes, is_of_any);
 }
@@ -427,8 +427,8 @@ DatasetInfo find_dataset(const DataSpec& spec) {
 }
 
 DatasetInfo describe_dataset(const DataSpec& spec) {
-  if (is_table_dataset(spec.dataset))
-    return spec.saved_table.empty() ? find_dataset(spec) : saved_table_dataset(spec);
+  if (!spec.saved_table.empty()) return saved_table_dataset(spec);
+  if (is_table_dataset(spec.dataset)) return find_dataset(spec);
   std::vector<std::string> looked_in;
   const auto info = has_address(spec) ? std::nullopt : search(spec, looked_in);
   if (info) return checked(split_info(*info, spec.split), spec);

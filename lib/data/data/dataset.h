@@ -83,8 +83,7 @@ std::string class_name(const DatasetInfo& info, int64_t label);
 const std::vector<std::string>& dataset_names();
 
 // The spec with copies of its files in the place of an address; they are fetched now if they are not here.
-// With spec.stream the address stays.
-// Other specs stay as they are. Throws as fetch_files() (addresses/fetched_files.h), as do those that follow.
+// Other specs, and an address with spec.stream, stay as they are. Throws as fetch_files(), as do those below.
 DataSpec with_files_here(const DataSpec& spec);
 
 // Copies of whatever files at an address a dataset may be in, to find out which it is: a file, or a folder.
@@ -101,7 +100,8 @@ FetchedFiles fetch_any(const std::string& address);
 DatasetInfo find_dataset(const DataSpec& spec);
 
 // Like find_dataset, but if no files are found, returns the published counts and shape with an empty
-// `source`: planning needs no data. Of an address, only tables are fetched.
+// `source`: planning needs no data. Of an address, only tables are fetched. With spec.saved_table, which
+// describes what a model was trained on, it does not look for files.
 DatasetInfo describe_dataset(const DataSpec& spec);
 
 // Opens the dataset, or reads all of it. Only the synthetic dataset uses `seed`. Throws Error(kData) that

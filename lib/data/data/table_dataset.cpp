@@ -130,14 +130,6 @@ void visit_kept(Info& info, const Visit& visit) {
   visit("test_examples", info.test_examples);
 }
 
-// What is kept with a model, as JSON.
-std::string saved_text(const DatasetInfo& info, const std::string& format) {
-  nlohmann::ordered_json document;
-  visit_kept(info, [&](const char* name, const auto& value) { document[name] = value; });
-  document["format"] = format;
-  return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
 // csv, parquet
 
 TableWish wish_of(const DataSpec& spec) {
@@ -463,12 +455,16 @@ CsvParts read_csv_parts(const DataSpec& spec) { return read_files(table_files(sp
 
 bool is_table_dataset(const std::string& name) { return name == "arrays" || has_columns(name); }
 
-DatasetInfo find_table_dataset(const DataSpec& spec) {
-  return (has_columns(spec.dataset) ? load_csv(spec) : load_arrays(spec, /*checks_numbers=*/false)).info;
+Dataset load_table_dataset(const DataSpec& spec, bool checks_numbers) {
+  return has_columns(spec.dataset) ? load_csv(spec) : load_arrays(spec, checks_numbers);
 }
 
-Dataset load_table_dataset(const DataSpec& spec) {
-  return has_columns(spec.dataset) ? load_csv(spec) : load_arrays(spec, /*checks_numbers=*/true);
+std::string saved_text(const DatasetInfo& info, const std::string& format) {
+  if (!info.table.empty()) return info.table;
+  nlohmann::ordered_json document = {{"name", info.name}};
+  visit_kept(info, [&](const char* name, const auto& value) { document[name] = value; });
+  document["format"] = format;
+  return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 DatasetInfo saved_table_dataset(const DataSpec& spec) {
@@ -476,6 +472,7 @@ DatasetInfo saved_table_dataset(const DataSpec& spec) {
   try {
     const nlohmann::json document = nlohmann::json::parse(spec.saved_table);
     visit_kept(info, [&](const char* name, auto& value) { document.at(name).get_to(value); });
+    info.name = document.value("name", spec.dataset);  // a fallback's; earlier versions have saved none
     if (info.train_examples < 1 || info.validation_examples < 0 || info.test_examples < 0 ||
         info.classes < 0 || info.targets < 0 || (info.classes == 0) == (info.targets == 0) ||
         (!info.class_names.empty() && std::ssize(info.class_names) != info.classes) ||
@@ -485,8 +482,8 @@ DatasetInfo saved_table_dataset(const DataSpec& spec) {
     throw Error(ExitCode::kCheckpoint,
                 "the checkpoint's description of its data is not one that dtrain saves");
   }
-  info.name = info.requested = spec.dataset;
-  info.table = spec.saved_table;
+  info.requested = spec.dataset;
+  if (is_table_dataset(spec.dataset)) info.table = spec.saved_table;
   return info;
 }
 

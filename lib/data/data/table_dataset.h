@@ -20,11 +20,14 @@ std::string location_of(const DataSpec& spec);
 
 // Reads the dataset at spec.path. With spec.saved_table, columns become inputs as it says, and not by the
 // training part. Throws Error(kData) for files that are missing, damaged or do not fit each other or the
-// spec, FieldError for a split that leaves nothing or examples that are not there.
-DatasetInfo find_table_dataset(const DataSpec& spec);
-Dataset load_table_dataset(const DataSpec& spec);
+// spec, FieldError for a split that leaves nothing or examples that are not there. `checks_numbers`: also for
+// arrays with numbers that are not finite.
+Dataset load_table_dataset(const DataSpec& spec, bool checks_numbers);
 
-// The description in spec.saved_table, for uses that need no data. Throws Error(kCheckpoint) if dtrain cannot
+// What is kept of any data with a model, as JSON: info.table, or without one its shape, classes and counts.
+std::string saved_text(const DatasetInfo& info, const std::string& format = "");
+
+// The reverse, from spec.saved_table, for uses that need no data. Throws Error(kCheckpoint) if dtrain cannot
 // have saved it.
 DatasetInfo saved_table_dataset(const DataSpec& spec);
 

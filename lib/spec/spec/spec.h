@@ -155,8 +155,8 @@ struct DataSpec {
   std::string resolved_place = {};
   // No field of a spec: the content at the address on which a checkpoint was trained. Empty: any.
   std::string saved_content = {};
-  // No field of a spec: what a checkpoint keeps of the arrays or the table that its model was trained on
-  // (DatasetInfo::table). Empty: the training part decides.
+  // No field of a spec: what a checkpoint keeps of the data that its model was trained on (saved_text() in
+  // data/table_dataset.h). Empty: of a table, the training part decides.
   std::string saved_table = {};
 };
 

@@ -37,7 +37,7 @@ struct TrainingState {
   std::string spec;     // the complete resolved spec, as print_spec() prints it
   std::string dataset;  // DatasetInfo::name, that of the fallback if it was used; empty: not known
   std::string content;  // DatasetInfo::content; empty: the data was not at an address
-  std::string table;    // DatasetInfo::table; empty: the model was not trained on a user's arrays or csv
+  std::string table;    // saved_text() of the data; empty: an older version saved it, of no arrays or table
   std::string dtrain;   // the versions that saved the checkpoint
   std::string libtorch;
   std::string arithmetic;  // arithmetic_of() the job (plan/planned_step.h); empty: not known

@@ -8,6 +8,7 @@
 
 #include "core/signals.h"
 #include "core/text.h"
+#include "data/table_dataset.h"
 #include "job_file/print.h"
 #include "plan/planned_step.h"
 
@@ -425,7 +426,7 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
   state.arithmetic = arithmetic_of(job_, run_, *phase_);
   state.dataset = job_.data.name;
   state.content = job_.data.content;
-  state.table = job_.data.table;
+  state.table = saved_text(job_.data);
   return state;
 }
 

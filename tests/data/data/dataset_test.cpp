@@ -7,6 +7,7 @@
 #include "catch.h"
 #include "data/data_files.h"
 #include "data/example_source.h"
+#include "data/table_dataset.h"
 #include "files.h"
 
 using namespace dtrain;
@@ -156,6 +157,25 @@ TEST_CASE("a missing dataset is replaced by the fallback, which is told") {
     CHECK(dataset.train->size() == 7);
     CHECK(dataset.test->size() == 5);
   }
+}
+
+TEST_CASE("what a model keeps of its data describes it, whatever has become of the files") {
+  const Places places;
+  write_dataset("datasets/mnist", 20);
+  DataSpec spec = spec_for("idx");
+  spec.fallback = "mnist";
+  spec.saved_table = saved_text(find_dataset(spec));
+  fs::remove("datasets/mnist/t10k-images-idx3-ubyte");
+  CHECK_THAT(error_of([&] { find_dataset(spec); }), ContainsSubstring("is missing"));
+  const DatasetInfo described = describe_dataset(spec);
+  CHECK(described.name == "mnist");
+  CHECK(described.requested == "idx");
+  CHECK(described.example_shape == std::vector<int64_t>{1, 4, 3});
+  CHECK(described.classes == 10);
+  CHECK(described.train_examples == 20);
+  CHECK(described.table.empty());
+  spec.saved_table.replace(0, spec.saved_table.find("\"shape\""), "{");  // as earlier versions have saved it
+  CHECK(describe_dataset(spec).name == "idx");
 }
 
 TEST_CASE("a dataset that is nowhere is an error that lists where it was looked for") {
