@@ -108,15 +108,6 @@ bool is_table_name(const fs::path& path) {
   return name.ends_with(".csv") || name.ends_with(".tsv") || name.ends_with(".parquet");
 }
 
-fs::path table_of_part(const std::vector<fs::path>& tables, const std::string& part) {
-  for (const char* ending : {".csv", ".csv.gz"}) {
-    const auto at =
-        std::ranges::find_if(tables, [&](const fs::path& path) { return path.filename() == part + ending; });
-    if (at != tables.end()) return *at;
-  }
-  return {};
-}
-
 // Says what settles how columns are read, and adds it to `spec`.
 void say_readings(FoundData& found, DataSpec& spec, const fs::path& file, const CsvSummary& summary) {
   const auto is_target = [&](const ColumnSummary& column) { return contains(spec.target, column.name); };
@@ -271,21 +262,21 @@ std::optional<TableFiles> files_at(const fs::path& place) {
            !fs::is_regular_file(path, none);
   });
   if (tables.empty()) return std::nullopt;
-  const auto is_parquet_name = [](const fs::path& table) { return table.extension() == ".parquet"; };
-  if (std::ranges::all_of(tables, is_parquet_name)) {
-    DataSpec spec;
-    spec.dataset = "parquet";
-    spec.path = place.string();
-    return table_files(spec);
-  }
-  const fs::path train = table_of_part(tables, "train"), test = table_of_part(tables, "test");
-  if (train.empty() && tables.size() > 1)
+  const bool are_parquet =
+      std::ranges::all_of(tables, [](const fs::path& table) { return table.extension() == ".parquet"; });
+  const auto is_train = [](const fs::path& table) {
+    const std::string name = in_lower_case(table.filename().string());
+    return name == "train.csv" || name == "train.csv.gz";
+  };
+  if (!are_parquet && std::ranges::none_of(tables, is_train)) {
+    if (tables.size() == 1) return TableFiles{tables.front()};
     refuse_file(place, "{} tables, and none is named train.csv; name one of them, such as {}", tables.size(),
                 printable(tables.front().string(), 1000));
-  if (train.empty()) return TableFiles{tables.front()};
-  TableFiles files{train};
-  if (!test.empty() && is_parquet_name(test) == is_parquet_name(train)) files.test = test;
-  return files;
+  }
+  DataSpec spec;
+  spec.dataset = are_parquet ? "parquet" : "csv";
+  spec.path = place.string();
+  return table_files(spec);
 }
 
 }  // namespace
@@ -311,9 +302,16 @@ std::optional<FoundData> find_table(const fs::path& place, const std::vector<std
   const bool has_test = files->test && std::ranges::all_of(spec.target, [&](const std::string& name) {
                           return contains(tested, name);
                         });
+  const bool of_folder = has_test || files->train.files.size() > 1;
+  if (files->test && !has_test && of_folder)
+    refuse_file(files->test->files.front(),
+                "is no test part without {}, and dtrain reads the training part, which has several files, by "
+                "its folder: move the files of the test out of it",
+                printable(join(spec.target), 200));
   FoundData found;
+  if (!of_folder) found.warnings = files->warnings;  // loading a folder gives them, too
   if (spec.dataset == "csv") warn_of_missing_names(found, summary);
-  found.place = has_test || files->train.files.size() > 1 ? place : files->train.files.front();
+  found.place = of_folder ? place : files->train.files.front();
   spec.path = found.place.string();
   const bool classes = targets.size() == 1 && names_classes(*targets.front(), summary.rows);
   spec.target_kind = classes ? "classes" : "numbers";

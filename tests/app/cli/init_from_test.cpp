@@ -152,6 +152,13 @@ TEST_CASE("init --from a table guesses its target and says how to take another")
   newcomer.write("contest/test.csv", "id,town,Price,age,garden\n1,Ulm,3,3,1\n");
   CHECK_THAT(newcomer.spec_from("contest"),
              ContainsSubstring("path: contest\n") && !ContainsSubstring("split"));
+  newcomer.write("capitals/Train.csv", houses);
+  newcomer.write("capitals/TEST.csv", houses);
+  CHECK_THAT(newcomer.spec_from("capitals"), ContainsSubstring("path: capitals\n"));
+  newcomer.write("kept/train.csv", houses);
+  newcomer.write("kept/validation.csv", houses);
+  CHECK_THAT(newcomer.run({"init", "--from", "kept"}).errors,
+             ContainsSubstring("kept/validation.csv is not read: data.split.validation"));
   newcomer.write("tiny.csv", "area,price\n20,10\n30,11\n");
   CHECK_THAT(newcomer.spec_from("tiny.csv"), ContainsSubstring("kind: mean_squared_error\n"));
   newcomer.write("ragged.csv", "a,b\n1,2\n3\n");
@@ -366,6 +373,20 @@ TEST_CASE("init --from a table predicts the columns that --target names") {
                                "examples; the column holds numbers: to predict them, and no classes, "
                                "use train.loss: mean_squared_error"));
 }
+
+#ifdef DTRAIN_PARQUET_MODULE
+TEST_CASE("init --from Parquet files refuses a test part without the target beside several files") {
+  Newcomer newcomer;
+  newcomer.there.environment["DTRAIN_PARQUET_MODULE"] = DTRAIN_PARQUET_MODULE;
+  const fs::path shipped = fs::path(DTRAIN_SOURCE_DIR) / "tests/data/tables/parquet";
+  for (const char* name : {"train-0", "train-1"})
+    newcomer.write(fmt::format("contest/{}.parquet", name), content_of(shipped / "old.parquet"));
+  newcomer.write("contest/test-0.parquet", content_of(shipped / "nested.parquet"));
+  const Outcome outcome = newcomer.run({"init", "--from", "contest", "--target", "double"});
+  CHECK(outcome.exit_code == 3);
+  CHECK_THAT(outcome.errors, ContainsSubstring("test-0.parquet: is no test part without double, and dtrain"));
+}
+#endif
 
 TEST_CASE("init --from arrays") {
   const Newcomer newcomer;
