@@ -73,7 +73,7 @@ void predict_rows(const Predictor& predictor, const PredictOptions& options, con
       throw Error(ExitCode::kUsage, "with --json, '{0}' is the {0} that a line is about: leave out --json",
                   column);
   predict_table_file(predictor, file, warn, [&](const RowPrediction& predicted) {
-    std::vector<std::string> cells;
+    std::vector<std::string> cells(options.files.size() > 1 ? 1 : 0, file);
     Event line = {{"file", file}, {"row", predicted.row}};
     auto column = columns.begin();
     for (const std::optional<std::string>& text : {predicted.id, predicted.name}) {
@@ -85,10 +85,7 @@ void predict_rows(const Predictor& predictor, const PredictOptions& options, con
       cells.push_back(fmt::format("{:.7g}", number));
       line[*column++] = number;
     }
-    if (options.json)
-      std::cout << event_text(line) << '\n';
-    else
-      std::cout << shown(csv_line(cells));
+    std::cout << (options.json ? event_text(line) + "\n" : shown(csv_line(cells)));
   });
 }
 
@@ -199,7 +196,9 @@ ExitCode predict_command(const PredictOptions& options) {
                 join(objectives_with(Outputs::kYesNoLogits), " or "), loss);
   const Predictor predictor{job, trained_model(job, load_model(point.checkpoint)), options.threshold};
   if (!job.data.has_pixels) {
-    if (!options.json) std::cout << shown(csv_line(predicted_columns(job)));
+    std::vector<std::string> columns = predicted_columns(job);
+    if (options.files.size() > 1) columns.insert(columns.begin(), "file");
+    if (!options.json) std::cout << shown(csv_line(columns));
     return for_each_file(options.files, options, [&](const std::string& file) {
       require_table(file, predictor.job.data);
       predict_rows(predictor, options, file);

@@ -166,8 +166,9 @@ std::optional<TrialPlanner::Trial> TrialPlanner::plan(const TrialValues& values,
   const std::vector<std::string> fields = fields_of_trials(options_);
   for (size_t i = 0; i < values.size(); ++i) with.set.push_back(fields[i] + "=" + values[i]);
   const bool one_dataset = !tries(options_, "data") && !tries(options_, "seed");
-  DatasetInfo& data = datasets_[options_.folds > 0 ? values[options_.fields.size()] : ""];
   LoadedSpec loaded = load_spec(spec_, with, starts_);
+  const std::string& kind = loaded.spec.data.target_kind;  // the loss may decide it
+  DatasetInfo& data = datasets_[options_.folds > 0 ? kind + values[options_.fields.size()] : kind];
   PlannedJob trial =
       one_dataset && !data.name.empty() ? plan_job(loaded, data) : plan_job(loaded, find_dataset);
   problems.insert(problems.end(), trial.problems.begin(), trial.problems.end());

@@ -39,7 +39,7 @@ class TrialPlanner {
   const Overrides overrides_;
   const TuneOptions options_;
   const StartOfPaths starts_;
-  std::map<std::string, DatasetInfo> datasets_;  // by fold
+  std::map<std::string, DatasetInfo> datasets_;  // by target_kind and fold
 };
 
 // The planner of the trials of a tune in its folder, tune.directory, which is by TPE. Throws Error(kUsage) if

@@ -198,6 +198,8 @@ TEST_CASE("predictions of a table begin with the column that names its rows, whi
     std::getline(without, alone);
     CHECK(line == id + "," + alone);
   }
+  CHECK_THAT(predicted("id", {fresh, fresh}).output,
+             StartsWith("file,who,price\n" + fresh + ",\"x, \"\"y\"\"\","));
   const auto lines = lines_of(predicted("id", {fresh, "--json"}).output);
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].at("who") == "x, \"y\"");

@@ -101,6 +101,21 @@ TEST_CASE("what a tune does not take") {
   CHECK_THAT(job.refused({"tune", "--try", rates}), ContainsSubstring("SPEC"));
 }
 
+TEST_CASE("losses are tried on a table as each of them reads its target") {
+  const TunedJob job;
+  std::string rows = "x,y\n";
+  for (int row = 0; row < 40; ++row) rows += std::to_string(row) + "," + std::to_string(row % 2) + "\n";
+  const std::string spec =
+      job.folder().write("losses.yaml", "data: {dataset: csv, path: " + job.folder().write("rows.csv", rows) +
+                                            ", target: y, split: {test: 0.25}}\n"
+                                            "strategy: {kind: mirrored, replicas: 2}\n"
+                                            "model: {kind: mlp, hidden: [5]}\ntrain: {epochs: 1}\n");
+  CHECK_THAT(job.refused({"tune", spec, "--metric", "loss", "--try",
+                          "train.loss.kind=binary_cross_entropy,mean_squared_error", "--try",
+                          "batch.global=4,5"}),  // or it would begin
+             ContainsSubstring("5 is not a multiple of 2") && !ContainsSubstring("mean_squared_error"));
+}
+
 TEST_CASE("a tune writes only into a folder of its own, and goes on only in that of a tune") {
   const TunedJob job;
   const std::string folder = job.folder() / "mine";
