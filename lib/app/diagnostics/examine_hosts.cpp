@@ -127,9 +127,20 @@ constexpr int kWarmUpRounds = 3;
 constexpr int64_t kSmall = 2;        // elements; measures the latency
 constexpr int64_t kLarge = 1 << 20;  // elements of four bytes; measures the bandwidth
 
-std::string first_line(const std::string& text) {
-  const std::string line = trimmed(text.substr(0, text.find('\n')));  // ssh ends lines as terminals do
+// What ended a command: banners and warnings of ssh come before it.
+std::string last_line(const std::string& errors) {
+  const std::string text = trimmed(errors);  // ssh ends lines as terminals do
+  const std::string line = text.substr(text.rfind('\n') + 1);
   return line.empty() ? "it said nothing" : printable(line, 500);
+}
+
+// What the first host measured; null: nothing. Its shell may print lines, too.
+Event measured_in(const std::string& output) {
+  for (const std::string& line : split_lines(output)) {
+    Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (number_at(event, "latency_us")) return event;
+  }
+  return Event();
 }
 
 Finding reached(const std::string& host, const DoctorOptions& options, const RemoteCommand::Result& result,
@@ -139,7 +150,7 @@ Finding reached(const std::string& host, const DoctorOptions& options, const Rem
   const bool ssh = result.exit_code == 255;
   finding.text = result.exit_code < 0
                      ? fmt::format("no answer within {}", human_duration(kExaminationSeconds))
-                     : first_line(result.errors);
+                     : last_line(result.errors);
   finding.advice =
       ssh || result.exit_code < 0
           ? fmt::format(
@@ -225,16 +236,20 @@ void measure_between(const DoctorOptions& options, const OnFinding& on_finding) 
   Event measured;
   for (size_t index = 0; index < commands.size(); ++index) {
     const RemoteCommand::Result result = commands[index]->finish(seconds);
-    Finding finding{
-        options.hosts[index], "all-reduce between hosts", result.exit_code == 0, "takes part", "", ""};
-    if (index == 0) measured = Event::parse(result.output, nullptr, /*allow_exceptions=*/false);
-    if (index == 0 && measured.is_object())
+    if (index == 0) measured = measured_in(result.output);
+    Finding finding{options.hosts[index],
+                    "all-reduce between hosts",
+                    result.exit_code == 0 && (index > 0 || measured.is_object()),
+                    "takes part",
+                    "",
+                    ""};
+    if (index == 0)
       finding.text =
           fmt::format("{:.0f} us for {} bytes; {:.3f} GB/s bus bandwidth for {}",
                       number_at(measured, "latency_us").value_or(0), 4 * kSmall,
                       number_at(measured, "bus_gb_per_second").value_or(0), human_bytes(4 * kLarge));
     if (!finding.ok) {
-      finding.text = first_line(result.errors);
+      finding.text = last_line(result.errors);
       finding.advice = fmt::format(
           "the hosts have to reach each other at port {} and those that the system gives out: see firewalls, "
           "and what the names resolve to on each host",
