@@ -139,6 +139,36 @@ fi
   CHECK_THAT(run_program({"doctor", "--hosts", "a,b"}, ssh.options).output, !ContainsSubstring("link"));
 }
 
+TEST_CASE("lines that shells and ssh print are no answers, and no reasons") {
+  const Job job;
+  const FakeSsh talkative(job, R"(
+echo Welcome
+echo 'Warning: a banner' >&2
+[[ $* == *doctor-host* && $host == b ]] && { echo 'the reason' >&2; exit 4; }
+if [[ $* == *doctor-host* ]]; then
+  echo '{"latency_us":1,"bus_gb_per_second":2,"links":[100,1.5]}'
+else
+  echo '{"event":"finding","host":"","check":"program","ok":true,"text":"dtrain 9","advice":"","identity":"9"}'
+fi
+)");
+  CHECK_THAT(run_program({"doctor", "--hosts", "a,b"}, talkative.options).output,
+             ContainsSubstring("OK     a: all-reduce between hosts      1 us for 8 bytes; 2.000 GB/s") &&
+                 ContainsSubstring("TO DO  b: all-reduce between hosts      the reason\n") &&
+                 ContainsSubstring("OK     link a - b "));
+}
+
+TEST_CASE("a first host that measures nothing is something to do") {
+  const Job job;
+  const FakeSsh ssh(job, R"(
+[[ $* == *doctor-host* ]] ||
+  echo '{"event":"finding","host":"","check":"program","ok":true,"text":"dtrain 9","advice":"","identity":"9"}'
+)");
+  const Finished end = run_program({"doctor", "--hosts", "a,b"}, ssh.options);
+  CHECK(end.exit_code == 2);
+  CHECK_THAT(end.output, ContainsSubstring("TO DO  a: all-reduce between hosts") &&
+                             ContainsSubstring("OK     b: all-reduce between hosts"));
+}
+
 TEST_CASE("a host that differs is named") {
   const Job job;
   const FakeSsh ssh(job, R"(

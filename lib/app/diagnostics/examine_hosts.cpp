@@ -125,11 +125,22 @@ constexpr double kBenchSeconds = 60;
 constexpr double kLinkSeconds = 2;
 constexpr int kWarmUpRounds = 3;
 constexpr int64_t kSmall = 2;        // elements; measures the latency
-constexpr int64_t kLarge = 1 << 20;  // elements of four bytes; measures the bandwidth
+constexpr int64_t kLarge = 1 << 20;  // elements of four bytes; measures the bandwidth of quick links
 
-std::string first_line(const std::string& text) {
-  const std::string line = trimmed(text.substr(0, text.find('\n')));  // ssh ends lines as terminals do
+// What ended a command: banners and warnings of ssh come before it.
+std::string last_line(const std::string& errors) {
+  const std::string text = trimmed(errors);  // ssh ends lines as terminals do
+  const std::string line = text.substr(text.rfind('\n') + 1);
   return line.empty() ? "it said nothing" : printable(line, 500);
+}
+
+// What the first host measured; null: nothing. Its shell may print lines, too.
+Event measured_in(const std::string& output) {
+  for (const std::string& line : split_lines(output)) {
+    Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (number_at(event, "latency_us")) return event;
+  }
+  return Event();
 }
 
 Finding reached(const std::string& host, const DoctorOptions& options, const RemoteCommand::Result& result,
@@ -139,7 +150,7 @@ Finding reached(const std::string& host, const DoctorOptions& options, const Rem
   const bool ssh = result.exit_code == 255;
   finding.text = result.exit_code < 0
                      ? fmt::format("no answer within {}", human_duration(kExaminationSeconds))
-                     : first_line(result.errors);
+                     : last_line(result.errors);
   finding.advice =
       ssh || result.exit_code < 0
           ? fmt::format(
@@ -225,16 +236,20 @@ void measure_between(const DoctorOptions& options, const OnFinding& on_finding) 
   Event measured;
   for (size_t index = 0; index < commands.size(); ++index) {
     const RemoteCommand::Result result = commands[index]->finish(seconds);
-    Finding finding{
-        options.hosts[index], "all-reduce between hosts", result.exit_code == 0, "takes part", "", ""};
-    if (index == 0) measured = Event::parse(result.output, nullptr, /*allow_exceptions=*/false);
-    if (index == 0 && measured.is_object())
-      finding.text =
-          fmt::format("{:.0f} us for {} bytes; {:.3f} GB/s bus bandwidth for {}",
-                      number_at(measured, "latency_us").value_or(0), 4 * kSmall,
-                      number_at(measured, "bus_gb_per_second").value_or(0), human_bytes(4 * kLarge));
+    if (index == 0) measured = measured_in(result.output);
+    Finding finding{options.hosts[index],
+                    "all-reduce between hosts",
+                    result.exit_code == 0 && (index > 0 || measured.is_object()),
+                    "takes part",
+                    "",
+                    ""};
+    if (index == 0)
+      finding.text = fmt::format("{:.0f} us for {} bytes; {:.3f} GB/s bus bandwidth for {}",
+                                 number_at(measured, "latency_us").value_or(0), 4 * kSmall,
+                                 number_at(measured, "bus_gb_per_second").value_or(0),
+                                 human_bytes(integer_at(measured, "bytes").value_or(4 * kLarge)));
     if (!finding.ok) {
-      finding.text = first_line(result.errors);
+      finding.text = last_line(result.errors);
       finding.advice = fmt::format(
           "the hosts have to reach each other at port {} and those that the system gives out: see firewalls, "
           "and what the names resolve to on each host",
@@ -245,7 +260,7 @@ void measure_between(const DoctorOptions& options, const OnFinding& on_finding) 
   if (measured.contains("links")) report_links(measured["links"], options.hosts, on_finding);
 }
 
-// The median of the times on rank 0, in seconds.
+// The median of the times, in seconds, as all ranks know it.
 double measure(ProcessGroup& group, int64_t elements, int iterations) {
   at::Tensor tensor = at::empty({elements}, at::kFloat);
   std::vector<double> seconds;
@@ -259,7 +274,9 @@ double measure(ProcessGroup& group, int64_t elements, int iterations) {
     if (!tensor.eq(expected).all().item<bool>())
       throw Error(ExitCode::kBug, "the all-reduce between hosts gives wrong sums");
   }
-  return median(seconds).value_or(0);
+  at::Tensor mean = at::full({1}, median(seconds).value_or(0) / group.size(), at::kDouble);
+  group.all_reduce_sum(mean);
+  return mean.item<double>();
 }
 
 // One end of a link. Before each message its size goes there and back.
@@ -374,7 +391,9 @@ std::optional<Event> take_part_in_examination(Identity identity, const MeetingOp
   const auto group = make_gloo_group(store, identity.rank, identity.world_size, timeout,
                                      {.address = identity.own_address, .members = identity.members});
   const double latency = measure(*group, kSmall, 50);
-  const double large = measure(*group, kLarge, 10);
+  int64_t elements = kFirstBytes / 4;
+  double large = measure(*group, elements, 10);
+  while (large < kLongEnough && elements < kLarge) large = measure(*group, elements *= 4, 10);
   Event links = Event::array();
   for (const LinkSpeed& link : measure_links(*group)) {
     links.push_back(link.round_trip_us);
@@ -384,7 +403,8 @@ std::optional<Event> take_part_in_examination(Identity identity, const MeetingOp
   const double n = identity.world_size;
   return Event{{"event", "all_reduce_between_hosts"},
                {"latency_us", latency * 1e6},
-               {"bus_gb_per_second", 4 * kLarge / large / 1e9 * 2 * (n - 1) / n},
+               {"bytes", 4 * elements},
+               {"bus_gb_per_second", 4 * static_cast<double>(elements) / large / 1e9 * 2 * (n - 1) / n},
                {"links", links}};
 }
 

@@ -47,8 +47,9 @@ void read_steps(const std::filesystem::path& folder, const JobPlan& job, Forecas
   const RunCourse course = history.distributed() == nullptr ? RunCourse() : *history.distributed();
   const RunStartEvent& start = course.start;
   const RunPlan& run = job.distributed_run();
-  if (history.finished.spec.hosts.size() > 1 || start.replicas != run.replicas ||
-      start.global_batch != run.batch.global || start.parameters != job.model.parameters())
+  if (history.finished.spec.hosts.size() > 1 || start.spans_hosts.value_or(false) ||
+      start.replicas != run.replicas || start.global_batch != run.batch.global ||
+      start.parameters != job.model.parameters())
     throw Error(ExitCode::kUsage,
                 "{}: is no run of this job on one host, but of {}, {} examples a step and {} parameters; use "
                 "--calibrate",

@@ -45,8 +45,8 @@ class Joining {
       if (steady_seconds() >= deadline_)
         throw Error(ExitCode::kPeerLost,
                     "no answer from {} within {} ({}): is dtrain running there, and does nothing block the "
-                    "port? (network.rendezvous_timeout_seconds is how long to try)",
-                    place_, human_duration(options_.timeout_seconds), why_);
+                    "port? {}",
+                    place_, human_duration(options_.timeout_seconds), why_, kHowLongToWait);
       notice_.look_at_clock([this] { return place_ + ": " + why_; });
       const timespec pause{0, kRetryNanoseconds};
       ::nanosleep(&pause, nullptr);

@@ -233,9 +233,9 @@ class Rendezvous::Gathering {
       refuse(ExitCode::kPeerLost,
              fmt::format(
                  "after {} still missing: {}; here: {}. Is dtrain running there, with the same job token, "
-                 "and can it reach {}:{}? (network.rendezvous_timeout_seconds is how long to wait)",
+                 "and can it reach {}:{}? {}",
                  human_duration(options_.timeout_seconds), missing(expected_at), present(),
-                 own_address(listener_.socket.get()), listener_.port));
+                 own_address(listener_.socket.get()), listener_.port, kHowLongToWait));
     }
   }
 

@@ -42,6 +42,11 @@ inline std::string leader_proof(const std::string& token, const std::string& lea
   return hmac_sha256(token, "leader" + member_nonce + leader_nonce);
 }
 
+// Ends what is said of hosts that did not come in time.
+inline constexpr const char* kHowLongToWait =
+    "(network.rendezvous_timeout_seconds is how long to wait; a host that decodes pictures for the first "
+    "time comes later)";
+
 struct RendezvousOptions {
   std::string token;
   double timeout_seconds = 60;

@@ -368,8 +368,10 @@ std::string counts_of(const DatasetInfo& info) {
 }
 
 std::string fingerprint_of(const DatasetInfo& info) {
-  const std::string content =
+  std::string content =
       info.content.empty() ? "" : fmt::format(", checksum of the files {}", info.content.substr(0, 16));
+  if (has_columns(info.name) && !info.table.empty())
+    content += ", checksum of the columns " + checksum_of(table_format_of(info)).substr(0, 16);
   if (info.bad.count == 0) return counts_of(info) + content;
   return fmt::format("{}, without {} that cannot be read (checksum of the names {}){}", counts_of(info),
                      with_separators(info.bad.count), info.bad.names.substr(0, 8), content);

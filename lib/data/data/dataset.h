@@ -66,8 +66,8 @@ struct Dataset {
 // "54,000 training, 6,000 validation and 10,000 test examples"
 std::string counts_of(const DatasetInfo& info);
 
-// The same, and which pictures are left out: "..., without 2 that cannot be read (names 8f14e45f)". Equal for
-// data with the same counts and the same bad examples.
+// The same, which pictures are left out: "..., without 2 that cannot be read (names 8f14e45f)", and checksums
+// of fetched files, and of a table's columns (tables/table_format.h). Equal on hosts with the same data.
 std::string fingerprint_of(const DatasetInfo& info);
 
 // "2 pictures cannot be read: rose/1.png: the file is empty; tulip/7.png: ..."

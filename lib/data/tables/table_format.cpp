@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/checksum.h"
 #include "core/error.h"
 
 namespace dtrain {
@@ -110,6 +111,11 @@ TableFormat parse_table_format(const std::string& text) {
     throw Error(ExitCode::kCheckpoint,
                 "the checkpoint's description of its table is not one that dtrain saves");
   }
+}
+
+std::string checksum_of(TableFormat format) {
+  for (TableColumn& column : format.inputs) column.standard_deviation = 1;
+  return checksum_of(table_format_text(format));
 }
 
 }  // namespace dtrain

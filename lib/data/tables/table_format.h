@@ -53,4 +53,8 @@ struct TableFormat {
 std::string table_format_text(const TableFormat& format);
 TableFormat parse_table_format(const std::string& text);
 
+// The same on all hosts that have read the same table. It leaves out the deviations, sums of products, whose
+// last bits processors may round in different ways.
+std::string checksum_of(TableFormat format);
+
 }  // namespace dtrain

@@ -21,12 +21,13 @@ metrics: {every_steps: 1}
 )";
 
 // A run of it, whose steps take 4 ms.
-std::string write_run(const TemporaryFolder& folder, const std::string& end) {
+std::string write_run(const TemporaryFolder& folder, const std::string& end, const std::string& start = "") {
   std::filesystem::create_directories(folder / "run/logs");
   folder.write("run/spec.yaml", kSpec);
   std::string events =
       R"({"event": "run_start", "run": "distributed", "replicas": 1, "global_batch": 4, "parameters": 103, )"
-      "\"skipped_steps\": 2}\n";
+      "\"skipped_steps\": 2" +
+      start + "}\n";
   for (int step = 1; step <= 20; ++step)
     events +=
         R"({"event": "step", "run": "distributed", "step_ms": 4.0, "step": )" + std::to_string(step) + "}\n";
@@ -152,6 +153,8 @@ TEST_CASE("plan --at-hosts refuses what it does not cover, and says what to do")
                 {"--set", "hosts=[a,b]", "--set", "strategy.kind=multi_worker_mirrored", "--set",
                  "strategy.replicas=2"}),
           "--unset hosts");
+  write_run(folder, kEnd, R"(, "spans_hosts": true)");  // by a launcher: the spec has no hosts
+  refused(asked("1,2", "1gbit,50us"), "is no run of this job on one host");
   write_run(folder, "");
   refused(asked("1,2", "1gbit,50us"), "since the run has not ended; use --calibrate");
   refused({"--at-hosts", "1,2", "--link", "1gbit,50us", "--from", folder / "none"}, "none");

@@ -47,6 +47,21 @@ std::set<double> targets_of(const ExampleSource& source) {
 
 const char* const kSquares = "train: {loss: mean_squared_error}\n";
 
+TEST_CASE("tables of as many rows are told apart by their columns") {
+  const TemporaryFolder folder;
+  folder.write("test.csv", "a,b,y\n1,x,1\n");
+  const DataSpec spec = data_of("dataset: csv, target: y, path: " + folder.path().string(), kSquares);
+  const auto fingerprint_with = [&](const std::string& row) {
+    folder.write("train.csv", "a,b,y\n1,x,1\n2,z,2\n" + row + "\n");
+    return fingerprint_of(find_dataset(spec));
+  };
+  const std::string fingerprint = fingerprint_with("3,x,3");
+  CHECK_THAT(fingerprint, ContainsSubstring("3 training and 1 test examples, checksum of the columns "));
+  CHECK(fingerprint_with("3.0,x,3") == fingerprint);
+  CHECK(fingerprint_with("4,x,3") != fingerprint);
+  CHECK(fingerprint_with("3,w,3") != fingerprint);
+}
+
 TEST_CASE("the parts of a Parquet folder have different names, whatever that of the folder") {
   const TemporaryFolder folder;
   const std::filesystem::path place = folder / "test";

@@ -146,6 +146,11 @@ TEST_CASE("numbers are standardised and words spread by the training rows alone"
   CHECK(table_numbers(tensors.targets) == std::vector<double>{100, 150, 200, 10});
   CHECK(tensors.targets.sizes() == std::vector<int64_t>{4, 1});
   CHECK(parse_table_format(table_format_text(format)) == format);
+  TableFormat elsewhere = format;
+  elsewhere.inputs[0].standard_deviation *= 1 + 1e-15;  // as another processor rounds it
+  CHECK(checksum_of(elsewhere) == checksum_of(format));
+  elsewhere.inputs[0].mean = 71;
+  CHECK(checksum_of(elsewhere) != checksum_of(format));
 }
 
 TEST_CASE("a saved format reads other files, with columns in another order and more of them") {
