@@ -2,14 +2,18 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <thread>
 
 #include "catch.h"
 #include "checkpoint/retention.h"
 #include "core/clock.h"
+#include "core/files.h"
 #include "resumable.h"
+#include "sanitized.h"
 
 namespace dtrain {
 namespace {
@@ -102,6 +106,27 @@ TEST_CASE("replicas wait for the disk longer than for each other") {
   CHECK(job.events("restart").empty());
   CHECK_THAT(end.output + end.errors, ContainsSubstring("training waits for the disk"));
   check_like_undisturbed(job);
+}
+
+TEST_CASE("a checkpoint that is being written when another replica dies is finished, however slow the disk") {
+  if (kSanitized) return;  // its library has to be the first one
+  const Job job(kResumableSpec);
+  ProgramOptions slow;
+  slow.environment = {{"LD_PRELOAD", DTRAIN_FAKES "/slow_disk.so"}};
+  Program program(job.run(Job::set({"checkpoint.every_steps=1000000", "train.epochs=100000"})), slow);
+  job.wait_for_step();
+  const pid_t victim = job.wait_for_replica(1).process;
+  program.send(SIGUSR1);
+  REQUIRE(eventually(kSoon, [&] {
+    return std::ranges::any_of(paths_in(checkpoints_of(job)), [](const std::filesystem::path& path) {
+      return path.filename().string().starts_with(".step-");
+    });
+  }));
+  ::kill(victim, SIGKILL);
+  wait_for_restart(job, 1);
+  const auto saved = list_checkpoints(checkpoints_of(job));
+  REQUIRE(saved.size() == 1);
+  CHECK(job.event("restart", "distributed").at("step") == saved[0].step);
 }
 
 TEST_CASE("a job that goes on from a checkpoint begins there again, not at an abandoned later one") {

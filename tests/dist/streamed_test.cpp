@@ -6,12 +6,17 @@
 #include <chrono>
 #include <csignal>
 #include <limits>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <tuple>
+#include <vector>
 
 #include "catch.h"
 #include "checkpoint/retention.h"
+#include "core/text.h"
+#include "hosts.h"
 #include "http_server.h"
 #include "picture_job.h"
 #include "resumable.h"
@@ -99,6 +104,26 @@ TEST_CASE("a stop signal saves a streamed training, whose server is slow") {
   CHECK(stopped.exit_code == 75);
   CHECK(last_line(stopped.errors) == "to resume: dtrain run --resume " + job.run_folder().string());
   CHECK_FALSE(fs::is_empty(job.run_folder() / "checkpoints"));
+}
+
+TEST_CASE("hosts of which only one streams train together") {
+  const PackedJob job;
+  const ShardServer server(job);
+  std::vector<std::string> shards;  // by name, so that they can be copied, too
+  for (const auto& entry : fs::recursive_directory_iterator(job.folder() / "shards"))
+    if (entry.path().extension() == ".tar")
+      shards.push_back(fs::relative(entry.path(), job.folder() / "shards").string());
+  const std::string address = server.address() + "{" + join(shards, ",") + "}", port = free_port();
+  std::vector<std::unique_ptr<Program>> hosts;
+  for (const int host : {0, 1}) {
+    ProgramOptions options = job.options;
+    options.environment["TF_CONFIG"] = tf_config(2, host, port);
+    options.environment["DTRAIN_JOB_TOKEN"] = "a token for all hosts";
+    hosts.push_back(std::make_unique<Program>(job.run_on(address, {"strategy.kind=multi_worker_mirrored",
+                                                                   fmt::format("data.stream={}", host == 1)}),
+                                              options));
+  }
+  for (const auto& host : hosts) require_done(host->wait());
 }
 
 // Whether a replica has waited for data for a third of a second.

@@ -100,12 +100,12 @@ ReceiptsComparison verify_run(const fs::path& run, std::optional<Range> steps,
                               std::optional<int64_t> replicas,
                               const std::function<void(const std::string&)>& say) {
   require_alone("a verification", {});
+  const VerifiedRun verified = read_verified_run(run);  // before the receipts: it may end meanwhile
   ReceiptReader written(run);
   const std::vector<Event> receipts = read_receipts(written, run, steps);
   const auto from = steps ? checkpoint_before(run, step_of(receipts.front())) : std::nullopt;
   const ScratchFolder folder("dtrain-verify");
   const fs::path again = folder.path() / "run";
-  const VerifiedRun verified = read_verified_run(run);
   std::vector<std::string> arguments = arguments_for(run, verified, replicas, from);
   arguments.insert(arguments.end(), {"--run-dir", again.string()});
   say(fmt::format("computing steps {} to {} again{}", from ? from->step + 1 : 1, step_of(receipts.back()),

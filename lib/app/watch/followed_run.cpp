@@ -114,6 +114,7 @@ void take_start(RunState& state, const RunStartEvent& begin) {
   fresh.best_by = state.best_by;
   fresh.note = state.note;
   fresh.machine = state.machine;
+  fresh.is_measured = state.is_measured;
   fresh.pace = Pace();
   if (const auto at = seconds_of(begin.time.value_or("")))
     fresh.pace.see(sane(begin.resumed_step.value_or(0)), *at);
@@ -219,7 +220,8 @@ std::vector<double> Curve::sampled(double end, size_t count, bool joined) const 
 void RunState::take(const Event& event) {
   if (const auto begin = decode<RunStartEvent>(event)) return take_start(*this, *begin);
   if (const auto text = note_of(event)) note = *text;
-  if (const auto load = decode<MachineEvent>(event)) machine = load;
+  if (decode<MessageEvent>(event)) is_measured = false;  // a launcher may resume it, which says so first
+  if (const auto load = decode<MachineEvent>(event)) machine = load, is_measured = true;
   if (const auto comparison = decode<ComparisonEvent>(event)) verdict = comparison->verdict.value_or("");
   if (place_of(event).run != start.run) return;
   const auto line = decode<StepEvent>(event);
@@ -325,7 +327,7 @@ WatchedRun FollowedRun::look(int64_t bytes) {
   // Locks do not reach over hosts everywhere. There the events tell, to which a run adds all the time. Before
   // its start nobody knows its host.
   const bool is_away = state_.start.host != own_host_name();
-  const double quiet = state_.machine ? kQuiet : kQuietLaunched;
+  const double quiet = state_.is_measured ? kQuiet : kQuietLaunched;
   const bool in_use = locked || (is_away && steady_seconds() - changed_at_ < quiet);
   WatchedRun run{.path = folder_.string(), .state = state_};
   run.read = size_ > 0 ? static_cast<double>(offset_) / static_cast<double>(size_) : 1;

@@ -54,6 +54,7 @@ struct RunState {
   std::optional<double> learning_rate;
   Pace pace;
   std::optional<MachineEvent> machine;
+  bool is_measured = false;  // by the supervisor that runs it now
   DeviceUse device;
   std::string note;  // the last warning, restart or loss of a worker
 

@@ -132,9 +132,8 @@ std::optional<std::filesystem::path> rewind_metrics(const std::filesystem::path&
   });
   require(write_all(made.get(), lines.data(), lines.size()) && ::close(made.release()) == 0);
   std::optional<std::filesystem::path> copy;
-  if (damaged)
-    write_file_atomically(copy.emplace(place_of_copy(file)), read_file(file, INT64_MAX, ExitCode::kUsage),
-                          "--run-dir");
+  if (damaged && ::link(file.c_str(), copy.emplace(place_of_copy(file)).c_str()) != 0)  // no links there
+    write_file_atomically(*copy, read_file(file, INT64_MAX, ExitCode::kUsage), "--run-dir");
   require(::rename(kept.path.c_str(), file.c_str()) == 0);
   return copy;
 }

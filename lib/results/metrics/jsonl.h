@@ -55,8 +55,8 @@ std::filesystem::path place_while_rewinding(const std::filesystem::path& file);
 // Also removes its evaluation of the test part (data.split), which comes at its end, its run_end, a
 // comparison and an incomplete last line; keeps all events of the baseline. Calls `on_kept` for each event
 // that is kept. The file is replaced as a whole or not at all, and may be larger than the memory. Where lines
-// of it are no events, which dtrain does not write, it first puts a copy of the old file beside it, and
-// returns the copy's path. Throws Error(kUsage, kDisk).
+// of it are no events, which dtrain does not write, the old file stays beside it under another name, which it
+// returns. Throws Error(kUsage, kDisk).
 std::optional<std::filesystem::path> rewind_metrics(const std::filesystem::path& file, int64_t epochs,
                                                     int64_t step,
                                                     const std::function<void(const Event&)>& on_kept,

@@ -26,7 +26,8 @@ std::optional<std::string> shortfall(std::optional<double> reference, std::optio
   if (std::isnan(*value)) return "is not a number";
   const double worse = more_is_better ? *reference - *value : *value - *reference;
   const double size = std::fabs(*reference);
-  if (*value == *reference || worse <= tolerated * size) return std::nullopt;  // both may be infinite
+  // Both may be infinite: their difference is not a number, nor is 0 times one of them.
+  if (*value == *reference || worse <= 0 || worse <= tolerated * size) return std::nullopt;
   if (size == 0) return fmt::format("{:.4g} instead of 0", *value);
   return fmt::format("{:.1f} % {}", 100 * worse / size, more_is_better ? "less" : "more");
 }

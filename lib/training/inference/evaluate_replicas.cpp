@@ -83,7 +83,7 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
   const auto timeout = to_milliseconds(job.spec.strategy.timeout_seconds);
   const StorePtr store = connect_to_job(identity, timeout);
   // Rank 0 has read the model from what may be a slow disk.
-  wait_for_ranks(store, identity.rank, identity.world_size, rendezvous_timeout(job.spec));
+  wait_for_ranks(store, identity.rank, identity.world_size, std::max(timeout, rendezvous_timeout(job.spec)));
   const auto group = make_group("auto", store, identity.rank, identity.world_size, timeout);
   group->set_on_wait([&] { doing(Activity::kCommunicating); });
   doing(Activity::kEvaluating);

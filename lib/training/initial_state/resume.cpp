@@ -24,11 +24,12 @@ constexpr size_t kMostChanges = 10;  // of a spec, in one line
 // Without the empty last part of "runs/mine/".
 fs::path plain(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
 
-// False, too, of a run that this user may not read.
+// False, too, of a run that this user may not read. A disk that fails is an error: the run may be the newest.
 bool has_checkpoints(const fs::path& run) {
   try {
     return !list_checkpoints(checkpoint_folder(run)).empty();
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::kDisk) throw;
     return false;
   }
 }

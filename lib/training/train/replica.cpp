@@ -156,8 +156,10 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   std::optional<WeightsRead> weights;
   if (leads && !from) weights = start_from_weights(job, *parts.model);  // the others get what rank 0 has
   if (job.spec.model.weights && !from && !run.is_asynchronous() && run.training_processes() > 1)
-    wait_for_ranks(c10::make_intrusive<c10d::PrefixStore>(run.name() + "/weights", store), identity.rank,
-                   static_cast<int>(run.training_processes()), rendezvous_timeout(job.spec));
+    wait_for_ranks(
+        c10::make_intrusive<c10d::PrefixStore>(run.name() + "/weights", store), identity.rank,
+        static_cast<int>(run.training_processes()),
+        std::max(rendezvous_timeout(job.spec), to_milliseconds(job.spec.strategy.timeout_seconds)));
   parts.servers.has_weights = job.spec.model.weights.has_value();
   if (weights) {
     for (const std::string& line : weights->lines) sink.on_event(message_event(run, line));

@@ -34,6 +34,9 @@ void Trainer::run(const Resumption* from) {
   } else {
     resume(*from);
   }
+  const bool streams = job_.spec.data.stream;  // for each host to decide: all meet if one streams
+  meets_ = checkpoints_.are_saved() && (run_.processes() == 1 || !job_.spec.strategy.local_steps.every);
+  if (meets_) meets_ = job_.spans_hosts ? strategy_.agree({.save = streams}).save : streams;
   reporter_.on_run_start(step_);
   std::optional<WorkersReport> workers;
   int64_t epoch = first_epoch_;
@@ -216,21 +219,18 @@ std::optional<Share> Trainer::next_share(ShareLoader& loader, std::optional<int6
     has_come = false;
   }
   if (has_come && !share) return share;  // as on all replicas
-  // By the spec alone: whether it keeps features, so that nothing is fetched, is for each host to decide.
-  // With local steps, hosts are at different steps.
-  const bool meets = job_.spec.data.stream && checkpoints_.are_saved() &&
-                     (run_.processes() == 1 || !job_.spec.strategy.local_steps.every);
-  if (!meets) {
+  if (!meets_) {
     ready_ = has_come ? 1 : 0;
   } else if (ready_ == 0) {
     clock_.enter(StepTime::kWaitForPeers);
+    // Whether it keeps features, so that nothing is fetched, is for each host to decide, too.
     const int64_t here = loader.fetches() ? 1 + loader.ready() : std::numeric_limits<int64_t>::max();
     ready_ = strategy_.fewest_ready(has_come ? here : 0);
   }
   if (ready_-- > 0) return share;
   // In the first step of a phase, the variables are no longer those of the step before. What a callback has
   // ended within an epoch would be resumed as if it were evaluated.
-  if (!meets || !epoch || ended_ || step_ == phase_->first_step)
+  if (!meets_ || !epoch || ended_ || step_ == phase_->first_step)
     throw Error(ExitCode::kData, "stopped while fetching data");
   if (step_ != kept_step_) save(*epoch);
   leave();

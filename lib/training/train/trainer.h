@@ -158,6 +158,7 @@ class Trainer {
   bool ended_ = false;         // before the end of the plan
   bool went_back_ = false;     // to the weights of the best evaluation
   bool evaluating_ = false;    // the weights after an epoch
+  bool meets_ = false;         // for data from elsewhere; with local steps, hosts are at different steps
   int64_t ready_ = 0;          // the next shares that every replica is known to have
   int save_requests_met_ = 0;
   double epoch_start_ = steady_seconds();  // of the pass, as if all of it had been made by this process

@@ -172,6 +172,24 @@ TEST_CASE("a run of another host is running as long as its events grow") {
         "it has no checkpoint; start it again: dtrain run SPEC");
 }
 
+TEST_CASE("a run that a launcher has resumed may be silent for longer than before") {
+  const WrittenRun run(line(start_on("another-host")) +
+                       line({{"event", "machine"}, {"run", "distributed"}, {"processors", 0.5}}));
+  const auto status = [&] {
+    fs::last_write_time(run.events, fs::file_time_type::clock::now() - std::chrono::minutes(2));
+    return FollowedRun(run.folder.path()).look().status;
+  };
+  CHECK(status() == "interrupted");
+  run.append(line({{"event", "message"}, {"run", "distributed"}, {"text", "resuming it from step 2"}}));
+  CHECK(status() == "running");  // it loads its data
+  Event again = start_on("another-host");
+  again["resumed_step"] = 2;
+  run.append(line(again));
+  CHECK(status() == "running");
+  run.append(line({{"event", "machine"}, {"run", "distributed"}, {"processors", 0.5}}));
+  CHECK(status() == "interrupted");
+}
+
 TEST_CASE("a run that has not begun may be on any host") {
   const WrittenRun run("");
   CHECK(FollowedRun(run.folder.path()).look().status == "starting");

@@ -144,6 +144,7 @@ TEST_CASE("no run is worse than one whose metric is not a number") {
   CHECK(worse(lost, lost).empty());
   CHECK(worse(infinite, infinite).empty());
   CHECK(worse(infinite, sound).empty());
+  CHECK(compare_finished_runs({infinite, sound}).regressions(1, 0).empty());
   CHECK(worse(sound, lost) == std::vector<std::string>{"test rmse: is not a number"});
 }
 

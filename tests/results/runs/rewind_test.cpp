@@ -76,7 +76,10 @@ TEST_CASE("a file with lines that are no events is kept beside the new one") {
   const auto file = folder.path() / "metrics.jsonl";
   const std::string damaged = kStays + "not JSON\n" + std::string("\0\xff\n", 3);
   write_file(file, damaged);
+  std::filesystem::create_hard_link(file, folder.path() / "old");
   CHECK(rewind_metrics(file, 1, 15, [](const Event&) {}) == folder.path() / "metrics.damaged.jsonl");
+  // However large it is, it is not written again.
+  CHECK(std::filesystem::equivalent(folder.path() / "metrics.damaged.jsonl", folder.path() / "old"));
   CHECK(content_of(file) == kStays);
   CHECK(content_of(folder.path() / "metrics.damaged.jsonl") == damaged);
   write_file(file, "again\n");
