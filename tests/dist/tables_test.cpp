@@ -154,6 +154,14 @@ train: {epochs: 1, loss: mean_squared_error}
     return done.output;
   };
   CHECK(predicted(npy("|u1", "(4, 1, 2, 2)", bytes)) == predicted(npy("<f4", "(4, 1, 2, 2)", pixels)));
+  // The data are at fault, and the other file is predicted.
+  write_file(job.folder() / "bad.npy", npy<float>("<f4", "(2, 1, 2, 2)", {0, 1, 0, 1, 0, NAN, 0, 1}));
+  const Finished refused =
+      run_program({"predict", job.run_folder().string(), (job.folder() / "bad.npy").string(),
+                   (job.folder() / "x.npy").string()});
+  CHECK(refused.exit_code == 3);
+  CHECK_THAT(refused.errors, ContainsSubstring("bad.npy: not all numbers of example 1, counted from 0, are"));
+  CHECK(numbers_below_header(refused.output, "target_0").size() == 4);
 }
 
 TEST_CASE("bytes in a .npy file are pixels for predictions of classes") {

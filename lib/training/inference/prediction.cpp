@@ -63,7 +63,8 @@ std::vector<std::vector<ClassProbability>> predict(const Predictor& predictor, c
 }
 
 // The inputs of a file's rows, as the model was trained on them.
-TableTensors inputs_in(const std::filesystem::path& path, const DatasetInfo& data) {
+TableTensors inputs_in(const std::filesystem::path& path, const JobPlan& job) {
+  const DatasetInfo& data = job.data;
   if (has_columns(data.name)) {
     const TableFormat format = table_format_of(data);
     return encode_table(read_raw_table(path, format, /*with_targets=*/false), format, /*with_targets=*/false);
@@ -77,6 +78,7 @@ TableTensors inputs_in(const std::filesystem::path& path, const DatasetInfo& dat
     throw Error(ExitCode::kData, "{}: has the shape [{}], and the model takes [n, {}]",
                 printable(path.string(), 1000), fmt::join(inputs.sizes(), ", "),
                 fmt::join(data.example_shape, ", "));
+  require_finite(path.string(), inputs, dtype_from_name(job.spec.model.dtype));
   return {.inputs = inputs, .targets = {}};
 }
 
@@ -124,7 +126,7 @@ void predict_table_file(const Predictor& predictor, const std::filesystem::path&
                         const std::function<void(const RowPrediction&)>& on_row) {
   const auto& [job, model, threshold] = predictor;
   const at::NoGradGuard no_grad;
-  const TableTensors table = inputs_in(path, job.data);
+  const TableTensors table = inputs_in(path, job);
   std::vector<std::string> ids;
   if (job.spec.data.id) ids = read_cells(path, *job.spec.data.id, {table_format_of(job.data).separator});
   for (const std::string& line : table.unknown_words)
