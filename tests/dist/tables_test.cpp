@@ -196,6 +196,51 @@ train: {epochs: 1}
   const Finished channels_last = predicted(npy("|u1", "(2, 2, 2, 2)", bytes));
   CHECK(channels_last.exit_code == 3);
   CHECK_THAT(channels_last.errors, ContainsSubstring("2 channels, and the model takes 1"));
+  // Nothing would normalise numbers.
+  for (const char* part : {"train", "test"})
+    write_file(job.folder() / "arrays" / fmt::format("x_{}.npy", part),
+               npy<float>("<f4", "(4, 1, 2, 2)", {bytes.begin(), bytes.end()}));
+  const Finished of_numbers = run_program({"eval", job.run_folder().string()});
+  CHECK(of_numbers.exit_code == 3);
+  CHECK_THAT(of_numbers.errors,
+             ContainsSubstring("has numbers of another type, and the model was trained on unsigned bytes"));
+}
+
+TEST_CASE("bytes are refused by a model that was trained on other numbers: they would be divided by 255") {
+  const bool of_classes = GENERATE(true, false);
+  const std::string loss = of_classes ? "cross_entropy" : "mean_squared_error",
+                    targets = of_classes ? npy<int64_t>("<i8", "(4,)", {0, 1, 1, 0})
+                                         : npy<float>("<f4", "(4, 2)", {0.5, -1, 2, 1, 3, 1, 0, 2});
+  const Job job(R"(name: numbers
+data: {dataset: arrays, path: arrays}
+batch: {per_replica: 4}
+model: {kind: layers, layers: [{kind: flatten}, {kind: dense, units: 2}]}
+train: {epochs: 1}
+)");
+  const std::vector<uint8_t> bytes = {0, 1, 2, 3, 1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2};
+  const std::string of_bytes = npy("|u1", "(4, 1, 2, 2)", bytes),
+                    of_floats = npy<float>("<f4", "(4, 1, 2, 2)", {bytes.begin(), bytes.end()});
+  fs::create_directories(job.folder() / "arrays");
+  const auto save = [&](const std::string& inputs) {
+    for (const char* part : {"train", "test"}) {
+      write_file(job.folder() / "arrays" / fmt::format("x_{}.npy", part), inputs);
+      write_file(job.folder() / "arrays" / fmt::format("y_{}.npy", part), targets);
+    }
+  };
+  save(of_floats);
+  require_done(run_program(job.run({"--set", "train.loss=" + loss})));
+  const auto predicted = [&](const std::string& content) {
+    return run_program(
+        {"predict", job.run_folder().string(), write_file(job.folder() / "x.npy", content).string()});
+  };
+  CHECK(predicted(of_floats).exit_code == 0);
+  save(of_bytes);
+  for (const Finished& refused :
+       {predicted(of_bytes), run_program({"eval", job.run_folder().string(), "--replicas", "2"})}) {
+    CHECK(refused.exit_code == 3);
+    CHECK_THAT(refused.errors,
+               ContainsSubstring("has unsigned bytes, and the model was trained on numbers of another type"));
+  }
 }
 
 TEST_CASE("a column that is called row is predicted, but not in lines that have a row of their own") {

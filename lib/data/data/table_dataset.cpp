@@ -443,7 +443,8 @@ Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
   ExampleRows rows = divide_rows(spec, train.size(), test.has_value(), by);
   if (test) rows.test = rows_of_test_file(spec, test->size());
   Dataset dataset = dataset_of(std::move(info), source_of(train), test ? source_of(*test) : nullptr, rows);
-  dataset.info.table = saved_text(dataset.info, "");
+  dataset.info.table =
+      saved_text(dataset.info, train.inputs.scalar_type() == at::kByte ? kOfBytes : kOfNumbers);
   return dataset;
 }
 

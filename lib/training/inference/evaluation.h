@@ -110,9 +110,14 @@ Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job);
 // The resolved spec of a checkpoint's job, with `overrides` as for --set.
 LoadedSpec spec_of_checkpoint(const std::filesystem::path& checkpoint, const Overrides& overrides = {});
 
+// Throws Error(kData) for inputs at `path` that are unsigned bytes if those of the training, on arrays that
+// `trained` describes, were other numbers, or the reverse: bytes were divided by 255.
+void require_bytes_as_trained(const std::string& path, bool are_bytes, const DatasetInfo& trained);
+
 // The plan of the checkpoint's job, for the data that `look` (find_dataset or describe_dataset) describes.
-// Throws Error(kCheckpoint) if its model does not match the saved variables. The spec is untrusted; after
-// this check, its model takes no more memory than the checkpoint's files.
+// Throws Error(kCheckpoint) if its model does not match the saved variables, Error(kData) as
+// require_bytes_as_trained() does. The spec is untrusted; after this check, its model takes no more memory
+// than the checkpoint's files.
 PlannedJob job_of_checkpoint(const std::filesystem::path& checkpoint, const LoadedSpec& spec,
                              DatasetInfo (*look)(const DataSpec&));
 

@@ -72,8 +72,10 @@ TableTensors inputs_in(const std::filesystem::path& path, const JobPlan& job) {
   at::Tensor inputs = map_npy(path);
   if (inputs.dim() == 1 && data.example_shape == std::vector<int64_t>{1}) inputs = inputs.unsqueeze(1);
   if (inputs.dim() == 3 && data.example_shape.size() == 3) inputs = inputs.unsqueeze(1);
-  // Pixels, as the examples of the training were read.
-  if (inputs.dim() == 4 && inputs.scalar_type() == at::kByte) inputs = inputs.to(at::kFloat).div_(255);
+  if (inputs.dim() == 4 && inputs.scalar_type() == at::kByte) {  // as the examples of the training were read
+    require_bytes_as_trained(path.string(), /*are_bytes=*/true, data);
+    inputs = inputs.to(at::kFloat).div_(255);
+  }
   if (inputs.dim() == 0 || inputs.sizes().slice(1) != at::IntArrayRef(data.example_shape))
     throw Error(ExitCode::kData, "{}: has the shape [{}], and the model takes [n, {}]",
                 printable(path.string(), 1000), fmt::join(inputs.sizes(), ", "),
