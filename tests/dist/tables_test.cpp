@@ -78,6 +78,13 @@ TEST_CASE("a regression on a table is trained, evaluated, resumed, predicted and
     CHECK(evaluated.at(metric).get<double>() == Approx(end.at(metric).get<double>()).epsilon(1e-5));
   CHECK(evaluated.at("examples") == 100);
   CHECK_FALSE(evaluated.contains("accuracy"));
+  CHECK_THAT(eval.errors, !ContainsSubstring("other parts"));
+  // With a row more, which leaves as many for the test, rows of the training are among those.
+  write_file(job.folder() / "rows.csv", rows(401));
+  const Finished grown = run_program({"eval", folder});
+  CHECK(grown.exit_code == 0);
+  CHECK_THAT(grown.errors, ContainsSubstring("data.split makes other parts here than in training, of 401 "
+                                             "examples instead of 400: the model may have been trained on"));
 
   // Predictions need neither the training's file nor its statistics, and take columns in any order.
   fs::remove(job.folder() / "rows.csv");
@@ -422,6 +429,12 @@ checkpoint: {every_epochs: 1}
   write_file(by_name.folder() / "rows.csv", rows);
   REQUIRE(run_program(by_name.run()).exit_code == 0);
   CHECK(result_of(balanced) == result_of(by_name));  // bit for bit
+
+  write_file(balanced.folder() / "rows.csv", rows + "7,often\n");
+  const Finished report = run_program({"report", balanced.run_folder().string()});
+  CHECK(report.exit_code == 0);
+  CHECK_THAT(report.errors, ContainsSubstring("the page has no confusion matrix and no mistakes: data.split "
+                                              "makes other parts here than in training"));
 }
 
 TEST_CASE("a model that does not fit its table is refused with the reason") {

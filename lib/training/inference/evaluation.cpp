@@ -224,6 +224,33 @@ DatasetInfo find_dataset_of_run(const DataSpec& spec) {
   }
 }
 
+std::string doubt_about_examples(const JobPlan& job, const TrainingState& state, const std::string& part) {
+  const DatasetInfo& data = job.data;
+  if (data.is_fallback() && data.name != state.dataset)
+    return fmt::format(
+        "dataset {0} was not found; this evaluates the fallback {1}, and its numbers are not those of {0}",
+        data.requested, data.name);
+  const DataSpec& spec = job.spec.data;
+  const SplitSpec& split = spec.split;
+  // Each picture is drawn by its name, whatever others there are.
+  const bool by_number = !is_picture_dataset(data.name) || split.stratify || split.group;
+  if (!by_number || (part == "test" ? !split.test : part != "validation")) return "";
+  int64_t then = 0, now = 0;  // a limit says nothing about the examples of which it takes the first
+  if (!spec.train_examples) {
+    then += state.train_examples + state.validation_examples;
+    now += data.train_examples + data.validation_examples;
+  }
+  if (split.test && !spec.test_examples && !spec.saved_table.empty()) {
+    then += saved_table_dataset(spec).test_examples;
+    now += data.test_examples;
+  }
+  if (then == now || (split.time && then < now)) return "";  // later rows
+  return fmt::format(
+      "data.split makes other parts here than in training, of {} instead of {}: the model may have been "
+      "trained on some of these {} examples, and look too good (docs/evaluation.md)",
+      counted(now, "example"), with_separators(then), part);
+}
+
 ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part) {
   DataSpec data = job.spec.data;
   if (part == "test" && job.data.table.empty()) {  // the training examples need not be read

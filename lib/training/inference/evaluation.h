@@ -130,6 +130,11 @@ std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& var
 // not finite: such a model cannot be used.
 at::Tensor finite_outputs(const JobSpec& job, Model& model, const at::Tensor& inputs);
 
+// Why the "validation" or "test" examples of the job, as its data are now, say nothing or too much good of a
+// model that was trained with `state`: they are those of a fallback, or data.split draws other ones. Empty:
+// nothing is known against them.
+std::string doubt_about_examples(const JobPlan& job, const TrainingState& state, const std::string& part);
+
 // The job's "train", "validation" or "test" examples. Throws Error(kData) if there are none, Error(kUsage)
 // for "validation" if its spec has no data.split.
 ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part = "test");
