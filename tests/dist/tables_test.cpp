@@ -78,6 +78,13 @@ TEST_CASE("a regression on a table is trained, evaluated, resumed, predicted and
     CHECK(evaluated.at(metric).get<double>() == Approx(end.at(metric).get<double>()).epsilon(1e-5));
   CHECK(evaluated.at("examples") == 100);
   CHECK_FALSE(evaluated.contains("accuracy"));
+  CHECK_THAT(eval.errors, !ContainsSubstring("other parts"));
+  // With a row more, which leaves as many for the test, rows of the training are among those.
+  write_file(job.folder() / "rows.csv", rows(401));
+  const Finished grown = run_program({"eval", folder});
+  CHECK(grown.exit_code == 0);
+  CHECK_THAT(grown.errors, ContainsSubstring("data.split makes other parts here than in training, of 401 "
+                                             "examples instead of 400: the model may have been trained on"));
 
   // Predictions need neither the training's file nor its statistics, and take columns in any order.
   fs::remove(job.folder() / "rows.csv");
@@ -154,6 +161,14 @@ train: {epochs: 1, loss: mean_squared_error}
     return done.output;
   };
   CHECK(predicted(npy("|u1", "(4, 1, 2, 2)", bytes)) == predicted(npy("<f4", "(4, 1, 2, 2)", pixels)));
+  // The data are at fault, and the other file is predicted.
+  write_file(job.folder() / "bad.npy", npy<float>("<f4", "(2, 1, 2, 2)", {0, 1, 0, 1, 0, NAN, 0, 1}));
+  const Finished refused =
+      run_program({"predict", job.run_folder().string(), (job.folder() / "bad.npy").string(),
+                   (job.folder() / "x.npy").string()});
+  CHECK(refused.exit_code == 3);
+  CHECK_THAT(refused.errors, ContainsSubstring("bad.npy: not all numbers of example 1, counted from 0, are"));
+  CHECK(numbers_below_header(refused.output, "target_0").size() == 4);
 }
 
 TEST_CASE("bytes in a .npy file are pixels for predictions of classes") {
@@ -188,6 +203,51 @@ train: {epochs: 1}
   const Finished channels_last = predicted(npy("|u1", "(2, 2, 2, 2)", bytes));
   CHECK(channels_last.exit_code == 3);
   CHECK_THAT(channels_last.errors, ContainsSubstring("2 channels, and the model takes 1"));
+  // Nothing would normalise numbers.
+  for (const char* part : {"train", "test"})
+    write_file(job.folder() / "arrays" / fmt::format("x_{}.npy", part),
+               npy<float>("<f4", "(4, 1, 2, 2)", {bytes.begin(), bytes.end()}));
+  const Finished of_numbers = run_program({"eval", job.run_folder().string()});
+  CHECK(of_numbers.exit_code == 3);
+  CHECK_THAT(of_numbers.errors,
+             ContainsSubstring("has numbers of another type, and the model was trained on unsigned bytes"));
+}
+
+TEST_CASE("bytes are refused by a model that was trained on other numbers: they would be divided by 255") {
+  const bool of_classes = GENERATE(true, false);
+  const std::string loss = of_classes ? "cross_entropy" : "mean_squared_error",
+                    targets = of_classes ? npy<int64_t>("<i8", "(4,)", {0, 1, 1, 0})
+                                         : npy<float>("<f4", "(4, 2)", {0.5, -1, 2, 1, 3, 1, 0, 2});
+  const Job job(R"(name: numbers
+data: {dataset: arrays, path: arrays}
+batch: {per_replica: 4}
+model: {kind: layers, layers: [{kind: flatten}, {kind: dense, units: 2}]}
+train: {epochs: 1}
+)");
+  const std::vector<uint8_t> bytes = {0, 1, 2, 3, 1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2};
+  const std::string of_bytes = npy("|u1", "(4, 1, 2, 2)", bytes),
+                    of_floats = npy<float>("<f4", "(4, 1, 2, 2)", {bytes.begin(), bytes.end()});
+  fs::create_directories(job.folder() / "arrays");
+  const auto save = [&](const std::string& inputs) {
+    for (const char* part : {"train", "test"}) {
+      write_file(job.folder() / "arrays" / fmt::format("x_{}.npy", part), inputs);
+      write_file(job.folder() / "arrays" / fmt::format("y_{}.npy", part), targets);
+    }
+  };
+  save(of_floats);
+  require_done(run_program(job.run({"--set", "train.loss=" + loss})));
+  const auto predicted = [&](const std::string& content) {
+    return run_program(
+        {"predict", job.run_folder().string(), write_file(job.folder() / "x.npy", content).string()});
+  };
+  CHECK(predicted(of_floats).exit_code == 0);
+  save(of_bytes);
+  for (const Finished& refused :
+       {predicted(of_bytes), run_program({"eval", job.run_folder().string(), "--replicas", "2"})}) {
+    CHECK(refused.exit_code == 3);
+    CHECK_THAT(refused.errors,
+               ContainsSubstring("has unsigned bytes, and the model was trained on numbers of another type"));
+  }
 }
 
 TEST_CASE("a column that is called row is predicted, but not in lines that have a row of their own") {
@@ -369,6 +429,12 @@ checkpoint: {every_epochs: 1}
   write_file(by_name.folder() / "rows.csv", rows);
   REQUIRE(run_program(by_name.run()).exit_code == 0);
   CHECK(result_of(balanced) == result_of(by_name));  // bit for bit
+
+  write_file(balanced.folder() / "rows.csv", rows + "7,often\n");
+  const Finished report = run_program({"report", balanced.run_folder().string()});
+  CHECK(report.exit_code == 0);
+  CHECK_THAT(report.errors, ContainsSubstring("the page has no confusion matrix and no mistakes: data.split "
+                                              "makes other parts here than in training"));
 }
 
 TEST_CASE("a model that does not fit its table is refused with the reason") {

@@ -158,11 +158,8 @@ ExitCode eval_command(const EvalOptions& options) {
   evaluation.checkpoint = point.checkpoint;
   if (options.checkpoint.best) evaluation.best_by = *deciding_metric(job.spec).metric;
   report_warnings(data_warnings(job));
-  if (job.data.is_fallback() && job.data.name != point.state.dataset)
-    report_warnings(
-        {fmt::format("dataset {0} was not found; this evaluates the fallback {1}, and its numbers are not "
-                     "those of {0}",
-                     job.data.requested, job.data.name)});
+  const std::string doubt = doubt_about_examples(job, point.state, evaluation.split);
+  if (!doubt.empty()) report_warnings({doubt});
   Evaluation result;
   const SuperviseResult ended = evaluate(evaluation, job, result);
   if (ended.code != ExitCode::kDone) {

@@ -255,6 +255,18 @@ at::Tensor map_npy(const fs::path& path) {
                     [mapped, size] { ::munmap(mapped, size); });
 }
 
+void require_finite(const std::string& what, const at::Tensor& examples, at::ScalarType type) {
+  constexpr int64_t kAtOnce = 4096;
+  for (int64_t begin = 0; examples.is_floating_point() && begin < examples.size(0); begin += kAtOnce) {
+    const at::Tensor some = examples.narrow(0, begin, std::min(kAtOnce, examples.size(0) - begin)).to(type);
+    const at::Tensor finite = at::isfinite(some).flatten(1).all(1).to(at::kByte);
+    const auto first = finite.argmin().item<int64_t>();
+    if (finite[first].item<uint8_t>() == 0)
+      refuse_file(what, "not all numbers of example {}, counted from 0, are finite as {}", begin + first,
+                  type == at::kDouble ? "float64" : "float32");
+  }
+}
+
 std::map<std::string, at::Tensor> read_arrays(const fs::path& path, const std::vector<std::string>& names) {
   if (!fs::exists(path)) refuse_file(path, "there is no such file or folder");
   if (path.extension() == ".npz") return read_npz(path, names);

@@ -19,6 +19,10 @@ inline constexpr int64_t kMaxArrayBytes = int64_t{64} << 30;  // of one array th
 // size that does not fit the file.
 at::Tensor map_npy(const std::filesystem::path& path);
 
+// Refuses examples [n, ...] with infinities or NaN, or with numbers that become infinite as `type`. Throws
+// Error(kData) that begins with `what` and tells the first such example.
+void require_finite(const std::string& what, const at::Tensor& examples, at::ScalarType type);
+
 // The arrays at `path` whose names are among `names`: the files NAME.npy of a folder, or the members of an
 // .npz or .safetensors file. Throws Error(kData) as map_npy() does.
 std::map<std::string, at::Tensor> read_arrays(const std::filesystem::path& path,

@@ -38,7 +38,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kMostClassesOfArrays = 1'000'000;
-constexpr int64_t kRowsAtOnce = 4096;
 // A smaller table is read sooner than others are told where it is.
 constexpr int64_t kLeastSharedBytes = int64_t{1} << 20;
 constexpr uint64_t kValidationPart = 0, kTestPart = 1;  // streams of random numbers
@@ -326,15 +325,6 @@ std::string shape_text(const at::Tensor& tensor) {
   return fmt::format("[{}]", fmt::join(tensor.sizes(), ", "));
 }
 
-void require_finite(const std::string& what, const at::Tensor& numbers) {
-  if (!numbers.is_floating_point()) return;
-  for (int64_t row = 0; row < numbers.size(0); row += kRowsAtOnce) {
-    const int64_t count = std::min(kRowsAtOnce, numbers.size(0) - row);
-    if (!at::isfinite(numbers.narrow(0, row, count)).all().item<bool>())
-      refuse_file(what, "not all numbers of examples {} to {} are finite", row, row + count - 1);
-  }
-}
-
 // Inputs as a source takes them: uint8 pictures with their channels, or numbers.
 at::Tensor inputs_from(const std::string& what, const at::Tensor& stored) {
   if (stored.dim() < 1 || stored.dim() > 4 || stored.numel() == 0)
@@ -431,8 +421,8 @@ Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
                 shape_text(train.targets));
   if (checks_numbers) {
     for (const StoredExamples* part : parts_in(train, test)) {
-      require_finite(path + ": inputs", part->inputs);
-      require_finite(path + ": targets", part->targets);
+      require_finite(path + ": inputs", part->inputs, part->inputs.scalar_type());
+      require_finite(path + ": targets", part->targets, part->targets.scalar_type());
     }
   }
   DatasetInfo info;
@@ -445,7 +435,8 @@ Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
   ExampleRows rows = divide_rows(spec, train.size(), test.has_value(), by);
   if (test) rows.test = rows_of_test_file(spec, test->size());
   Dataset dataset = dataset_of(std::move(info), source_of(train), test ? source_of(*test) : nullptr, rows);
-  dataset.info.table = saved_text(dataset.info, "");
+  dataset.info.table =
+      saved_text(dataset.info, train.inputs.scalar_type() == at::kByte ? kOfBytes : kOfNumbers);
   return dataset;
 }
 

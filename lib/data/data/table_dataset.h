@@ -54,6 +54,10 @@ struct CsvParts {
 };
 CsvParts read_csv_parts(const DataSpec& spec);
 
+// What the description has as the format of arrays whose inputs are unsigned bytes, and of others. Earlier
+// versions have saved nothing there.
+inline constexpr const char *kOfBytes = R"({"bytes":true})", *kOfNumbers = R"({"bytes":false})";
+
 // The format of its columns.
 TableFormat table_format_of(const DatasetInfo& info);
 

@@ -17,19 +17,6 @@ namespace {
 
 constexpr double kMissingCell = std::numeric_limits<double>::quiet_NaN();
 
-// The number of a cell that is not missing.
-double number_of(const std::filesystem::path& path, const CellRules& rules, const RawColumn& column,
-                 std::string_view cell, int64_t row) {
-  const bool is_date = column.reading.kind == CellKind::kDate;
-  const NumberStyle style = column.reading.style;
-  const std::optional<double> number = is_date ? days_in_cell(cell) : number_in_cell(cell, style);
-  if (number && std::isfinite(*number)) return *number;
-  refuse_file(path, "{}, row {}: '{}' is not {}{}; correct it{}", in_column(column.name), row,
-              printable(std::string(cell), 60),
-              is_date ? "a date such as 2024-12-31 or 31.12.2024" : "a finite number",
-              is_date || style == NumberStyle() ? "" : " with " + style_text(style), rules.advice);
-}
-
 // Words are kept with the model, as JSON and in messages.
 void require_text(const std::filesystem::path& path, const std::string& column, std::string_view word,
                   int64_t row) {
@@ -107,7 +94,7 @@ std::vector<RawColumn> GrowingColumns::read(const CsvRows& rows) const {
       if (is_missing_cell(cell, rules_.missing_values)) {
         some[i].values.push_back(kMissingCell);
       } else if (chosen_[i].column.is_number) {
-        some[i].values.push_back(number_of(path_, rules_, chosen_[i].column, cell, rows.first + row));
+        some[i].values.push_back(number_of(chosen_[i].column, path_, cell, rows.first + row));
       } else {
         const auto [known, is_new] = places[i].emplace(cell, some[i].words.size());
         if (is_new) some[i].words.emplace_back(cell);
@@ -140,6 +127,21 @@ void GrowingColumns::expect_rows(int64_t rows, int64_t room) {
   for (Chosen& one : chosen_) one.column.values.reserve(static_cast<size_t>(std::min(rows, room)));
 }
 
+double GrowingColumns::number_of(const RawColumn& column, const std::filesystem::path& path,
+                                 std::string_view cell, int64_t row) const {
+  const bool is_date = column.reading.kind == CellKind::kDate;
+  const NumberStyle style = column.reading.style;
+  const bool is_plain = is_date || style == NumberStyle();
+  const std::optional<double> number = is_date ? days_in_cell(cell) : number_in_cell(cell, style);
+  if (!number || !std::isfinite(*number))
+    refuse_file(path, "{}, row {}: '{}' is not {}{}; correct it{}", in_column(column.name), row,
+                printable(std::string(cell), 60),
+                is_date ? "a date such as 2024-12-31 or 31.12.2024" : "a finite number",
+                is_plain ? "" : " with " + style_text(style), rules_.advice);
+  const std::vector<double>& missing = is_date ? missing_days_ : missing_numbers_;
+  return is_plain && std::ranges::find(missing, *number) != missing.end() ? kMissingCell : *number;
+}
+
 void GrowingColumns::add_numbers(RawColumn& column, const std::filesystem::path& path,
                                  const ParquetCells& cells, int64_t first) const {
   const std::vector<double>& missing = column.reading.kind == CellKind::kDate ? missing_days_
@@ -168,7 +170,7 @@ void GrowingColumns::add_cells(size_t index, const std::filesystem::path& path, 
     if (is_missing_cell(word, rules_.missing_values)) {
       meanings.push_back(kMissingCell);
     } else if (column.is_number) {
-      meanings.push_back(number_of(path, rules_, column, word, row));
+      meanings.push_back(number_of(column, path, word, row));
     } else {
       require_text(path, column.name, word, row);
       meanings.push_back(place_of(index, std::string(word)));

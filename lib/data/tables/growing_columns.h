@@ -72,6 +72,10 @@ class GrowingColumns {
 
  private:
   double place_of(size_t index, const std::string& word);
+  // The number of a cell whose text is not that of a missing one; NaN if its number means one (-999.0 for
+  // -999). Missing values are plain numbers: with decimal commas and the like their text alone counts.
+  double number_of(const RawColumn& column, const std::filesystem::path& path, std::string_view cell,
+                   int64_t row) const;
   void add_numbers(RawColumn& column, const std::filesystem::path& path, const ParquetCells& cells,
                    int64_t first) const;
 

@@ -70,7 +70,8 @@ Fields<JobSpec> data_fields() {
       JOB(data.missing, .doc = "how to handle a missing value of an input: refuse the table, or use the mean of the "
           "training examples (in a column of words: none of its categories)", .choices = &kMissing, .when = kColumns),
       JOB(data.missing_values, .doc = "cells that mean a missing value, besides empty ones, NA, N/A, NaN and null; "
-          "exactly as in the file, such as [\"?\", \"-\"]", .length = {0, 1000}, .one_or_more = true, .when = kColumns),
+          "as in the file, such as [\"?\", \"-\"]; -999 is also -999.0", .length = {0, 1000}, .one_or_more = true,
+          .when = kColumns),
       JOB(data.separator, .doc = "the separator of cells; auto: the most frequent one in the first line",
           .choices = &kSeparators, .when = kCsv),
       JOB(data.decimal, .doc = "the decimal sign of numbers; auto: detected from the cells ([decimal "

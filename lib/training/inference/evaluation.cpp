@@ -18,6 +18,7 @@
 #include "data/table_dataset.h"
 #include "loader/batches.h"
 #include "loader/pixel_statistics.h"
+#include "metrics/event.h"
 #include "models/variables.h"
 #include "objective/metric_sums.h"
 #include "objective/objective.h"
@@ -55,6 +56,14 @@ std::vector<std::string> cells_of(const JobPlan& job, const std::vector<ExampleN
     groups.push_back(is_missing_cell(cell, job.spec.data.missing_values) ? "(missing)" : cell);
   }
   return groups;
+}
+
+// Whether the inputs of arrays are unsigned bytes; nullopt: an earlier version did not note it.
+std::optional<bool> has_bytes(const DatasetInfo& info) {
+  if (info.classes > 0) return info.has_pixels;
+  const Event saved = Event::parse(info.table, nullptr, /*allow_exceptions=*/false);
+  const std::string format = text_at(saved, "format").value_or("");
+  return format.empty() ? std::nullopt : std::optional(format == kOfBytes);
 }
 
 // What the pattern finds in a file's name: its first parentheses, or else all.
@@ -161,10 +170,22 @@ LoadedSpec spec_of_checkpoint(const std::filesystem::path& checkpoint, const Ove
   return loaded;
 }
 
+void require_bytes_as_trained(const std::string& path, bool are_bytes, const DatasetInfo& trained) {
+  if (has_bytes(trained).value_or(are_bytes) == are_bytes) return;
+  const char *const bytes = "unsigned bytes", *const others = "numbers of another type";
+  throw Error(ExitCode::kData, "{}: has {}, and the model was trained on {}; save them as in training",
+              printable(path, 1000), are_bytes ? bytes : others, are_bytes ? others : bytes);
+}
+
 PlannedJob job_of_checkpoint(const std::filesystem::path& checkpoint, const LoadedSpec& spec,
                              DatasetInfo (*look)(const DataSpec&)) {
   PlannedJob planned = plan_job(spec, look);
-  if (planned.ok()) require_model_of(planned.job, checkpoint);
+  if (!planned.ok()) return planned;
+  require_model_of(planned.job, checkpoint);
+  const DatasetInfo& data = planned.job.data;
+  if (data.name != "arrays" || spec.spec.data.saved_table.empty()) return planned;
+  if (const std::optional<bool> are_bytes = has_bytes(data))
+    require_bytes_as_trained(data.source, *are_bytes, saved_table_dataset(spec.spec.data));
   return planned;
 }
 
@@ -201,6 +222,33 @@ DatasetInfo find_dataset_of_run(const DataSpec& spec) {
     throw Error(ExitCode::kData, "{}; if the run's data were moved, say where they are now: --data PATH",
                 error.what());
   }
+}
+
+std::string doubt_about_examples(const JobPlan& job, const TrainingState& state, const std::string& part) {
+  const DatasetInfo& data = job.data;
+  if (data.is_fallback() && data.name != state.dataset)
+    return fmt::format(
+        "dataset {0} was not found; this evaluates the fallback {1}, and its numbers are not those of {0}",
+        data.requested, data.name);
+  const DataSpec& spec = job.spec.data;
+  const SplitSpec& split = spec.split;
+  // Each picture is drawn by its name, whatever others there are.
+  const bool by_number = !is_picture_dataset(data.name) || split.stratify || split.group;
+  if (!by_number || (part == "test" ? !split.test : part != "validation")) return "";
+  int64_t then = 0, now = 0;  // a limit says nothing about the examples of which it takes the first
+  if (!spec.train_examples) {
+    then += state.train_examples + state.validation_examples;
+    now += data.train_examples + data.validation_examples;
+  }
+  if (split.test && !spec.test_examples && !spec.saved_table.empty()) {
+    then += saved_table_dataset(spec).test_examples;
+    now += data.test_examples;
+  }
+  if (then == now || (split.time && then < now)) return "";  // later rows
+  return fmt::format(
+      "data.split makes other parts here than in training, of {} instead of {}: the model may have been "
+      "trained on some of these {} examples, and look too good (docs/evaluation.md)",
+      counted(now, "example"), with_separators(then), part);
 }
 
 ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part) {

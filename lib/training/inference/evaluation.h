@@ -110,9 +110,14 @@ Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job);
 // The resolved spec of a checkpoint's job, with `overrides` as for --set.
 LoadedSpec spec_of_checkpoint(const std::filesystem::path& checkpoint, const Overrides& overrides = {});
 
+// Throws Error(kData) for inputs at `path` that are unsigned bytes if those of the training, on arrays that
+// `trained` describes, were other numbers, or the reverse: bytes were divided by 255.
+void require_bytes_as_trained(const std::string& path, bool are_bytes, const DatasetInfo& trained);
+
 // The plan of the checkpoint's job, for the data that `look` (find_dataset or describe_dataset) describes.
-// Throws Error(kCheckpoint) if its model does not match the saved variables. The spec is untrusted; after
-// this check, its model takes no more memory than the checkpoint's files.
+// Throws Error(kCheckpoint) if its model does not match the saved variables, Error(kData) as
+// require_bytes_as_trained() does. The spec is untrusted; after this check, its model takes no more memory
+// than the checkpoint's files.
 PlannedJob job_of_checkpoint(const std::filesystem::path& checkpoint, const LoadedSpec& spec,
                              DatasetInfo (*look)(const DataSpec&));
 
@@ -124,6 +129,11 @@ std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& var
 // with evaluate.flip and zoom as evaluated_outputs() says. Throws Error(kCheckpoint) if one of the outputs is
 // not finite: such a model cannot be used.
 at::Tensor finite_outputs(const JobSpec& job, Model& model, const at::Tensor& inputs);
+
+// Why the "validation" or "test" examples of the job, as its data are now, say nothing or too much good of a
+// model that was trained with `state`: they are those of a fallback, or data.split draws other ones. Empty:
+// nothing is known against them.
+std::string doubt_about_examples(const JobPlan& job, const TrainingState& state, const std::string& part);
 
 // The job's "train", "validation" or "test" examples. Throws Error(kData) if there are none, Error(kUsage)
 // for "validation" if its spec has no data.split.

@@ -62,6 +62,8 @@ void add_mistakes(ModelReport& report, const ResumePoint& point) {
       job_of_checkpoint(point.checkpoint, spec_of_checkpoint(point.checkpoint), find_dataset);
   const JobPlan& job = planned.job;
   if (!planned.ok() || job.data.classes == 0 || job.data.classes > kMostConfusedClasses) return;
+  const std::string doubt = doubt_about_examples(job, point.state, "test");
+  if (!doubt.empty()) throw Error(ExitCode::kData, doubt);
   compute_with(available_cores());
   ExampleSourcePtr examples = load_examples(job);
   if (examples->size() > kMostPredicted)

@@ -63,7 +63,8 @@ std::vector<std::vector<ClassProbability>> predict(const Predictor& predictor, c
 }
 
 // The inputs of a file's rows, as the model was trained on them.
-TableTensors inputs_in(const std::filesystem::path& path, const DatasetInfo& data) {
+TableTensors inputs_in(const std::filesystem::path& path, const JobPlan& job) {
+  const DatasetInfo& data = job.data;
   if (has_columns(data.name)) {
     const TableFormat format = table_format_of(data);
     return encode_table(read_raw_table(path, format, /*with_targets=*/false), format, /*with_targets=*/false);
@@ -71,12 +72,15 @@ TableTensors inputs_in(const std::filesystem::path& path, const DatasetInfo& dat
   at::Tensor inputs = map_npy(path);
   if (inputs.dim() == 1 && data.example_shape == std::vector<int64_t>{1}) inputs = inputs.unsqueeze(1);
   if (inputs.dim() == 3 && data.example_shape.size() == 3) inputs = inputs.unsqueeze(1);
-  // Pixels, as the examples of the training were read.
-  if (inputs.dim() == 4 && inputs.scalar_type() == at::kByte) inputs = inputs.to(at::kFloat).div_(255);
+  if (inputs.dim() == 4 && inputs.scalar_type() == at::kByte) {  // as the examples of the training were read
+    require_bytes_as_trained(path.string(), /*are_bytes=*/true, data);
+    inputs = inputs.to(at::kFloat).div_(255);
+  }
   if (inputs.dim() == 0 || inputs.sizes().slice(1) != at::IntArrayRef(data.example_shape))
     throw Error(ExitCode::kData, "{}: has the shape [{}], and the model takes [n, {}]",
                 printable(path.string(), 1000), fmt::join(inputs.sizes(), ", "),
                 fmt::join(data.example_shape, ", "));
+  require_finite(path.string(), inputs, dtype_from_name(job.spec.model.dtype));
   return {.inputs = inputs, .targets = {}};
 }
 
@@ -124,7 +128,7 @@ void predict_table_file(const Predictor& predictor, const std::filesystem::path&
                         const std::function<void(const RowPrediction&)>& on_row) {
   const auto& [job, model, threshold] = predictor;
   const at::NoGradGuard no_grad;
-  const TableTensors table = inputs_in(path, job.data);
+  const TableTensors table = inputs_in(path, job);
   std::vector<std::string> ids;
   if (job.spec.data.id) ids = read_cells(path, *job.spec.data.id, {table_format_of(job.data).separator});
   for (const std::string& line : table.unknown_words)

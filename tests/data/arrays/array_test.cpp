@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <zip.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "arrays/array_file.h"
@@ -211,6 +212,19 @@ TEST_CASE("tensors of a safetensors file and files of a folder are found by thei
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::kData);
   }
+}
+
+TEST_CASE("an example with a number that is not finite is told, also where the type makes it one") {
+  const at::Tensor examples = at::zeros({5000, 2, 3}, at::kDouble);
+  examples[4500][1][2] = 1e39;
+  require_finite("x", examples, at::kDouble);
+  require_finite("x", at::full({3, 1}, 7, at::kLong), at::kFloat);
+  require_finite("x", at::zeros({0, 2}), at::kFloat);
+  CHECK_THROWS_WITH(require_finite("x", examples, at::kFloat),
+                    "x: not all numbers of example 4500, counted from 0, are finite as float32");
+  examples[4497][0][0] = NAN;
+  CHECK_THROWS_WITH(require_finite("x", examples, at::kDouble),
+                    "x: not all numbers of example 4497, counted from 0, are finite as float64");
 }
 
 // As Python's safetensors writes it: the length of the header, the header, and the numbers.

@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "catch.h"
+#include "files.h"
 #include "tables/column_reading.h"
+#include "tables/csv_table.h"
 
 namespace dtrain {
 namespace {
@@ -62,6 +64,34 @@ TEST_CASE("a cell is missing if it says so, or is what programs print for no num
     CHECK_FALSE(is_missing_cell(cell));
   }
   CHECK(is_missing_cell("-", {"?", "-"}));
+}
+
+TEST_CASE("numbers and dates that mean missing values are found however they are written") {
+  const TemporaryFolder folder;
+  TableWish wish{.targets = {"y"},
+                 .kinds = {{"day", "date"}, {"word", "words"}},
+                 .missing_values = {"-999", "9999-12-31"}};
+  const auto values = [&](const std::string& text, size_t column) {
+    return read_raw_table(folder.write("rows.csv", text), wish).columns[column].values;
+  };
+  const std::string text =
+      "a;day;word;y\n-999.0;9999-12-31 00:00:00;-999.0;1\n-999;31.12.9999;-999;2\n99.9;1970-01-02;-9;3\n";
+  for (const size_t column : {0U, 1U}) {
+    const std::vector<double> read = values(text, column);
+    REQUIRE(read.size() == 3);
+    CHECK(std::isnan(read[0]));
+    CHECK(std::isnan(read[1]));
+    CHECK(read[2] == (column == 0 ? 99.9 : 1));
+  }
+  CHECK(values(text, 2)[0] == 0);  // of words, the text counts
+  CHECK(std::isnan(values(text, 2)[1]));
+  // Nor is 1.5 missing where 1.500 means a thousand and a half.
+  wish.kinds.clear();
+  wish.missing_values = {"1.500"};
+  const std::vector<double> german = values("a;y\n1,5;1\n1.500;2\n1.600;3\n", 0);
+  CHECK(german[0] == 1.5);
+  CHECK(std::isnan(german[1]));
+  CHECK(german[2] == 1600);
 }
 
 TEST_CASE("a date is its days since 1970, with its time and its difference to UTC") {

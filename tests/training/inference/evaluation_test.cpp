@@ -158,6 +158,44 @@ TEST_CASE("any part of the data can be evaluated, if there is one") {
   CHECK_THROWS_AS(load_examples(small_job(), "validation"), Error);
 }
 
+TEST_CASE("examples that data.split draws from another number than in training are doubted") {
+  JobPlan job = small_job({"data.split.validation=0.25"});
+  TrainingState state;
+  state.dataset = job.data.name;
+  state.train_examples = job.data.train_examples + 1;
+  state.validation_examples = job.data.validation_examples;
+  const auto is_doubted = [&](const std::string& part) {
+    return !doubt_about_examples(job, state, part).empty();
+  };
+  CHECK_FALSE(is_doubted("validation"));  // data.train_examples is a limit
+  job.spec.data.train_examples.reset();
+  CHECK_THAT(doubt_about_examples(job, state, "validation"),
+             ContainsSubstring("other parts here than in training, of 18 examples instead of 19: ") &&
+                 ContainsSubstring("these validation examples"));
+  CHECK_FALSE(is_doubted("test"));  // it is not drawn
+  CHECK_FALSE(is_doubted("train"));
+  job.spec.data.split.test = 0.2;
+  CHECK(is_doubted("test"));
+
+  job.spec.data.split.time = "day";
+  CHECK(is_doubted("test"));
+  state.train_examples -= 2;  // rows that were added since are the last
+  CHECK_FALSE(is_doubted("test"));
+  job.spec.data.split.time.reset();
+  CHECK(is_doubted("test"));
+
+  job.data.name = job.data.requested = state.dataset = "image_folder";
+  CHECK_FALSE(is_doubted("test"));
+  job.spec.data.split.stratify = true;
+  CHECK(is_doubted("test"));
+  ++state.train_examples;
+  CHECK_FALSE(is_doubted("test"));
+  job.data.requested = "tar";
+  CHECK_FALSE(is_doubted("test"));  // it was trained on the fallback
+  state.dataset = "tar";
+  CHECK(is_doubted("test"));
+}
+
 TEST_CASE("an evaluation that flips averages the probabilities of pictures and their mirror images") {
   const JobPlan job = small_job({"evaluate.flip=true", "data.test_examples=40"});
   const ExampleSourcePtr source = load_examples(job);
