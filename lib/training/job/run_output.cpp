@@ -51,7 +51,7 @@ RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& 
       bring_checkpoints(from->checkpoint, from->state.step, checkpoint_folder(directory.path()), best);
   }
   const ResizeDesk leftovers(directory.path());  // removes those of a killed supervisor
-  write_file_atomically(directory.spec_file(), spec, "--run-dir");
+  write_file_durably(directory.spec_file(), spec, "--run-dir");
   return directory;
 }
 
