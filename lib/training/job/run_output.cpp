@@ -44,7 +44,9 @@ RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& 
       from != nullptr &&
       (!options.directory || std::filesystem::equivalent(*options.directory, from->run, there_is_none));
   RunDirectory directory = reopen ? RunDirectory::reopen(from->run) : RunDirectory::create(options);
-  if (!reopen) {
+  if (reopen) {
+    std::filesystem::remove(directory.path() / "summary.json", there_is_none);  // of an end that goes
+  } else {
     remove_all_checkpoints(checkpoint_folder(directory.path()));
     remove_files_of_callbacks(directory.path());
     if (from != nullptr)

@@ -189,7 +189,7 @@ TEST_CASE("the results are on the disk when a job ends, and no line of them wait
 }
 
 // The run in `run`, which has saved a checkpoint of step 5.
-ResumePoint saved_by(const std::filesystem::path& run, const JobPlan& job) {
+ResumePoint resume_of(const std::filesystem::path& run, const JobPlan& job) {
   ResumePoint from;
   from.run = run;
   from.checkpoint = run / "checkpoints" / "step-000000005";
@@ -204,12 +204,28 @@ TEST_CASE("what a resumed run begins with is on the disk before it replaces what
   const JobPlan job = small_job();
   std::ostringstream out;
   report_run(*std::make_unique<RunOutput>(job, into(folder / "run"), out), job.runs[0], 1000);
-  const ResumePoint from = saved_by(folder / "run", job);
+  const ResumePoint from = resume_of(folder / "run", job);
   std::vector<std::string> files;
   synced = &files;
   const RunOutput output(job, into(folder / "run"), out, &from);
   synced = nullptr;
   CHECK(files == std::vector<std::string>{"spec.yaml", "metrics.jsonl.rewound"});
+}
+
+TEST_CASE("a run that goes on has no summary until it ends again") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  {
+    RunOutput output(job, into(folder / "run"), out);
+    report_run(output, job.runs[0], 1000);
+    output.finish(job);
+  }
+  const ResumePoint from = resume_of(folder / "run", job);
+  RunOutput output(job, into(folder / "run"), out, &from);
+  CHECK_FALSE(std::filesystem::exists(folder / "run/summary.json"));
+  output.fail(job.runs[0], ExitCode::kStopped, "stopped by SIGINT");
+  CHECK(summary_in(folder / "run")["distributed"]["run_end"]["status"] == "stopped");
 }
 
 TEST_CASE("without a baseline nothing is compared") {
