@@ -162,6 +162,22 @@ TEST_CASE("a complete job that several hosts resume is left as it is, on all of 
                  ContainsSubstring("a host that decodes pictures for the first time comes later"));
 }
 
+TEST_CASE("hosts that resume a run write their logs beside those of its first attempt") {
+  const Job job;
+  Hosts hosts(job, 2);
+  for (const int host : {1, 0}) hosts.start(host, Job::set({"train.max_steps=10"}));
+  for (const int host : {0, 1}) REQUIRE(hosts.wait(host).exit_code == 0);
+  const Arguments resumed =
+      Arguments{"run", "--resume", job.run_folder().string()} + Job::set({"train.max_steps=20"});
+  for (const int host : {1, 0}) hosts.start_as(host, resumed);
+  for (const int host : {0, 1}) {
+    const Finished end = hosts.wait(host);
+    INFO(end.errors);
+    CHECK(end.exit_code == 0);
+  }
+  CHECK(std::filesystem::exists(job.run_folder() / "host-1/logs/distributed-rank1.attempt2.log"));
+}
+
 TEST_CASE("a supervisor that is killed ends the job on the other host") {
   const int killed = GENERATE(0, 1);
   const Job job;

@@ -279,8 +279,9 @@ void write_file_atomically(const std::filesystem::path& path, const std::string&
   replace_file(path, content, option, /*durable=*/false);
 }
 
-void write_file_durably(const std::filesystem::path& path, const std::string& content) {
-  replace_file(path, content, "", /*durable=*/true);
+void write_file_durably(const std::filesystem::path& path, const std::string& content,
+                        const std::string& option) {
+  replace_file(path, content, option, /*durable=*/true);
 }
 
 void write_output(const std::filesystem::path& path, const std::string& content, const std::string& option) {

@@ -73,7 +73,8 @@ void require_folder(const std::filesystem::path& from, ExitCode code, const std:
 void write_file_atomically(const std::filesystem::path& path, const std::string& content,
                            const std::string& option = "");
 // The same, also after a power failure: waits until the new content is on the disk.
-void write_file_durably(const std::filesystem::path& path, const std::string& content);
+void write_file_durably(const std::filesystem::path& path, const std::string& content,
+                        const std::string& option = "");
 // As write_file_atomically(), for a file that a user has named: a link stays, and the file that it points to
 // is replaced, or made.
 void write_output(const std::filesystem::path& path, const std::string& content,

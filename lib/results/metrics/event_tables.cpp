@@ -35,8 +35,9 @@ const EventTable<DeviceUse> DeviceUse::table = {
 
 const EventTable<RestartCost> RestartCost::table = {
     .fields = {
-        {FIELD(restarts), "", "the number of restarts", "when it was"},
-        {FIELD(lost_seconds), "s", "the time that restarts cost: repeated training, and waiting to continue",
+        {FIELD(restarts), "", "the number of restarts since its start or last resume",
+         "when it was restarted"},
+        {FIELD(lost_seconds), "s", "the time that these cost: repeated training, and waiting to continue",
          "when it was restarted"}}};
 
 const EventTable<RunStartEvent> RunStartEvent::table = {

@@ -130,7 +130,9 @@ std::optional<std::filesystem::path> rewind_metrics(const std::filesystem::path&
     }
     on_kept(event);
   });
-  require(write_all(made.get(), lines.data(), lines.size()) && ::close(made.release()) == 0);
+  // On the disk before the name is: after a power failure it may otherwise be a file without content.
+  require(write_all(made.get(), lines.data(), lines.size()) && ::fdatasync(made.get()) == 0 &&
+          ::close(made.release()) == 0);
   std::optional<std::filesystem::path> copy;
   if (damaged && ::link(file.c_str(), copy.emplace(place_of_copy(file)).c_str()) != 0)  // no links there
     write_file_atomically(*copy, read_file(file, INT64_MAX, ExitCode::kUsage), "--run-dir");

@@ -54,9 +54,9 @@ std::filesystem::path place_while_rewinding(const std::filesystem::path& file);
 // because that part is trained again; with `unevaluated`, also the evaluation after the last of these epochs.
 // Also removes its evaluation of the test part (data.split), which comes at its end, its run_end, a
 // comparison and an incomplete last line; keeps all events of the baseline. Calls `on_kept` for each event
-// that is kept. The file is replaced as a whole or not at all, and may be larger than the memory. Where lines
-// of it are no events, which dtrain does not write, the old file stays beside it under another name, which it
-// returns. Throws Error(kUsage, kDisk).
+// that is kept. The file is replaced as a whole or not at all, also when the power fails, and may be larger
+// than the memory. Where lines of it are no events, which dtrain does not write, the old file stays beside it
+// under another name, which it returns. Throws Error(kUsage, kDisk).
 std::optional<std::filesystem::path> rewind_metrics(const std::filesystem::path& file, int64_t epochs,
                                                     int64_t step,
                                                     const std::function<void(const Event&)>& on_kept,

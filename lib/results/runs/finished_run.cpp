@@ -32,6 +32,12 @@ std::optional<std::string> shortfall(std::optional<double> reference, std::optio
   return fmt::format("{:.1f} % {}", 100 * worse / size, more_is_better ? "less" : "more");
 }
 
+// Whether a run has timed its warm-up at most, as one that was resumed for its last steps.
+bool is_untimed(const FinishedRun& run) {
+  const bool warm_up_only = run.end.skipped_steps == 0 && run.spec.metrics.skip_steps > 0;
+  return run.end.status == "completed" && (warm_up_only || !run.end.speed.examples_per_second);
+}
+
 constexpr size_t kMostNotes = 100;
 
 RunCourse& course_of(RunHistory& history, const std::string& run) {
@@ -176,8 +182,9 @@ std::vector<std::string> RunsComparison::regressions(size_t index, double tolera
   const auto add = [&](const std::string& what, const std::optional<std::string>& worse) {
     if (worse) found.push_back(what + ": " + *worse);
   };
-  add("examples/s",
-      shortfall(a.end.speed.examples_per_second, b.end.speed.examples_per_second, tolerated, true));
+  if (!is_untimed(b))
+    add("examples/s",
+        shortfall(a.end.speed.examples_per_second, b.end.speed.examples_per_second, tolerated, true));
   const bool comparable = a.of_validation == b.of_validation;  // evaluations of the same part
   const bool more = metric_info(metric).higher_is_better;
   if (comparable)

@@ -105,8 +105,8 @@ fs::path make_given_folder(const fs::path& directory) {
   return path;
 }
 
-// False if another process has it. File systems without locks (some network ones) answer with other errors:
-// there we continue without a lock.
+// False if another process of this host has it: NFS tells no other host. File systems without locks (some
+// network ones) answer with other errors: there we continue without a lock.
 bool lock(const Descriptor& folder, int kind = LOCK_EX) {
   return ::flock(folder.get(), kind | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }

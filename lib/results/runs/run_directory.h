@@ -34,7 +34,7 @@ bool is_named_for(const std::string& folder, const std::string& job);
 class RunDirectory {
  public:
   // Makes the folder with an empty metrics.jsonl and logs/, and locks it during the lifetime of this object
-  // (the kernel releases the lock when the process ends), so that two jobs never write to one folder.
+  // (the kernel releases the lock when the process ends), so that two jobs of a host never share it.
   //
   // Without `directory`: makes a new folder, numbered -2, -3, ... if the name is taken. With `directory`: the
   // folder must be absent, empty, or without more than a run leaves there that is ended while it makes the

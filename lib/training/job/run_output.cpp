@@ -44,14 +44,16 @@ RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& 
       from != nullptr &&
       (!options.directory || std::filesystem::equivalent(*options.directory, from->run, there_is_none));
   RunDirectory directory = reopen ? RunDirectory::reopen(from->run) : RunDirectory::create(options);
-  if (!reopen) {
+  if (reopen) {
+    std::filesystem::remove(directory.path() / "summary.json", there_is_none);  // of an end that goes
+  } else {
     remove_all_checkpoints(checkpoint_folder(directory.path()));
     remove_files_of_callbacks(directory.path());
     if (from != nullptr)
       bring_checkpoints(from->checkpoint, from->state.step, checkpoint_folder(directory.path()), best);
   }
   const ResizeDesk leftovers(directory.path());  // removes those of a killed supervisor
-  write_file_atomically(directory.spec_file(), spec, "--run-dir");
+  write_file_durably(directory.spec_file(), spec, "--run-dir");
   return directory;
 }
 

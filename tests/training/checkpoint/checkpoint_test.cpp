@@ -368,6 +368,22 @@ TEST_CASE("the latest good one is taken, with a line for each that is not") {
   CHECK(warnings.size() == 4);
 }
 
+TEST_CASE("one that its run removes for a newer one meanwhile is no damaged one") {
+  const TemporaryFolder folder;
+  save_checkpoint(folder.path(), small_checkpoint(10));
+  std::vector<std::string> warnings;
+  const fs::path latest = latest_good_checkpoint(
+      folder.path(), [&](const std::string& line) { warnings.push_back(line); },
+      [&](const SavedCheckpoint& saved) {
+        if (saved.step == 20) return true;
+        save_checkpoint(folder.path(), small_checkpoint(20));  // the folder was listed before
+        remove_old_checkpoints(folder.path(), 20, keeping(1));
+        return true;
+      });
+  CHECK(latest == folder / "step-000000020");
+  CHECK(warnings.empty());
+}
+
 TEST_CASE("a suspect one is taken only where there is no other, and that is said") {
   const TemporaryFolder folder;
   Checkpoint suspect = small_checkpoint(30);

@@ -20,15 +20,23 @@ namespace {
 
 std::vector<std::string>* synced = nullptr;  // the names of files whose content is on the disk, if wanted
 
+int sync_with(int64_t call, int file) {
+  if (synced != nullptr) {
+    const std::string name =
+        std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file)).filename();
+    synced->push_back(name.substr(0, name.find(".tmp")));  // of what it replaces
+  }
+  return static_cast<int>(::syscall(call, file));
+}
+
 }  // namespace
 
 // In the place of libc's, in this program.
 extern "C" int fdatasync(int file) {  // NOLINT(readability-inconsistent-declaration-parameter-name)
-  if (synced != nullptr) {
-    const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file));
-    synced->push_back(path.filename());
-  }
-  return static_cast<int>(::syscall(SYS_fdatasync, file));
+  return sync_with(SYS_fdatasync, file);
+}
+extern "C" int fsync(int file) {  // NOLINT(readability-inconsistent-declaration-parameter-name)
+  return sync_with(SYS_fsync, file);
 }
 
 namespace dtrain {
@@ -172,12 +180,52 @@ TEST_CASE("the results are on the disk when a job ends, and no line of them wait
     RunOutput output(job, into(folder / "run"), out);
     const auto history = make_csv_history({job, job.distributed_run(), output.directory().path(), output});
     report_run(output, job.runs[0], 1000);
-    CHECK(files.empty());
+    CHECK(files == std::vector<std::string>{"spec.yaml"});
     output.finish(job);
-    CHECK(files == std::vector<std::string>{"metrics.jsonl"});
+    CHECK(files == std::vector<std::string>{"spec.yaml", "metrics.jsonl", "summary.json"});
   }
   synced = nullptr;
-  CHECK(files == std::vector<std::string>{"metrics.jsonl", "history.csv"});
+  CHECK(files == std::vector<std::string>{"spec.yaml", "metrics.jsonl", "summary.json", "history.csv"});
+}
+
+// The run in `run`, which has saved a checkpoint of step 5.
+ResumePoint resume_of(const std::filesystem::path& run, const JobPlan& job) {
+  ResumePoint from;
+  from.run = run;
+  from.checkpoint = run / "checkpoints" / "step-000000005";
+  from.state.step = 5;
+  from.state.spec = print_spec(job.spec);
+  std::filesystem::create_directories(from.checkpoint);
+  return from;
+}
+
+TEST_CASE("what a resumed run begins with is on the disk before it replaces what was there") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  report_run(*std::make_unique<RunOutput>(job, into(folder / "run"), out), job.runs[0], 1000);
+  const ResumePoint from = resume_of(folder / "run", job);
+  std::vector<std::string> files;
+  synced = &files;
+  const RunOutput output(job, into(folder / "run"), out, &from);
+  synced = nullptr;
+  CHECK(files == std::vector<std::string>{"spec.yaml", "metrics.jsonl.rewound"});
+}
+
+TEST_CASE("a run that goes on has no summary until it ends again") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  {
+    RunOutput output(job, into(folder / "run"), out);
+    report_run(output, job.runs[0], 1000);
+    output.finish(job);
+  }
+  const ResumePoint from = resume_of(folder / "run", job);
+  RunOutput output(job, into(folder / "run"), out, &from);
+  CHECK_FALSE(std::filesystem::exists(folder / "run/summary.json"));
+  output.fail(job.runs[0], ExitCode::kStopped, "stopped by SIGINT");
+  CHECK(summary_in(folder / "run")["distributed"]["run_end"]["status"] == "stopped");
 }
 
 TEST_CASE("without a baseline nothing is compared") {
