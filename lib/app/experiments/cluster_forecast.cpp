@@ -120,7 +120,7 @@ HostsPlan plan_hosts(LoadedSpec loaded, const JobPlan& job, int64_t hosts) {
   }
   const RunPlan& run = planned.job.distributed_run();
   return {static_cast<double>(hosts), static_cast<double>(run.batch.global),
-          static_cast<double>(run.total_steps)};
+          static_cast<double>(run.total_steps), static_cast<double>(run.batch.accumulate_steps)};
 }
 
 Event row_of(const ForecastJob& job, Exchange exchange, const HostsPlan& plan, const NetworkLink& link) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/files.h"
@@ -138,7 +139,10 @@ class Measurement {
 
   bool fits(int64_t size) {
     say_(fmt::format("trying {} a replica and pass", counted(size, "example")));
-    JobSpec tried = first_steps(job_.spec, kSteps);
+    JobSpec tried = job_.spec;
+    if (!tried.phases.empty())
+      std::swap(tried.phases.front(), tried.phases[largest_phase(job_, job_.distributed_run())]);
+    tried = first_steps(std::move(tried), kSteps);
     tried.batch.per_replica = size;
     const ScratchFolder folder("dtrain-fit");
     int64_t steps = 0;

@@ -32,11 +32,12 @@ std::filesystem::path run_steps(const JobSpec& job, int64_t every, int64_t steps
 // one update needs of a replica.
 int64_t estimated_fit(const JobPlan& job);
 
-// Measured: trains two steps of the job on this host's replicas with as many examples a pass as the estimate
-// says, then with more while they fit, or with fewer until they do. On the processor "fit" means that the
-// replicas of the host need at most nine tenths of the memory that its processes may have; on a GPU, that the
-// step does not run out of memory. Tells `say` what it tries. Throws Error(kMemory) if not even one example
-// fits, kStopped after a signal, and the run's own error if it fails for another reason.
+// Measured: trains two steps of the job (of largest_phase()) on this host's replicas with as many examples a
+// pass as the estimate says, then with more while they fit, or with fewer until they do. On the processor
+// "fit" means that the replicas of the host need at most nine tenths of the memory that its processes may
+// have; on a GPU, that the step does not run out of memory. Tells `say` what it tries. Throws Error(kMemory)
+// if not even one example fits, kStopped after a signal, and the run's own error if it fails for another
+// reason.
 int64_t measured_fit(const JobPlan& job, const std::function<void(const std::string&)>& say);
 
 }  // namespace dtrain

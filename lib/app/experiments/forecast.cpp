@@ -163,8 +163,8 @@ Forecast forecast(const ForecastJob& job, Exchange exchange, const HostsPlan& pl
     network = 2 * direct_seconds(bytes, n, link) / every;
   } else {
     if (n > 1) update *= job.replicas;  // each has to update its whole copy, and no slice of it
-    network = std::max(
-        0.0, after_backward(job, wire_share, n, result.compute * job.backward, update, link, view) - update);
+    const double backward = result.compute * job.backward / plan.passes;
+    network = std::max(0.0, after_backward(job, wire_share, n, backward, update, link, view) - update);
   }
   result.other = update + (job.seconds[StepTime::kDataWait] * share + job.seconds[StepTime::kCommunicate] +
                            job.seconds[StepTime::kWaitForPeers]) *

@@ -66,6 +66,7 @@ constexpr std::array<const char*, 4> kExchangeNames = {"synchronous", "16 bits",
 
 struct HostsPlan {
   double hosts = 1, global_batch = 1, steps = 1;  // steps of the whole job
+  double passes = 1;                              // of a step, of which the last overlaps with the exchange
 };
 
 struct Forecast {

@@ -51,8 +51,10 @@ class BatchNorm final : public Norm {
   at::Tensor synchronised(const at::Tensor& input) {
     BatchStatistics statistics;
     const at::Tensor output = synchronised_norm(input, weight_, bias_, epsilon_, gather_, statistics);
-    running_mean_.lerp_(statistics.mean, 1 - momentum_);
-    running_var_.lerp_(statistics.variance, 1 - momentum_);
+    // With local steps, all examples of a small batch may be other hosts': nothing to come nearer to.
+    const at::Tensor any = statistics.count > 0;
+    running_mean_.lerp_(at::where(any, statistics.mean, running_mean_), 1 - momentum_);
+    running_var_.lerp_(at::where(any, statistics.variance, running_var_), 1 - momentum_);
     return output;
   }
 
@@ -111,6 +113,7 @@ void take_statistics(const LayerWork& work, const BatchNormMemory& memory, float
       variances[i] = std::max(1 / (inverse * inverse) - epsilon, 0.0F);
     }
   }
+  if (*memory.count == 0) return;  // on no replica of this host
   float* const moving_mean = work.moving_mean.mutable_data_ptr<float>();
   float* const moving_variance = work.moving_variance.mutable_data_ptr<float>();
   const auto weight = static_cast<float>(1 - norm_fields(*work.layer).momentum);

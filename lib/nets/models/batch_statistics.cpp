@@ -49,16 +49,17 @@ at::Tensor own_row(const at::Tensor& input) {
 // Of all replicas together, from their own_row()s; float64.
 struct JoinedStatistics {
   at::Tensor count;           // of values in each channel, a number
-  at::Tensor mean, variance;  // [channels]
+  at::Tensor mean, variance;  // [channels]; 0 if no replica has values
 };
 
 JoinedStatistics statistics_of(const at::Tensor& rows) {
   const int64_t channels = rows.size(1) / 2;
   const at::Tensor counts = rows.slice(1, 0, 1), means = rows.slice(1, 1, 1 + channels);
-  const at::Tensor count = counts.sum(), mean = (means * counts).sum(0) / count;
+  const at::Tensor count = counts.sum(), divisor = count.clamp_min(1);
+  const at::Tensor mean = (means * counts).sum(0) / divisor;
   const at::Tensor deviations =
       rows.slice(1, 1 + channels).sum(0) + (counts * (means - mean).square()).sum(0);
-  return {count, mean, deviations / count};
+  return {count, mean, deviations / divisor};
 }
 
 class SynchronisedNorm : public torch::autograd::Function<SynchronisedNorm> {
@@ -73,7 +74,7 @@ class SynchronisedNorm : public torch::autograd::Function<SynchronisedNorm> {
     const at::Tensor output = at::batch_norm(input, weight, bias, mean.to(type), variance.to(type),
                                              /*training=*/false, /*momentum=*/0, epsilon,
                                              /*cudnn_enabled=*/true);
-    return {output, mean.to(type), variance.to(type)};
+    return {output, mean.to(type), variance.to(type), count};
   }
 
   // With x the normalised input: dx = weight / deviation (dy - mean(dy) - x mean(dy x)), where the means are
@@ -105,7 +106,7 @@ class SynchronisedNorm : public torch::autograd::Function<SynchronisedNorm> {
 at::Tensor synchronised_norm(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                              double epsilon, const GatherRows& gather, BatchStatistics& statistics) {
   const variable_list results = SynchronisedNorm::apply(input, weight, bias, epsilon, gather);
-  statistics = {results[1].detach(), results[2].detach()};
+  statistics = {results[1].detach(), results[2].detach(), results[3].detach()};
   return results[0];
 }
 

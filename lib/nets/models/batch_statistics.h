@@ -17,15 +17,15 @@ using GatherRows = std::function<at::Tensor(const at::Tensor& own)>;
 struct BatchStatistics {
   at::Tensor mean;      // [channels]
   at::Tensor variance;  // [channels], biased
+  at::Tensor count;     // of values in each channel, a number; 0: mean and variance are of nothing
 };
 
 // (input - mean) / sqrt(variance + epsilon) * weight + bias, with the statistics of all replicas' inputs,
 // weighted by their numbers of examples. The gradient takes into account that a replica's input changes the
 // others' outputs. Both the forward and the backward pass are collective. input: [n, channels, ...]; n may
-// differ between replicas and may be 0, but not on all of them. In float64 the result equals that of one
-// batch with all examples up to the last digits: means and sums of squared deviations are combined by the
-// formula of Chan, Golub and LeVeque 1979 (Updating Formulae and a Pairwise Algorithm for Computing Sample
-// Variances).
+// differ between replicas and may be 0. In float64 the result equals that of one batch with all examples up
+// to the last digits: means and sums of squared deviations are combined by the formula of Chan, Golub and
+// LeVeque 1979 (Updating Formulae and a Pairwise Algorithm for Computing Sample Variances).
 at::Tensor synchronised_norm(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                              double epsilon, const GatherRows& gather, BatchStatistics& statistics);
 
@@ -33,7 +33,7 @@ at::Tensor synchronised_norm(const at::Tensor& input, const at::Tensor& weight, 
 //
 // `means` and `squares` [channels] are those of `count` numbers of each channel on this replica: their mean,
 // and the sum of their squared distances to it. They become the mean and the variance over all replicas.
-// Returns how many numbers of a channel all replicas have together.
+// Returns how many numbers of a channel all replicas have together; if 0, mean and variance are 0.
 double join_statistics(const GatherRows& gather, int64_t channels, int64_t count, float* means,
                        float* squares);
 // `sums` become the sums over all replicas.

@@ -10,6 +10,7 @@
 #include "core/environment.h"
 #include "core/version.h"
 #include "host/machine.h"
+#include "kernels/instructions.h"
 #include "models/variables.h"
 #include "spec/fields.h"
 
@@ -73,6 +74,7 @@ void add_machine(Key& key) {
   key.add(TORCH_VERSION);
   key.add(processor_name());
   key.add(at::get_cpu_capability());
+  key.add(to_string(instructions()));
   for (const char* name : kProductSettings) key.add(environment_text(name).value_or(""));
 }
 

@@ -35,7 +35,8 @@ std::string checksum_of_examples(const Dataset& dataset, const ExamplePart& part
 
 // A name for the features: of the layers that make them, of all their variables, of how they are made, of
 // the examples (checksum_of_examples() of each part), and of what else may decide the last bits: the
-// processor, LibTorch and this program's version, and what the environment asks of oneDNN and MKL.
+// processor and its instructions in use, LibTorch and this program's version, and what the environment asks
+// of oneDNN and MKL.
 std::string feature_key(const Model& model, const FeatureMaking& making,
                         const std::vector<std::string>& examples);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "compiled/compiled_program.h"
 #include "core/text.h"
@@ -51,10 +52,14 @@ int64_t feature_bytes(const JobPlan& job, const RunPlan& run) {
   return most / replicas_of_host(job, run);
 }
 
-int64_t per_example(const JobPlan& job, const RunPlan& run) {
+bool is_compiled(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
+  return planned_step(job, run, phase).execution == "compiled";
+}
+
+int64_t per_example(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
   const int64_t input = c10::multiply_integers(job.data.example_shape) * job.bytes_per_parameter;
-  if (planned_step(job, run).execution == "compiled") {
-    const auto first = static_cast<size_t>(run.phases.front().layers.first);
+  if (is_compiled(job, run, phase)) {
+    const auto first = static_cast<size_t>(phase.layers.first);
     const int64_t examples = std::clamp<int64_t>(run.batch.per_replica, 1, kMostPlanned);
     return numbers_of_example(job.model.layers, first, examples) * job.bytes_per_parameter + input;
   }
@@ -99,14 +104,14 @@ int64_t numbers_of_forward(const std::vector<PlacedLayer>& layers) {
 }
 
 // Evaluations compute in full precision, and views of a picture are another input.
-int64_t per_evaluated(const JobPlan& job, const RunPlan& run, int64_t examples) {
+int64_t per_evaluated(const JobPlan& job, const RunPlan& run, const PhasePlan& phase, int64_t examples) {
   const EvaluateSpec& evaluate = job.spec.evaluate;
   const int64_t inputs = evaluate.flip || evaluate.zoom < 1 ? 2 : 1;
-  const bool compiled = planned_step(job, run).execution == "compiled";
-  const auto first = static_cast<size_t>(run.phases.front().layers.first);
+  const auto first = static_cast<size_t>(phase.layers.first);
   const int64_t numbers =
-      compiled ? numbers_of_evaluated(job.model.layers, first, std::min(examples, kMostPlanned))
-               : numbers_of_forward(job.model.layers);
+      is_compiled(job, run, phase)
+          ? numbers_of_evaluated(job.model.layers, first, std::min(examples, kMostPlanned))
+          : numbers_of_forward(job.model.layers);
   return (inputs * c10::multiply_integers(job.data.example_shape) + numbers) * job.bytes_per_parameter;
 }
 
@@ -163,11 +168,22 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   if (run.traits().spans_hosts && job.spec.strategy.local_steps.every) estimate.optimizer += 4 * trained;
   if (run.traits().saves && job.spec.checkpoint.saves())
     estimate.checkpoint = (variables + remembered(job.spec.train) * trained) / replicas;
-  estimate.per_example = per_example(job, run);
   estimate.evaluated = evaluated_at_once(job, run);
-  if (estimate.evaluated > 0) estimate.per_evaluated = per_evaluated(job, run, estimate.evaluated);
-  estimate.keeps_both = planned_step(job, run).execution == "compiled";
+  for (const PhasePlan& phase : run.phases) {
+    estimate.per_example = std::max(estimate.per_example, per_example(job, run, phase));
+    if (estimate.evaluated > 0)
+      estimate.per_evaluated =
+          std::max(estimate.per_evaluated, per_evaluated(job, run, phase, estimate.evaluated));
+    estimate.keeps_both = estimate.keeps_both || is_compiled(job, run, phase);
+  }
   return estimate;
+}
+
+size_t largest_phase(const JobPlan& job, const RunPlan& run) {
+  const auto need = [&](const PhasePlan& phase) {
+    return std::pair(per_example(job, run, phase), phase.parameters);
+  };
+  return static_cast<size_t>(std::ranges::max_element(run.phases, {}, need)->index);
 }
 
 int64_t largest_batch(const MemoryEstimate& estimate, int64_t bytes, int64_t fixed) {

@@ -32,9 +32,12 @@ struct MemoryEstimate {
   }
 };
 
-// Assumes that every layer's output is kept for the backward pass, with the two largest gradients of outputs.
-// What evaluations of a program of the user's need is not known.
+// Of the phase that needs the most. Assumes that every layer's output is kept for the backward pass, with the
+// two largest gradients of outputs. What evaluations of a program of the user's need is not known.
 MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run);
+
+// The place among the spec's phases of the one whose steps need the most; 0 if the spec has none.
+size_t largest_phase(const JobPlan& job, const RunPlan& run);
 
 // The largest batch.per_replica that fits into `bytes` beside `fixed` and what is kept for evaluations; 0 if
 // none does.

@@ -19,16 +19,43 @@ namespace {
 
 constexpr double kMostScaledWithoutWarmup = 8;  // Goyal et al. 2017 (arXiv:1706.02677) warm up from there on
 
-// The name of a batch_norm that gets one value of each channel, which is its own mean; empty if none does.
-std::string constant_norm(const JobPlan& job, const RunPlan& run) {
-  const bool alone = !job.spec.train.sync_batch_norm || run.replicas == 1;
-  if (run.batch.per_replica > 1 || !alone) return "";
-  for (const PlacedLayer& layer : job.model.layers) {
-    if (!kind_of(layer).mixes_examples) continue;
+bool is_trained(const RunPlan& run, size_t layer) {
+  return std::ranges::any_of(run.phases, [layer](const PhasePlan& phase) {
+    return phase.layers.each.empty() || phase.layers.each[layer];
+  });
+}
+
+// The name of a batch_norm that gets one value of each channel from an example; empty if none does.
+std::string norm_of_values(const JobPlan& job, const RunPlan& run) {
+  for (size_t i = 0; i < job.model.layers.size(); ++i) {
+    const PlacedLayer& layer = job.model.layers[i];
+    if (!kind_of(layer).mixes_examples || !is_trained(run, i)) continue;
     const Shape& shape = layer.output_shape;
     if (c10::multiply_integers(shape.begin() + 1, shape.end()) == 1) return layer.name;
   }
   return "";
+}
+
+// Of a batch_norm that gets one value of each channel, which is its own mean, always or in the last step of
+// an epoch.
+std::string constant_norm_warning(const JobPlan& job, const RunPlan& run) {
+  const std::string norm = norm_of_values(job, run);
+  if (norm.empty()) return "";
+  const BatchPlan& batch = run.batch;
+  const bool together = job.spec.train.sync_batch_norm && run.replicas > 1;
+  const int64_t parts = together ? 1 : batch.parts, at_once = batch.per_replica * batch.parts / parts;
+  if (at_once == 1)
+    return fmt::format(
+        "{} (batch_norm) gets one example at a time, whose mean it subtracts: its output is constant in "
+        "training; raise batch.per_replica{}",
+        norm, run.replicas > 1 ? ", or set train.sync_batch_norm" : "");
+  const Range last = batch.step_range(run.steps_per_epoch - 1, job.data.train_examples);
+  const auto leaves_one = [&](int64_t part) { return share_of(last, part, parts).size() % at_once == 1; };
+  if (run.total_steps < run.steps_per_epoch || (!leaves_one(0) && !leaves_one(parts - 1))) return "";
+  return fmt::format(
+      "{} (batch_norm) gets one example at a time at the end of each epoch, whose mean it subtracts and "
+      "whose variance, 0, it averages, just before evaluations; set data.drop_remainder, or change the batch",
+      norm);
 }
 
 // Of pictures that have no cache although nobody has asked for that.
@@ -94,14 +121,16 @@ bool begins_at_zero(const LayerSpec& layer) {
 }
 
 // Of parameters that grow in proportion to their norm, which is 0 at first.
-std::string zeros_warning(const JobPlan& job) {
+std::string zeros_warning(const JobPlan& job, const RunPlan& run) {
   const std::vector<OptimizerGroup> groups = optimizer_groups(job.spec.train);
   std::vector<std::string> names;
   std::string kind;
-  for (const PlacedLayer& layer : job.model.layers) {
+  for (size_t i = 0; i < job.model.layers.size(); ++i) {
+    const PlacedLayer& layer = job.model.layers[i];
     const std::string name = layer.name + ".weight";
     const OptimizerSpec& optimizer = groups[optimizer_group_of(job.spec.train, name)].spec;
-    if (!begins_at_zero(layer.spec) || !optimizer_kind(optimizer.kind).takes_norms) continue;
+    if (!begins_at_zero(layer.spec) || !is_trained(run, i) || !optimizer_kind(optimizer.kind).takes_norms)
+      continue;
     names.push_back(name);
     kind = optimizer.kind;
   }
@@ -163,15 +192,11 @@ std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t
   add(scaling_warning(run));
   add(warmup_warning(run));
   add(local_steps_warning(job, run));
-  add(zeros_warning(job));
+  add(zeros_warning(job, run));
   if (job.spec.data.sampling == "balanced" && job.spec.train.loss.class_weights.balanced)
     add("data.sampling: balanced and class_weights: balanced correct the same thing, so that rare classes "
         "count for more than the others; leave one of them out");
-  if (const std::string norm = constant_norm(job, run); !norm.empty())
-    add(
-        fmt::format("{} (batch_norm) gets one example at a time, whose mean it subtracts: its output is "
-                    "constant in training; raise batch.per_replica{}",
-                    norm, run.replicas > 1 ? ", or set train.sync_batch_norm" : ""));
+  add(constant_norm_warning(job, run));
   return warnings;
 }
 

@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "host/machine.h"
+#include "kernels/instructions.h"
 #include "models/variables.h"
 #include "step/collect.h"
 
@@ -40,8 +41,9 @@ uint64_t own_arithmetic() {
   const int threads = at::get_num_threads();
   Checksum checksum(capability.data(), capability.size());
   checksum.add(&threads, sizeof threads);
-  const std::string processor = processor_name();  // libraries choose their code by it
-  checksum.add(processor.data(), processor.size());
+  // Libraries choose their code by the processor, and its instructions may be chosen for dtrain's own.
+  const std::string code = processor_name() + to_string(instructions());
+  checksum.add(code.data(), code.size());
   return checksum.number();
 }
 
@@ -110,8 +112,8 @@ std::string Sentinel::check(std::optional<uint64_t> others) {
       findings, [&](const Finding& other) { return other.arithmetic == findings.front().arithmetic; });
   if (alike) require_equal(findings);
   if (alike || !suspicion_.empty() || std::exchange(told_, true)) return suspicion_;
-  return "copies of the variables are not compared: replicas compute on different processors or with "
-         "different numbers of threads, and their updates differ in the last bits";
+  return "copies of the variables are not compared: replicas compute on different processors, or with "
+         "different instructions or numbers of threads, and their updates differ in the last bits";
 }
 
 std::string Sentinel::check_own() {

@@ -24,8 +24,8 @@ std::string suspicion_of(const Growth& growth, const std::string& whose);
 // one replica and is then the same for all, that replica seals it until the next step (WatchedOptimizer).
 // Growth is checked in both cases.
 //
-// Copies are not compared if replicas compute on different processors or with different numbers of threads:
-// the same update then differs in its last bits.
+// Copies are not compared if replicas compute on different processors, or with different instructions or
+// numbers of threads: the same update then differs in its last bits.
 class Sentinel {
  public:
   struct Finding;  // of one replica

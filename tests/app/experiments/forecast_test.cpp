@@ -104,6 +104,18 @@ TEST_CASE("buckets travel while backward computes the layers before them, and wh
   CHECK(forecast(whole, Exchange::kSharded, weak(2), link).bandwidth == Approx(4e-3));
 }
 
+TEST_CASE("of several passes only the last one's backward hides an exchange") {
+  // As above, but a pass takes 1 ms of backward: after 3/4 ms 3 MB can go, which takes 3 ms, and then 1 MB.
+  // They arrive 2.75 and 3.75 ms after it, and are updated until 4.25 and 4.75 ms after it.
+  const NetworkLink link = {8e9 * kOverhead, 0};
+  const auto network = [&](double passes, View view) {
+    return forecast(even_job(), Exchange::kSynchronous, {2, 200, 1000, passes}, link, view).bandwidth;
+  };
+  CHECK(network(4, View::kExpected) == Approx(4.75e-3 - 2e-3));
+  CHECK(network(4, View::kSlow) == Approx(network(1, View::kSlow)));
+  CHECK(network(4, View::kFast) > network(1, View::kFast));
+}
+
 TEST_CASE("a fixed global batch leaves each host its share") {
   const Forecast four = forecast(even_job(), Exchange::kSynchronous, {4, 100, 1000}, {kEndless, 0});
   CHECK(four.compute == Approx(6e-3 / 4));

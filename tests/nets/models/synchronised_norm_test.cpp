@@ -59,6 +59,22 @@ TEST_CASE("a replica without examples learns the others' statistics and has grad
   CHECK(bias.grad().item<double>() == 0);
 }
 
+TEST_CASE("replicas without any example have statistics of nothing, which are finite, and no gradients") {
+  const at::Tensor mine = at::empty({0, 2}, at::kDouble).requires_grad_();
+  const at::Tensor weight = tensor({2, 2}, {2}).requires_grad_(), bias = tensor({5, 5}, {2});
+  const auto gather = [](const at::Tensor& own) { return with_peer(own, at::zeros_like(own)); };
+  BatchStatistics statistics;
+  synchronised_norm(mine, weight, bias, 0.5, gather, statistics).sum().backward();
+  CHECK(statistics.count.item<double>() == 0);
+  CHECK(at::equal(statistics.mean, at::zeros({2}, at::kDouble)));
+  CHECK(at::equal(statistics.variance, at::zeros({2}, at::kDouble)));
+  CHECK(at::equal(weight.grad(), at::zeros({2}, at::kDouble)));
+  std::vector<float> means = {7, 7}, squares = {7, 7};
+  CHECK(join_statistics(gather, 2, 0, means.data(), squares.data()) == 0);
+  CHECK(means == std::vector<float>{0, 0});
+  CHECK(squares == std::vector<float>{0, 0});
+}
+
 TEST_CASE("joined statistics of plain numbers are those of all numbers, as near as float32 comes") {
   const at::Tensor all = noise({40, 3}).add_(1000).to(at::kFloat);  // far from zero
   const std::vector<int64_t> sizes =

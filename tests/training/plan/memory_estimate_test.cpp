@@ -84,6 +84,33 @@ TEST_CASE("attention keeps queries, keys, values, what it mixes, and with dropou
   CHECK(of_attention(", dropout: 0.1") == 4 * (outputs + 2 * (kept + shares) + input));
 }
 
+TEST_CASE("of several phases the one that needs the most counts, and is measured") {
+  const std::string head = "{steps: 1, trainable: head}", all = "{steps: 1}";
+  const auto job = [](const std::string& phases, const std::string& step) {
+    return small_job({"phases=[" + phases + "]", "train.step=" + step});
+  };
+  const auto of = [&](const std::string& phases) {
+    const JobPlan planned = job(phases, "auto");
+    return estimate_memory(planned, planned.distributed_run());
+  };
+  const MemoryEstimate whole = estimate({});
+  CHECK(of(head).per_example < whole.per_example);  // begins at the features
+  CHECK(of(head).per_evaluated < whole.per_evaluated);
+  for (const std::string& phases : {head + ", " + all, all + ", " + head}) {
+    CHECK(of(phases).per_example == whole.per_example);
+    CHECK(of(phases).per_evaluated == whole.per_evaluated);
+  }
+  const auto largest = [&](const std::string& phases, const std::string& step) {
+    const JobPlan planned = job(phases, step);
+    return largest_phase(planned, planned.distributed_run());
+  };
+  for (const char* step : {"auto", "eager"}) {
+    CHECK(largest(head + ", " + all, step) == 1);
+    CHECK(largest(all + ", " + head, step) == 0);
+  }
+  CHECK(largest_phase(small_job(), small_job().distributed_run()) == 0);
+}
+
 TEST_CASE("replicas that share memory divide the optimizer's state, with central storage the parameters") {
   const MemoryEstimate mirrored = estimate({"strategy.kind=mirrored", "strategy.replicas=2"});
   CHECK(mirrored.optimizer == kParameters);

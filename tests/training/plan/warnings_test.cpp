@@ -96,6 +96,9 @@ TEST_CASE("kernels at 0 with an optimizer that scales by their norms") {
         Lines{"lamb moves a kernel in proportion to its norm, and hardly any that begins at 0: "
               "class_token.weight, dense_1.weight; give them another optimizer in train.optimizers "
               "(docs/large-batch.md)"});
+  job.emplace_back("phases=[{epochs: 1, trainable: head}]");  // the class token is frozen
+  CHECK_THAT(plan_warnings(small_job(job)).at(0), ContainsSubstring("at 0: dense_1.weight; give it"));
+  job.pop_back();
   job.emplace_back(
       "train.optimizers=[{parameters: class_token.*, kind: adamw}, {parameters: dense_1.*, kind: adamw}]");
   CHECK(plan_warnings(small_job(job)).empty());
@@ -116,6 +119,25 @@ TEST_CASE("batch_norm of one example") {
               "constant in "
               "training; raise batch.per_replica"});
   CHECK(plan_warnings(job(flat, {"batch.per_replica=2"})).empty());
+  // 17 of the 18 examples are in steps before the last.
+  CHECK(plan_warnings(job(flat, {"batch.per_replica=17"})) ==
+        Lines{"batch_norm (batch_norm) gets one example at a time at the end of each epoch, whose mean it "
+              "subtracts and whose variance, 0, it averages, just before evaluations; set "
+              "data.drop_remainder, or change the batch"});
+  CHECK(plan_warnings(job(flat, {"batch.per_replica=17", "data.drop_remainder=true"})).empty());
+  CHECK(plan_warnings(job(flat, {"batch.per_replica=17", "train.max_steps=1"})).empty());
+  CHECK(plan_warnings(job(flat, {"batch.per_replica=17", "phases=[{epochs: 1, trainable: head}]"})).empty());
+  // The last step has one for each of two replicas; and then, of 13 examples, 3 and 2 in passes of 2.
+  const Lines two = {"strategy.kind=mirrored", "strategy.replicas=2"};
+  const auto of_two = [&](Lines more) {
+    more.insert(more.end(), two.begin(), two.end());
+    return plan_warnings(job(flat, more), 1);
+  };
+  CHECK(of_two({"batch.per_replica=4"}).size() == 1);
+  CHECK(of_two({"batch.per_replica=3"}).empty());
+  CHECK(of_two({"data.train_examples=13", "batch.per_replica=2", "batch.accumulate_steps=2"}).size() == 1);
+  CHECK(of_two({"batch.per_replica=4", "train.sync_batch_norm=true"}).empty());
+  CHECK(of_two({"data.train_examples=17", "batch.per_replica=4", "train.sync_batch_norm=true"}).size() == 1);
   // The pixels of an image are many values of a channel.
   const std::string image = "{kind: batch_norm}, {kind: flatten}, {kind: dense, units: 3}";
   CHECK(plan_warnings(job(image, {"batch.per_replica=1"})).empty());

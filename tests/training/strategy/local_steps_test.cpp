@@ -1,6 +1,7 @@
 // Hosts that make steps on their own, and outer updates (strategy.local_steps).
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <map>
 
 #include "catch.h"
@@ -164,6 +165,21 @@ TEST_CASE("hosts agree at the end of a round, but not much later than asked for"
   CHECK(steps_until(5, 5) == 5);
   CHECK(steps_until(5, 6) == 10);
   CHECK(steps_until(1000, 2) == 40);
+}
+
+TEST_CASE("a host without examples in a step keeps the moving statistics that its replicas share") {
+  JobSpec spec = with_batch(local_spec(2, 2, {}), 6);
+  spec.model.dtype = GENERATE("float64", "float32");  // eager, compiled
+  spec.train.sync_batch_norm = true;
+  spec.data.train_examples = 98;  // the last step has 2 examples: one for each replica of the first host
+  add_layers(spec);
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto trained = train_with_threads(spec, dataset, 4, 10);  // two epochs
+  for (const auto& [name, tensor] : trained.variables) {
+    INFO(spec.model.dtype << ": " << name);
+    CHECK(at::isfinite(tensor).all().item<bool>());
+  }
+  CHECK(std::isfinite(trained.evaluation_loss));
 }
 
 TEST_CASE("moving statistics are not rounded") {
