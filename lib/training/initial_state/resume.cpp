@@ -11,6 +11,7 @@
 #include "core/addresses.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "optim/optimizer_kinds.h"
 #include "spec/fields.h"
 #include "yaml/yaml_text.h"
 
@@ -113,11 +114,16 @@ std::string text_of_layers(const JobSpec& spec, const std::string& path) {
   return layers.dump();
 }
 
+// What the optimizer remembers of each parameter.
+std::vector<std::string> memory_of(const OptimizerSpec& spec) {
+  return optimizer_method(spec.kind).memory(spec);
+}
+
 // Which optimizer each parameter has.
 std::string text_of_optimizers(const JobSpec& spec) {
   std::string text;
-  for (const OptimizerEntry& entry : spec.train.optimizers)
-    text += entry.parameters + " " + entry.optimizer.kind + "\n";
+  for (const auto& [parameters, optimizer] : spec.train.optimizers)
+    text += fmt::format("{} {} {}\n", parameters, optimizer.kind, join(memory_of(optimizer)));
   return text;
 }
 
@@ -143,12 +149,15 @@ std::vector<std::string> changed_fields(const JobSpec& now, const JobSpec& saved
 }
 
 // A line for each field that differs and must not, for the saved variables to mean the same: those of the
-// model (but for dropout, initializer and weights), the loss, the kind of optimizer.
+// model (but for dropout, initializer and weights), the loss, the kind of optimizer and what it remembers.
 std::vector<std::string> different_training(const JobSpec& now, const JobSpec& saved) {
   std::vector<std::string> differences;
   const auto differ = [&](const std::string& path) {
     if (lists_layers(path)) return text_of_layers(now, path) != text_of_layers(saved, path);
     if (path == "train.optimizers") return text_of_optimizers(now) != text_of_optimizers(saved);
+    if (path == "train.optimizer.momentum")
+      return memory_of(now.train.optimizer) != memory_of(saved.train.optimizer);
+    if (path == "train.ema.decay") return (now.train.ema.decay > 0) != (saved.train.ema.decay > 0);
     const auto* field = find_field(job_fields(), path);
     return to_json(*field, now) != to_json(*field, saved);
   };
@@ -157,8 +166,11 @@ std::vector<std::string> different_training(const JobSpec& now, const JobSpec& s
                           field.path != "model.initializer" && field.path != "model.file" &&
                           field.path.rfind("model.weights", 0) != 0 && applies(job_fields(), field, now) &&
                           applies(job_fields(), field, saved);
-    const bool of_training = field.path == "train.loss.kind" || field.path == "train.optimizer.kind" ||
-                             field.path == "train.optimizers" || field.path == "plugin_versions";
+    const bool of_training =
+        field.path == "train.loss.kind" || field.path == "train.optimizer.kind" ||
+        field.path == "train.optimizers" || field.path == "plugin_versions" ||
+        field.path == "train.ema.decay" ||
+        (field.path == "train.optimizer.momentum" && now.train.optimizer.kind == saved.train.optimizer.kind);
     if ((!of_model && !of_training) || !differ(field.path)) continue;
     differences.push_back(change(field, now, saved));
   }

@@ -294,6 +294,20 @@ TEST_CASE("every difference is told at once, another model first") {
       require_resumable(small_job({"model.dropout=0.5", "train.optimizer.learning_rate=0.5"}), state));
 }
 
+TEST_CASE("what the optimizer remembers must be what it remembered") {
+  const auto sgd = [](const std::string& momentum, const std::string& decay = "0") {
+    return small_job(
+        {"train.optimizer.kind=sgd", "train.optimizer.momentum=" + momentum, "train.ema.decay=" + decay});
+  };
+  const auto refusal = [](const JobPlan& now, const JobPlan& saved) {
+    return failure_of(ExitCode::kUsage, [&] { require_resumable(now, state_of(saved)); });
+  };
+  CHECK_NOTHROW(require_resumable(sgd("0.5", "0.9"), state_of(sgd("0.9", "0.99"))));
+  CHECK_THAT(refusal(sgd("0.9"), sgd("0")), ContainsSubstring("train.optimizer.momentum is 0.9, and was 0"));
+  CHECK_THAT(refusal(sgd("0", "0.5"), sgd("0")), ContainsSubstring("train.ema.decay is 0.5, and was 0"));
+  CHECK_NOTHROW(require_resumable(small_job({"train.schedule.kind=cosine"}), state_of(small_job())));
+}
+
 TEST_CASE("the command that goes on can be pasted into a shell") {
   CHECK(resume_command("runs/mine-20260101-000000") == "dtrain run --resume runs/mine-20260101-000000");
   CHECK(resume_command("my runs/it's") == "dtrain run --resume 'my runs/it'\\''s'");
