@@ -196,9 +196,18 @@ fs::path run_of_checkpoint(const fs::path& from) {
 ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions& options) {
   fs::path path = plain(from);
   if (from == "auto") path = options.directory ? plain(*options.directory) : newest_run(options);
-  if (is_checkpoint(path)) return from_checkpoint(path);
   ResumePoint point;
   point.run = run_of_checkpoint(path);
+  // Now: it may end while its checkpoint of this moment is read, and have a newer one then.
+  std::error_code there_is_none;
+  const bool goes_on_there =
+      !options.directory || fs::equivalent(*options.directory, point.run, there_is_none);
+  if (options.resumes && goes_on_there && is_in_use(point.run))
+    throw Error(ExitCode::kUsage,
+                "{}: another dtrain is using this run directory; wait until it has ended, or choose another "
+                "with --run-dir",
+                point.run.string());
+  if (is_checkpoint(path)) return from_checkpoint(path);
   point.checkpoint = latest_good_checkpoint(
       checkpoint_folder(point.run), [&](const std::string& warning) { point.warnings.push_back(warning); });
   point.state = read_manifest(point.checkpoint).state;

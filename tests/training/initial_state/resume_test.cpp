@@ -151,6 +151,21 @@ TEST_CASE("of a run a damaged checkpoint is passed over with a warning; one that
   failure_of(ExitCode::kCheckpoint, [&] { find_resume_point(run.string(), {}); });
 }
 
+TEST_CASE("a run that goes on now is not resumed in its folder, but may be in another") {
+  const TemporaryFolder folder;
+  RunDirectoryOptions options;
+  options.directory = folder / "run";
+  const RunDirectory held = RunDirectory::create(options);
+  save(folder / "run", 1);
+  options.resumes = true;
+  for (const std::string from : {"run", "run/checkpoints/step-000000001"})
+    CHECK_THAT(failure_of(ExitCode::kUsage, [&] { find_resume_point((folder / from).string(), options); }),
+               ContainsSubstring("another dtrain is using this run directory"));
+  options.directory = folder / "new";
+  CHECK(find_resume_point((folder / "run").string(), options).state.step == 1);
+  CHECK(find_resume_point((folder / "run").string(), {}).state.step == 1);  // as for an evaluation
+}
+
 TrainingState state_of(const JobPlan& job) {
   TrainingState state;
   state.global_batch = job.distributed_run().batch.global;
