@@ -259,6 +259,10 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
       }
       return saved->path;
     }
+    // Removed meanwhile by the run, which then has a newer one.
+    std::error_code none;
+    if (fs::symlink_status(saved->path, none).type() == fs::file_type::not_found)
+      return latest_good_checkpoint(folder, warn, counts);
     if (problem.empty()) problem = report.problems.front();
     warn(fmt::format(
         "{} is not used: {}{}", saved->path.string(), report.problems.front(),

@@ -368,6 +368,23 @@ TEST_CASE("the latest good one is taken, with a line for each that is not") {
   CHECK(warnings.size() == 4);
 }
 
+TEST_CASE("one that its run removes while it is looked for is passed over for the newer one") {
+  const TemporaryFolder folder;
+  save_checkpoint(folder.path(), small_checkpoint(20));
+  int warnings = 0;
+  const fs::path latest = latest_good_checkpoint(
+      folder.path(), [&](const std::string&) { ++warnings; },
+      [&](const SavedCheckpoint& listed) {
+        if (listed.step == 20) {
+          fs::remove_all(listed.path);
+          save_checkpoint(folder.path(), small_checkpoint(30));
+        }
+        return true;
+      });
+  CHECK(latest == folder / "step-000000030");
+  CHECK(warnings == 0);
+}
+
 TEST_CASE("a suspect one is taken only where there is no other, and that is said") {
   const TemporaryFolder folder;
   Checkpoint suspect = small_checkpoint(30);
