@@ -113,7 +113,8 @@ void take_start(RunState& state, const RunStartEvent& begin) {
   fresh.end.reset();
   fresh.best_by = state.best_by;
   fresh.note = state.note;
-  fresh.machine = state.machine;
+  // Another supervisor may have resumed it, or a launcher, whose runs have no such events.
+  fresh.machine = begin.resumed_step ? std::nullopt : state.machine;
   fresh.pace = Pace();
   if (const auto at = seconds_of(begin.time.value_or("")))
     fresh.pace.see(sane(begin.resumed_step.value_or(0)), *at);
