@@ -5,6 +5,7 @@
 
 #include "core/files.h"
 #include "core/signals.h"
+#include "initial_state/resume.h"
 #include "job/host_links.h"
 #include "job/job.h"
 #include "job/replica_process.h"
@@ -19,8 +20,11 @@ namespace {
 RunDirectory make_folder_elsewhere(const JobPlan& job, const OutputOptions& options,
                                    const FollowingHost& leader, const HostPlace& place) {
   RunDirectoryOptions directory = options.directory;
-  directory.directory =
-      directory.directory.value_or(directory.parent / leader.folder()) / fmt::format("host-{}", place.index);
+  std::filesystem::path run = directory.directory.value_or(directory.parent / leader.folder());
+  const std::filesystem::path resumed = run_of_checkpoint(options.resume.value_or(""));
+  if (!directory.directory && resumed.filename() == leader.folder() && std::filesystem::exists(resumed))
+    run = resumed;
+  directory.directory = run / fmt::format("host-{}", place.index);
   const bool goes_on =
       (options.resume || leader.comes_back()) && std::filesystem::exists(*directory.directory);
   RunDirectory made = goes_on ? RunDirectory::reopen(*directory.directory) : RunDirectory::create(directory);
