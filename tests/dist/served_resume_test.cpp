@@ -2,6 +2,7 @@
 #include <csignal>
 #include <filesystem>
 #include <map>
+#include <vector>
 
 #include "catch.h"
 #include "checkpoint/checkpoint.h"
@@ -78,11 +79,13 @@ TEST_CASE("a stopped job of one worker goes on bit for bit") {
 
 // Whoever gets the signal, all end, and each goes on after the last step that the servers know of it.
 TEST_CASE("a stopped job of several workers goes on, and no step is made twice") {
-  const int worker = GENERATE(-1, 0, 2);  // -1: the supervisor
+  const int worker = GENERATE(-2, -1, 0, 2);  // -1: the supervisor; -2: all processes, as of systemd
   const Job job(kServedResumeSpec);
   const Arguments three = Job::set({"strategy.workers=3", "train.epochs=15", "batch.per_replica=4"});
   const Finished stopped = stop_early(job, three, [&](Program& program) {
-    ::kill(worker < 0 ? program.process() : job.wait_for_replica(worker).process, SIGTERM);
+    std::vector<pid_t> told = {worker < 0 ? program.process() : job.wait_for_replica(worker).process};
+    if (worker == -2) told = job.processes();
+    for (const pid_t process : told) ::kill(process, SIGTERM);
   });
   INFO(stopped.output << stopped.errors);
   CHECK(stopped.exit_code == 75);

@@ -68,6 +68,19 @@ TEST_CASE("a real terminal that is closed does so") {
   CHECK(job.event("run_end", "distributed").at("status") == "stopped");
 }
 
+TEST_CASE("a signal to every process of the job is one stop, which has saved") {
+  const Job job;
+  Program program(job.run(kEndless + kSaving));
+  job.wait_for_step();
+  for (const pid_t process : job.processes()) ::kill(process, SIGTERM);  // as systemd does
+  for (const ReplicaInfo& replica : job.replicas()) ::kill(replica.process, SIGTERM);
+  const Finished end = program.wait();
+  INFO(end.errors);
+  CHECK(end.exit_code == 75);
+  CHECK_THAT(end.errors, ContainsSubstring("stopped by SIGTERM") && ContainsSubstring(" after step "));
+  CHECK(saved_by(job).size() == 1);
+}
+
 TEST_CASE("nohup is for the replicas, too") {
   const Job job;
   ProgramOptions options;

@@ -114,7 +114,7 @@ void take_start(RunState& state, const RunStartEvent& begin) {
   fresh.best_by = state.best_by;
   fresh.note = state.note;
   fresh.machine = state.machine;
-  fresh.is_measured = state.is_measured;
+  fresh.is_measured = state.is_measured && !begin.resumed_step;  // a launcher may have, without these events
   fresh.pace = Pace();
   if (const auto at = seconds_of(begin.time.value_or("")))
     fresh.pace.see(sane(begin.resumed_step.value_or(0)), *at);

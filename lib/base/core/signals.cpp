@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <ctime>
 
 namespace dtrain {
 namespace {
@@ -12,11 +13,23 @@ namespace {
 // Not sig_atomic_t: a second signal between the first handler's read and write would not be counted.
 std::atomic<int> received = 0;
 std::atomic<int> last = 0;
+std::atomic<bool> later_one_ends = false;
+std::atomic<time_t> first_at[2] = {};  // seconds of the steady clock; of SIGTERM, and of SIGINT
 std::atomic<int> save_requests = 0;
 std::atomic<int> status_requests = 0;
-static_assert(std::atomic<int>::is_always_lock_free, "handlers must not take locks");
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<time_t>::is_always_lock_free,
+              "handlers must not take locks");
 
 extern "C" void count_stop_signal(int signal) {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  time_t first = 0;
+  const bool is_first = first_at[signal == SIGINT ? 1 : 0].compare_exchange_strong(first, now.tv_sec);
+  if (later_one_ends && !is_first && now.tv_sec - first > 1) {
+    std::signal(signal, SIG_DFL);
+    ::raise(signal);  // once this has returned
+    return;
+  }
   ++received;
   last = signal;
 }
@@ -36,21 +49,19 @@ void install(int signal, void (*handler)(int), int flags) {
   ::sigaction(signal, &action, nullptr);
 }
 
+}  // namespace
+
 // Without SA_RESTART, so that poll() and sleeps return at once.
-void install_stop_handlers(int flags) {
-  install(SIGINT, count_stop_signal, flags);
-  install(SIGTERM, count_stop_signal, flags);
+void catch_stop_signals() {
+  install(SIGINT, count_stop_signal, 0);
+  install(SIGTERM, count_stop_signal, 0);
   struct sigaction hangup {};
   ::sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) install(SIGHUP, count_hangup, 0);
   leave_write_errors_to_writers();
 }
 
-}  // namespace
-
-void catch_stop_signals() { install_stop_handlers(0); }
-
-void catch_first_stop_signals() { install_stop_handlers(SA_RESETHAND); }
+void end_at_later_stop_signals() { later_one_ends = true; }
 
 void leave_size_limit_to_writers() { std::signal(SIGXFSZ, SIG_IGN); }
 

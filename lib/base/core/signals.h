@@ -13,9 +13,10 @@ namespace dtrain {
 // carries no further meaning.
 void catch_stop_signals();
 
-// The same for the first SIGINT and the first SIGTERM only: a second one ends the process. For a process that
-// may be blocked waiting for others and cannot check the counters.
-void catch_first_stop_signals();
+// From now on a second SIGINT or SIGTERM that is caught ends the process. For one that may be blocked waiting
+// for others and has no supervisor to end it. Those within a second or two of the first do not count: who
+// ends a group of processes may tell each of them, and their launcher, who tells them again.
+void end_at_later_stop_signals();
 
 // From now on SIGXFSZ is ignored: a write beyond the limit for the size of files (ulimit -f) also returns an
 // error, which the writer handles.

@@ -252,7 +252,8 @@ void LearningRateSchedule::on_evaluation(const MetricValues& metrics) {
 nlohmann::ordered_json LearningRateSchedule::state() const {
   nlohmann::ordered_json state = {{"kind", plan_.curve.spec().kind}};
   if (watches())
-    state["plateau"] = {{"best", best_ ? nlohmann::ordered_json(*best_) : nlohmann::ordered_json()},
+    state["plateau"] = {{"metric", plan_.curve.own<PlateauFields>().metric},
+                        {"best", best_ ? nlohmann::ordered_json(*best_) : nlohmann::ordered_json()},
                         {"waited", waited_},
                         {"cooling", cooling_},
                         {"factor", factor_}};
@@ -260,15 +261,8 @@ nlohmann::ordered_json LearningRateSchedule::state() const {
 }
 
 void LearningRateSchedule::restore(const nlohmann::ordered_json& state) {
-  const ScheduleSpec& schedule = plan_.curve.spec();
   const auto kind = state.find("kind");
-  if (kind == state.end() || *kind != schedule.kind) {
-    throw Error(ExitCode::kCheckpoint,
-                "train.schedule.kind is {}, but the checkpoint was saved with {}; resume with the schedule "
-                "that it was saved with",
-                schedule.kind, kind == state.end() ? "none" : printable(kind->dump()));
-  }
-  if (!watches()) return;
+  if (!watches() || kind == state.end() || *kind != plan_.curve.spec().kind) return;
   LearningRateSchedule restored(plan_);
   try {
     const nlohmann::ordered_json& plateau = state.at("plateau");
@@ -276,6 +270,11 @@ void LearningRateSchedule::restore(const nlohmann::ordered_json& state) {
     restored.waited_ = plateau.at("waited").get<int64_t>();
     restored.cooling_ = plateau.at("cooling").get<int64_t>();
     restored.factor_ = plateau.at("factor").get<double>();
+    const std::string& metric = plan_.curve.own<PlateauFields>().metric;
+    if (plateau.value("metric", metric) != metric) {
+      restored.best_.reset();
+      restored.waited_ = 0;
+    }
   } catch (const nlohmann::json::exception&) {
     refuse();
   }

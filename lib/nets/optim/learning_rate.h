@@ -99,7 +99,8 @@ class LearningRateSchedule {
   void on_evaluation(const MetricValues& metrics);
 
   // The state to save, which cannot be computed from the plan and the step. restore() continues exactly from
-  // it and throws Error(kCheckpoint) if `state` is not from state(), or from another kind of schedule.
+  // it; of another kind of schedule it takes nothing, of another metric only the rate. Throws
+  // Error(kCheckpoint) if `state` is not from state().
   nlohmann::ordered_json state() const;
   void restore(const nlohmann::ordered_json& state);
 

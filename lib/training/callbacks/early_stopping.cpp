@@ -42,11 +42,13 @@ class EarlyStopping : public Callback {
   }
 
   nlohmann::ordered_json state() const override {
-    return {{"best", best_ ? nlohmann::ordered_json(*best_) : nlohmann::ordered_json()},
+    return {{"metric", *spec_.metric},
+            {"best", best_ ? nlohmann::ordered_json(*best_) : nlohmann::ordered_json()},
             {"best_epoch", best_epoch_},
             {"waited", waited_}};
   }
   void restore(const nlohmann::ordered_json& state) override {
+    if (state.value("metric", *spec_.metric) != *spec_.metric) return;  // whose best says nothing of this one
     best_.reset();
     if (!state.at("best").is_null()) best_ = state.at("best").get<double>();
     best_epoch_ = state.at("best_epoch").get<int64_t>();

@@ -259,7 +259,7 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
       }
       return saved->path;
     }
-    // A run that trains has removed it for a newer one.
+    // Removed meanwhile by the run, which then has a newer one.
     std::error_code none;
     if (fs::symlink_status(saved->path, none).type() == fs::file_type::not_found)
       return latest_good_checkpoint(folder, warn, counts);

@@ -61,12 +61,17 @@ void remove_folder(const fs::path& path) {
   fail_to_save(path, "remove the folder");
 }
 
-// Renames it first, so that nobody takes a half-removed checkpoint for a damaged one.
-void remove_checkpoint(const SavedCheckpoint& checkpoint) {
-  const fs::path hidden = checkpoint.path.parent_path() / staging_name(checkpoint.step, "old");
+fs::path hide_checkpoint(const SavedCheckpoint& checkpoint) {
+  fs::path hidden = checkpoint.path.parent_path() / staging_name(checkpoint.step, "old");
   remove_folder(hidden);
   if (::rename(checkpoint.path.c_str(), hidden.c_str()) != 0)
     fail_to_save(checkpoint.path, "remove the folder");
+  return hidden;
+}
+
+// Renames it first, so that nobody takes a half-removed checkpoint for a damaged one.
+void remove_checkpoint(const SavedCheckpoint& checkpoint) {
+  const fs::path hidden = hide_checkpoint(checkpoint);
   std::error_code stays;  // remove_leftovers() tries again, and tells
   fs::remove_all(hidden, stays);
 }
@@ -93,11 +98,12 @@ void remove_each(const Items& items, const Remove& remove) {
 
 // Removes those of which `goes` is true, the later ones first: a run that is killed meanwhile resumes from
 // one that stays.
-void remove_checkpoints(const fs::path& folder, const std::function<bool(const SavedCheckpoint&)>& goes) {
+void remove_checkpoints(const fs::path& folder, const std::function<bool(const SavedCheckpoint&)>& goes,
+                        const std::function<void(const SavedCheckpoint&)>& remove = remove_checkpoint) {
   std::vector<SavedCheckpoint> going = list_checkpoints(folder);
   std::erase_if(going, std::not_fn(goes));
   std::ranges::reverse(going);
-  remove_each(going, remove_checkpoint);
+  remove_each(going, remove);
 }
 
 std::optional<SavedCheckpoint> best_of(const std::vector<SavedCheckpoint>& checkpoints,
@@ -232,6 +238,11 @@ void remove_old_checkpoints(const fs::path& folder, int64_t saved, const Checkpo
 
 void remove_later_checkpoints(const fs::path& folder, int64_t step) {
   remove_checkpoints(folder, [step](const SavedCheckpoint& saved) { return saved.step > step; });
+}
+
+void hide_later_checkpoints(const fs::path& folder, int64_t step) {
+  remove_checkpoints(
+      folder, [step](const SavedCheckpoint& saved) { return saved.step > step; }, hide_checkpoint);
 }
 
 void remove_other_suspects(const fs::path& folder, int64_t saved) {

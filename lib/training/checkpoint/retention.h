@@ -77,6 +77,8 @@ void remove_old_checkpoints(const std::filesystem::path& folder, int64_t saved, 
 
 // Removes the checkpoints of steps after `step`. Throws Error(kUsage, kDisk) if one cannot be removed.
 void remove_later_checkpoints(const std::filesystem::path& folder, int64_t step);
+// The same, but leaves it to remove_leftovers() to remove them.
+void hide_later_checkpoints(const std::filesystem::path& folder, int64_t step);
 
 // Removes the suspect checkpoints except that of step `saved`. Throws Error(kUsage).
 void remove_other_suspects(const std::filesystem::path& folder, int64_t saved);

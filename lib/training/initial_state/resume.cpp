@@ -11,6 +11,7 @@
 #include "core/addresses.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "optim/optimizer_kinds.h"
 #include "spec/fields.h"
 #include "yaml/yaml_text.h"
 
@@ -114,11 +115,16 @@ std::string text_of_layers(const JobSpec& spec, const std::string& path) {
   return layers.dump();
 }
 
+// What the optimizer remembers of each parameter.
+std::vector<std::string> memory_of(const OptimizerSpec& spec) {
+  return optimizer_method(spec.kind).memory(spec);
+}
+
 // Which optimizer each parameter has.
 std::string text_of_optimizers(const JobSpec& spec) {
   std::string text;
-  for (const OptimizerEntry& entry : spec.train.optimizers)
-    text += entry.parameters + " " + entry.optimizer.kind + "\n";
+  for (const auto& [parameters, optimizer] : spec.train.optimizers)
+    text += fmt::format("{} {} {}\n", parameters, optimizer.kind, join(memory_of(optimizer)));
   return text;
 }
 
@@ -144,12 +150,15 @@ std::vector<std::string> changed_fields(const JobSpec& now, const JobSpec& saved
 }
 
 // A line for each field that differs and must not, for the saved variables to mean the same: those of the
-// model (but for dropout, initializer and weights), the loss, the kind of optimizer.
+// model (but for dropout, initializer and weights), the loss, the kind of optimizer and what it remembers.
 std::vector<std::string> different_training(const JobSpec& now, const JobSpec& saved) {
   std::vector<std::string> differences;
   const auto differ = [&](const std::string& path) {
     if (lists_layers(path)) return text_of_layers(now, path) != text_of_layers(saved, path);
     if (path == "train.optimizers") return text_of_optimizers(now) != text_of_optimizers(saved);
+    if (path == "train.optimizer.momentum")
+      return memory_of(now.train.optimizer) != memory_of(saved.train.optimizer);
+    if (path == "train.ema.decay") return (now.train.ema.decay > 0) != (saved.train.ema.decay > 0);
     const auto* field = find_field(job_fields(), path);
     return to_json(*field, now) != to_json(*field, saved);
   };
@@ -158,8 +167,11 @@ std::vector<std::string> different_training(const JobSpec& now, const JobSpec& s
                           field.path != "model.initializer" && field.path != "model.file" &&
                           field.path.rfind("model.weights", 0) != 0 && applies(job_fields(), field, now) &&
                           applies(job_fields(), field, saved);
-    const bool of_training = field.path == "train.loss.kind" || field.path == "train.optimizer.kind" ||
-                             field.path == "train.optimizers" || field.path == "plugin_versions";
+    const bool of_training =
+        field.path == "train.loss.kind" || field.path == "train.optimizer.kind" ||
+        field.path == "train.optimizers" || field.path == "plugin_versions" ||
+        field.path == "train.ema.decay" ||
+        (field.path == "train.optimizer.momentum" && now.train.optimizer.kind == saved.train.optimizer.kind);
     if ((!of_model && !of_training) || !differ(field.path)) continue;
     differences.push_back(change(field, now, saved));
   }
@@ -185,9 +197,18 @@ fs::path run_of_checkpoint(const fs::path& from) {
 ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions& options) {
   fs::path path = plain(from);
   if (from == "auto") path = options.directory ? plain(*options.directory) : newest_run(options);
-  if (is_checkpoint(path)) return from_checkpoint(path);
   ResumePoint point;
   point.run = run_of_checkpoint(path);
+  // Now: it may end while its checkpoint of this moment is read, and have a newer one then.
+  std::error_code there_is_none;
+  const bool goes_on_there =
+      !options.directory || fs::equivalent(*options.directory, point.run, there_is_none);
+  if (options.resumes && goes_on_there && is_in_use(point.run))
+    throw Error(ExitCode::kUsage,
+                "{}: another dtrain is using this run directory; wait until it has ended, or choose another "
+                "with --run-dir",
+                point.run.string());
+  if (is_checkpoint(path)) return from_checkpoint(path);
   point.checkpoint = latest_good_checkpoint(
       checkpoint_folder(point.run), [&](const std::string& warning) { point.warnings.push_back(warning); });
   point.state = read_manifest(point.checkpoint).state;

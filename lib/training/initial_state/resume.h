@@ -36,7 +36,8 @@ std::filesystem::path run_of_checkpoint(const std::filesystem::path& from);
 
 // Finds the checkpoint that `--resume from` resumes from. A single checkpoint must itself be good; of a run,
 // the newest good one is taken. "auto" is the run in `options.directory`, or without a directory the newest
-// run of the job's name that has checkpoints. Throws Error(kCheckpoint) when there is no good one.
+// run of the job's name that has checkpoints. Throws Error(kCheckpoint) when there is no good one, and
+// Error(kUsage) if a job that resumes would go on in the folder of one that runs.
 ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions& options);
 
 // For people: where a job goes on, and how its spec differs from that of the checkpoint.

@@ -130,7 +130,8 @@ class LaunchedReplica : public RunLauncher {
 JobResult run_launched_replica(const JobPlan& job, Identity identity, const OutputOptions& options,
                                const MeetingOptions& meeting, std::ostream& out) {
   const bool leads = identity.rank == 0;
-  if (leads) catch_first_stop_signals();
+  end_at_later_stop_signals();
+  if (leads) catch_stop_signals();
   leave_write_errors_to_writers();
   std::unique_ptr<RunOutput> output;
   RunContext context;

@@ -126,7 +126,10 @@ std::optional<int64_t> ResizeDesk::take() {
   return replicas;
 }
 
-void ResizeDesk::refuse(const std::string& why) { write_file_atomically(run_ / kAnswer, why); }
+void ResizeDesk::refuse(const std::string& why) try {
+  write_file_atomically(run_ / kAnswer, why);
+} catch (const Error&) {  // a full disk: the job goes on, and who asked waits
+}
 
 int64_t resize(const fs::path& run, int64_t replicas) {
   const auto ended = [&](const std::string& what) {
@@ -141,14 +144,9 @@ int64_t resize(const fs::path& run, int64_t replicas) {
   // Held until this one has its answer, which another one would take for its own.
   const Descriptor turn(::open((run / "logs").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const bool is_first = ::flock(turn.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
-  const Descriptor request(
-      is_first ? ::open((run / kRequest).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666)
-               : -1);
-  if (!is_first || (request.get() < 0 && errno == EEXIST))
+  if (!is_first || number_in(run / kRequest))
     throw Error(ExitCode::kUsage, "{}: another dtrain resize is under way", printable(run.string()));
-  const std::string text = std::to_string(replicas);
-  if (request.get() < 0 || !write_all(request.get(), text.data(), text.size()))
-    fail_to_write(run / kRequest, "cannot ask for another number of replicas", errno, "");
+  write_file_atomically(run / kRequest, std::to_string(replicas));
   while (true) {
     // Until it is taken, an earlier request may be about to change the number, and the answer is to that one.
     std::error_code none;

@@ -36,7 +36,7 @@ std::filesystem::file_time_type time_of(const std::filesystem::path& path) {
 }
 
 // A folder that is not that of `from` begins with the best checkpoint until then, as the states of callbacks
-// and later comparisons know of it.
+// and later comparisons know of it. Later ones that the user has passed over go with their metrics.
 RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& options,
                             const BestCheckpointSpec& best, const ResumePoint* from) {
   std::error_code there_is_none;
@@ -51,6 +51,8 @@ RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& 
     remove_files_of_callbacks(directory.path());
     if (from != nullptr)
       bring_checkpoints(from->checkpoint, from->state.step, checkpoint_folder(directory.path()), best);
+  } else if (from->warnings.empty()) {
+    hide_later_checkpoints(checkpoint_folder(directory.path()), from->state.step);
   }
   const ResizeDesk leftovers(directory.path());  // removes those of a killed supervisor
   write_file_durably(directory.spec_file(), spec, "--run-dir");

@@ -225,12 +225,11 @@ class SupervisingLauncher : public RunLauncher {
                               const RunPlan& run) const {
     if (!policy.why_not().empty()) failure.message += "\n" + policy.why_not();
     const int64_t saved = output_.checkpoint_step();
-    const bool full = failure.code == ExitCode::kDisk;  // it goes on when the user has made room
-    if (!full && !may_end_otherwise(failure.code)) return failure;
-    if (saved >= 0)
+    const bool again = may_end_otherwise(failure.code);
+    if (saved >= 0 && (again || failure.code == ExitCode::kDisk))  // on which a user makes room
       failure.message += fmt::format("\nto resume from step {}: {}", with_separators(saved),
                                      resume_command(output_.directory().path()));
-    else if (!full && run.traits().saves && failure.step > 0 && !job_.spec.checkpoint.saves_during_run())
+    else if (again && run.traits().saves && failure.step > 0 && !job_.spec.checkpoint.saves_during_run())
       failure.message += fmt::format(
           "\nnothing was saved; with checkpoint: {{every_epochs: 1}} the job {} from its last checkpoint",
           job_.spec.restarts.max.value_or(1) > 0 ? "restarts" : "can be resumed");

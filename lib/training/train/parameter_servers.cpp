@@ -171,7 +171,7 @@ ServerConnections connect_to_servers(const ReplicaContext& context) {
   const int restart = context.identity.restart;
   meet_all(context);
   // From here on a worker that is to stop meets every server first: one that expects it would wait.
-  if (saves_checkpoints(context.job, run)) catch_first_stop_signals();
+  if (saves_checkpoints(context.job, run)) catch_stop_signals();
   ServerConnections servers;
   servers.worker = worker;
   servers.workers = static_cast<int>(run.replicas);
@@ -190,7 +190,7 @@ void serve_parameters(const ReplicaContext& context, int64_t server) {
   const int local_rank = identity.local_rank;
   board.set(local_rank, Activity::kBuilding, 0);
   // The workers end by themselves, and one of them collects what is here.
-  if (saves_checkpoints(job, run)) catch_first_stop_signals();
+  if (saves_checkpoints(job, run)) catch_stop_signals();
   Arrivals arrivals(context, server);
   ServiceOptions options = service_options(job, run, local_rank, board);
   // All servers see it end when the supervisor ends it: each would otherwise wait for it a time of its own.

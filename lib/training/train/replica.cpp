@@ -139,7 +139,7 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   Connections connections = connect(context, groups, activity);
   activity.doing(Activity::kBuilding);
   // A worker of parameter servers has done so before it connected.
-  if (saves_checkpoints(job, run) && !run.is_asynchronous()) catch_first_stop_signals();
+  if (saves_checkpoints(job, run) && !run.is_asynchronous()) catch_stop_signals();
   const auto clock = std::make_shared<StepClock>();
   std::optional<Resumption> from;
   if (files.resumes && run.traits().resumes) from = resume_from(files.checkpoint, store, leads, "resume");

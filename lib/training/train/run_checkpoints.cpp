@@ -125,13 +125,14 @@ std::optional<Resumption> RunCheckpoints::return_to_best(int64_t step) {
   }
   if (leads_ ? !best : store_->get_to_str("best/is_earlier") == "no") return std::nullopt;
   Resumption resumption = resume_from(best ? best->path : "", store_, leads_, "best/state");
-  if (leads_) remove_later_checkpoints(folder_, best->step);
+  if (leads_) best_step_ = best->step;
   return resumption;
 }
 
 void RunCheckpoints::finish() {
   if (writer_) writer_->finish();
   report();
+  if (best_step_) remove_later_checkpoints(folder_, *best_step_);
 }
 
 }  // namespace dtrain

@@ -66,8 +66,9 @@ class RunCheckpoints {
   // Waits until all checkpoints are on the disk, and reports them. Throws like report().
   void finish();
 
-  // Returns to the best checkpoint before step `step`: reads it, and removes those of later steps. nullopt if
-  // there is none, or if that of `step` is the best. Collective. Call it when all are on the disk.
+  // Returns to the best checkpoint before step `step`: reads it, and lets finish() remove those of later
+  // steps, which tell a run that is killed before that it has ended. nullopt if there is none, or if that of
+  // `step` is the best. Collective. Call it when all are on the disk.
   std::optional<Resumption> return_to_best(int64_t step);
 
  private:
@@ -82,6 +83,7 @@ class RunCheckpoints {
   KeptProgram program_;                       // of rank 0: keep_program()
   std::unique_ptr<CheckpointWriter> writer_;  // of rank 0
   std::optional<CheckpointEvent> writing_;    // sent when the checkpoint is on the disk
+  std::optional<int64_t> best_step_;          // to which it has returned
   double last_time_ = 0;
   bool told_of_slow_disk_ = false;
 };

@@ -170,6 +170,10 @@ TEST_CASE("a run of another host is running as long as its events grow") {
   CHECK(silent.hint ==
         "no events for more than 20 s from another-host (look there whether dtrain runs); "
         "it has no checkpoint; start it again: dtrain run SPEC");
+  Event resumed = start_on("another-host");  // by a launcher
+  resumed["resumed_step"] = 5;
+  run.append(line(resumed));
+  CHECK(after(std::chrono::seconds(120)).status == "running");
 }
 
 TEST_CASE("a run that a launcher has resumed may be silent for longer than before") {

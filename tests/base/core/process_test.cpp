@@ -60,6 +60,19 @@ TEST_CASE("stop signals are counted once they are caught, and end the process be
         }) == 0);
 }
 
+TEST_CASE("a later stop signal of a kind ends the process where that is asked for") {
+  CHECK(in_child([] {
+          end_at_later_stop_signals();
+          catch_stop_signals();
+          for (const int signal : {SIGTERM, SIGTERM, SIGINT, SIGTERM}) ::raise(signal);  // as of one stop
+          if (stop_signals_received() != 4) return 1;
+          while (true) {
+            ::raise(SIGTERM);
+            ::usleep(1000);
+          }
+        }) == -SIGTERM);
+}
+
 TEST_CASE("a hangup is the first stop signal or none") {
   CHECK(in_child([] {
           catch_stop_signals();
@@ -71,7 +84,8 @@ TEST_CASE("a hangup is the first stop signal or none") {
           return stop_signals_received() == 2 && last_stop_signal() == SIGTERM ? 0 : 2;
         }) == 0);
   CHECK(in_child([] {
-          catch_first_stop_signals();
+          end_at_later_stop_signals();
+          catch_stop_signals();
           for (int i = 0; i < 3; ++i) ::raise(SIGHUP);
           return stop_signals_received() == 1 ? 0 : 1;
         }) == 0);

@@ -148,6 +148,10 @@ TEST_CASE("what callbacks remember is restored") {
   job.evaluate(3, 0.7);
   CHECK(job.list->want_to_end());
   CHECK(job.list->state().at("early_stopping").at("waited") == 2);
+  Watched other({"callbacks.early_stopping.metric=accuracy", "callbacks.early_stopping.patience=1"});
+  other.list->restore(job.list->state());  // by another metric
+  CHECK_FALSE(other.list->want_to_end());
+  CHECK(other.list->state().at("early_stopping").at("best").is_null());
   auto nonsense = state;
   nonsense["early_stopping"] = {{"waited", "long"}};
   CHECK_THROWS_AS(job.list->restore(nonsense), Error);

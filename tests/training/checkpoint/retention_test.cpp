@@ -110,6 +110,11 @@ TEST_CASE("going back to a step removes the later ones, suspect or not") {
   save(folder.path(), 4, 0.5, "odd");
   remove_later_checkpoints(folder.path(), 2);
   CHECK(steps_in(folder.path()) == Steps{1, 2});
+  hide_later_checkpoints(folder.path(), 1);
+  CHECK(names_in(folder.path()).size() == 2);
+  CHECK(steps_in(folder.path()) == Steps{1});
+  remove_leftovers(folder.path());
+  CHECK(names_in(folder.path()).size() == 1);
 }
 
 TEST_CASE("a damaged one is never the best") {

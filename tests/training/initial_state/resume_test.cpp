@@ -151,6 +151,21 @@ TEST_CASE("of a run a damaged checkpoint is passed over with a warning; one that
   failure_of(ExitCode::kCheckpoint, [&] { find_resume_point(run.string(), {}); });
 }
 
+TEST_CASE("a run that goes on now is not resumed in its folder, but may be in another") {
+  const TemporaryFolder folder;
+  RunDirectoryOptions options;
+  options.directory = folder / "run";
+  const RunDirectory held = RunDirectory::create(options);
+  save(folder / "run", 1);
+  options.resumes = true;
+  for (const std::string from : {"run", "run/checkpoints/step-000000001"})
+    CHECK_THAT(failure_of(ExitCode::kUsage, [&] { find_resume_point((folder / from).string(), options); }),
+               ContainsSubstring("another dtrain is using this run directory"));
+  options.directory = folder / "new";
+  CHECK(find_resume_point((folder / "run").string(), options).state.step == 1);
+  CHECK(find_resume_point((folder / "run").string(), {}).state.step == 1);  // as for an evaluation
+}
+
 TrainingState state_of(const JobPlan& job) {
   TrainingState state;
   state.global_batch = job.distributed_run().batch.global;
@@ -292,6 +307,20 @@ TEST_CASE("every difference is told at once, another model first") {
              ContainsSubstring("train.loss.kind is \"another\", and was \"cross_entropy\""));
   CHECK_NOTHROW(
       require_resumable(small_job({"model.dropout=0.5", "train.optimizer.learning_rate=0.5"}), state));
+}
+
+TEST_CASE("what the optimizer remembers must be what it remembered") {
+  const auto sgd = [](const std::string& momentum, const std::string& decay = "0") {
+    return small_job(
+        {"train.optimizer.kind=sgd", "train.optimizer.momentum=" + momentum, "train.ema.decay=" + decay});
+  };
+  const auto refusal = [](const JobPlan& now, const JobPlan& saved) {
+    return failure_of(ExitCode::kUsage, [&] { require_resumable(now, state_of(saved)); });
+  };
+  CHECK_NOTHROW(require_resumable(sgd("0.5", "0.9"), state_of(sgd("0.9", "0.99"))));
+  CHECK_THAT(refusal(sgd("0.9"), sgd("0")), ContainsSubstring("train.optimizer.momentum is 0.9, and was 0"));
+  CHECK_THAT(refusal(sgd("0", "0.5"), sgd("0")), ContainsSubstring("train.ema.decay is 0.5, and was 0"));
+  CHECK_NOTHROW(require_resumable(small_job({"train.schedule.kind=cosine"}), state_of(small_job())));
 }
 
 TEST_CASE("the command that goes on can be pasted into a shell") {

@@ -170,6 +170,19 @@ TEST_CASE("one resize at a time, and each gets what it asks for") {
   std::future<int64_t> second = std::async(std::launch::async, [&] { return resize(run.path(), 3); });
   CHECK(asked_of(second, desk) == 3);
   CHECK(second.get() == 3);
+
+  std::ofstream(folder / "run/replicas.request") << "";  // of one that was killed before it could write it
+  std::future<int64_t> third = std::async(std::launch::async, [&] { return resize(run.path(), 2); });
+  CHECK(asked_of(third, desk) == 2);
+  desk.open(2);
+  CHECK(third.get() == 3);
+}
+
+TEST_CASE("a refusal that cannot be written does not end the job") {
+  const TemporaryFolder folder;
+  ResizeDesk desk(folder.path());
+  std::filesystem::create_directories(folder / "replicas.answer/in_the_way");
+  CHECK_NOTHROW(desk.refuse("why"));
 }
 
 TEST_CASE("what cannot go on with fewer hosts says why") {

@@ -363,6 +363,24 @@ TEST_CASE("what a killed supervisor has said of its replicas is not true of the 
     CHECK_FALSE(std::filesystem::exists(folder / "run" / name));
 }
 
+TEST_CASE("a run that goes back to a checkpoint which the user has named has no later ones any more") {
+  const bool named = GENERATE(true, false);  // or the last one is damaged
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  report_run(*std::make_unique<RunOutput>(job, into(folder / "run"), out), job.runs[0], 1000);
+  for (const int64_t step : {1, 2, 3})
+    std::filesystem::create_directories(folder / "run/checkpoints" / checkpoint_name(step));
+  ResumePoint from;
+  from.run = folder / "run";
+  from.checkpoint = folder / "run/checkpoints" / checkpoint_name(2);
+  from.state.step = 2;
+  from.state.spec = print_spec(job.spec);
+  if (!named) from.warnings = {"it is damaged"};
+  const RunOutput output(job, OutputOptions(), out, &from);
+  CHECK(list_checkpoints(folder / "run/checkpoints").back().step == (named ? 2 : 3));
+}
+
 TEST_CASE("a restart from the checkpoint of another run begins the files of callbacks anew") {
   const TemporaryFolder folder;
   const JobPlan job = small_job();

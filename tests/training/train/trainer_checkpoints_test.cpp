@@ -156,6 +156,16 @@ TEST_CASE("early stopping hands back the weights of the best evaluation, unless 
   }
 }
 
+TEST_CASE("a run that is lost in its final test still has the checkpoint that says how far it came") {
+  Training training({"callbacks.early_stopping.metric=loss", "callbacks.early_stopping.patience=2",
+                     "train.epochs=9", "data.split.validation=0.25"});
+  training.strategy.evaluation_losses = {0.5, 0.3, 0.4, 0.6};
+  training.strategy.test_loss = std::nan("");
+  CHECK(training.failure().first == ExitCode::kDiverged);
+  CHECK(training.strategy.restored.model.at(0).second[0].item<double>() == 8);
+  CHECK(steps_of(saved_in(training.folder / "checkpoints")).back() == 16);
+}
+
 // Two phases instead of one: 7 steps at 0.5 after a warmup of 2, and the rest at 0.25, halved after 3 of its
 // steps.
 void divide_into_phases(RunPlan& run) {
