@@ -8,7 +8,6 @@
 
 #include "commands/commands.h"
 #include "commands/shared.h"
-#include "core/own_process.h"
 #include "core/patterns.h"
 #include "core/signals.h"
 #include "core/text.h"
@@ -17,6 +16,7 @@
 #include "host/cores.h"
 #include "host/hosts.h"
 #include "host/machine.h"
+#include "host/own_process.h"
 #include "metrics/event.h"
 
 namespace dtrain {

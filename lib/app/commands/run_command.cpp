@@ -6,12 +6,12 @@
 
 #include "commands/commands.h"
 #include "commands/shared.h"
-#include "core/own_process.h"
 #include "core/signals.h"
 #include "core/terminal.h"
 #include "core/text.h"
 #include "data/dataset.h"
 #include "experiments/first_steps.h"
+#include "host/own_process.h"
 #include "job/job.h"
 #include "job/other_replicas.h"
 #include "launch/identity.h"

@@ -14,10 +14,10 @@
 
 #include "core/environment.h"
 #include "core/error.h"
-#include "core/own_process.h"
 #include "core/text.h"
 #include "core/version.h"
 #include "device/module_library.h"
+#include "host/own_process.h"
 
 namespace dtrain {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "callbacks/kept_examples.h"
 #include "core/clock.h"
-#include "core/own_process.h"
 #include "crypto/crypto.h"
 #include "host/cores.h"
+#include "host/own_process.h"
 #include "job/replica_process.h"
 #include "metrics/event.h"
 #include "parallel/parallel_blocks.h"

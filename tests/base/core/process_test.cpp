@@ -17,10 +17,10 @@
 #include "catch.h"
 #include "core/error.h"
 #include "core/exit_codes.h"
-#include "core/own_process.h"
 #include "core/signals.h"
 #include "core/version.h"
 #include "files.h"
+#include "host/own_process.h"
 
 namespace dtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/own_process.h"
+#include "host/own_process.h"
 
 #include "catch.h"
 #include "core/error.h"
