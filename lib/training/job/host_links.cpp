@@ -26,6 +26,7 @@ using nlohmann::json;
 constexpr double kEndSeconds = 5;      // for the others to end after a failure
 constexpr double kVerdictSeconds = 8;  // for the leader to gather, after a failure here
 constexpr double kNewsSeconds = 1.5;   // for a failure to show that explains a loss elsewhere
+constexpr double kLineSeconds = 1;     // for one line of the leader, before it is waited for again
 
 // Which of two results tells how the run ended: where somebody stopped it there is nothing else to find out.
 std::pair<bool, Evidence> weight(const SuperviseResult& result) {
@@ -415,9 +416,8 @@ SuperviseResult FollowingHost::leader_is_gone() const {
 }
 
 std::optional<HostStart> FollowingHost::wait_for_start(int stop_signals_before) {
-  constexpr double kSeconds = 1;
   while (!start_ && !over_ && !stopped_ && stop_signals_received() == stop_signals_before) {
-    if (const auto line = joined_.link.next(kSeconds)) {
+    if (const auto line = joined_.link.next(kLineSeconds)) {
       take_line(*line);
     } else if (joined_.link.closed()) {
       over_ = leader_is_gone();
@@ -439,14 +439,16 @@ void FollowingHost::tell_loss(const LostReplica& lost) { joined_.link.send(line_
 std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own) {
   const int stops = stop_signals_received();
   joined_.link.send(line_of(end_line(own, restart_)));
-  // The leader may still be saving, or after a failure wait for a third host, before it says what comes next.
-  const bool waits = own.code == ExitCode::kDone || most_restarts(job(), job().distributed_run()) > 0;
-  const double saves = saves_checkpoints(job(), job().distributed_run()) ? kSaveSeconds : 0;
-  const double seconds = std::max(saves, waits ? patience(job()) : 0) + kVerdictSeconds;
-  const double deadline = steady_seconds() + seconds;
-  while (!over_ && !again_ && !joined_.link.closed() && stop_signals_received() == stops &&
-         steady_seconds() < deadline) {
-    if (const auto line = joined_.link.next(deadline - steady_seconds())) take_line(*line);
+  // After a failure the leader may still be saving, or wait for a third host, before it says what comes next.
+  // Where all went well, workers of other hosts may train on for hours: that the leader is gone shows in the
+  // link, which the kernel closes when nothing answers its probes.
+  const RunPlan& run = job().distributed_run();
+  const double saves = saves_checkpoints(job(), run) ? kSaveSeconds : 0;
+  const double seconds = std::max(saves, most_restarts(job(), run) > 0 ? patience(job()) : 0);
+  const double deadline = steady_seconds() + seconds + kVerdictSeconds;
+  const auto may_wait = [&] { return own.code == ExitCode::kDone || steady_seconds() < deadline; };
+  while (!over_ && !again_ && !joined_.link.closed() && stop_signals_received() == stops && may_wait()) {
+    if (const auto line = joined_.link.next(kLineSeconds)) take_line(*line);
   }
   if (over_) return over_;
   if (again_) {
