@@ -142,4 +142,13 @@ std::string double_claim(const std::vector<Member>& present, const Member& membe
   return "";
 }
 
+std::string translation_notice(const Member& member, const std::string& from) {
+  // Members do not tell their loopback addresses, nor those that mean something only with an interface.
+  if (is_loopback(from) || !is_host(from) || contains(member.addresses, from)) return "";
+  return fmt::format(
+      "{} comes from {}, which is none of its addresses ({}): behind address translation other hosts cannot "
+      "reach it; give its container the network of its host (--network host)",
+      member.described(), from, printable(join(member.addresses), 400));
+}
+
 }  // namespace dtrain

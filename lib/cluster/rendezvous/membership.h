@@ -47,4 +47,8 @@ std::string contradiction(const Member& leader, const Member& member);
 // Which of the members in `present` has ranks that `member` claims. Empty if none has.
 std::string double_claim(const std::vector<Member>& present, const Member& member);
 
+// What is doubtful about a connection of `member` from the address `from`, which is none of its own: a
+// container's network translates addresses. Empty if nothing is.
+std::string translation_notice(const Member& member, const std::string& from);
+
 }  // namespace dtrain

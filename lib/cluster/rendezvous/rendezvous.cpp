@@ -157,7 +157,10 @@ class Rendezvous::Gathering {
                                   peer_address(candidate.socket.get())));
       return;
     }
-    member->addresses.push_back(peer_address(candidate.socket.get()));
+    const std::string from = peer_address(candidate.socket.get());
+    if (const std::string notice = translation_notice(*member, from); !notice.empty())
+      options_.notice(notice);
+    member->addresses.push_back(from);
     std::string problem = contradiction(members_.front(), *member);
     // Who has the ranks may be gone, as will show soon, so that a later try finds them free.
     const ExitCode code = problem.empty() ? ExitCode::kPeerLost : ExitCode::kUsage;

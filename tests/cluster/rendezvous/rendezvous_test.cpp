@@ -309,6 +309,17 @@ TEST_CASE("what keeps the leader from going on is told to all") {
   }
 }
 
+TEST_CASE("a member whose address is translated is told of, as the others cannot reach it") {
+  Member b = member(2, 2, 4, "b");
+  b.addresses = {"172.17.0.2", "fd00::2"};
+  CHECK_THAT(translation_notice(b, "10.0.0.2"),
+             ContainsSubstring("host b (process 102) comes from 10.0.0.2, which is none of its addresses "
+                               "(172.17.0.2, fd00::2)") &&
+                 ContainsSubstring("--network host"));
+  for (const char* from : {"172.17.0.2", "fd00::2", "127.0.0.1", "::1", "fe80::2%eth0", ""})
+    CHECK(translation_notice(b, from) == "");
+}
+
 TEST_CASE("hosts are counted by their names, wherever their ranks are") {
   std::vector<Member> members = {member(0, 1, 4, "a"), member(3, 1, 4, "b"), member(1, 1, 4, "b"),
                                  member(2, 1, 4, "a")};
