@@ -125,13 +125,19 @@ void LeadingHost::take(std::vector<OtherHost>& hosts, std::vector<MemberLink> li
   }
 }
 
-// Otherwise nobody listens there: only who expects others lets them in.
+bool LeadingHost::expects_others() const {
+  return hosts_may_change(whole_.job()) && here_.numbers() != whole_.numbers();
+}
+
+// Otherwise nobody listens there: only who expects others lets them in. Another job may have the port by now.
 void LeadingHost::open_door() {
   if (door_) return;
   try {
     door_.emplace(open_rendezvous(address_, hosts_.place.port, hosts_.meeting));
+    if (std::exchange(is_shut_, false)) hosts_.meeting.notice("hosts can come back now");
   } catch (const Error& error) {
-    hosts_.meeting.notice(fmt::format("no host can come back: {}", error.what()));
+    if (!std::exchange(is_shut_, true))
+      hosts_.meeting.notice(fmt::format("no host can come back yet: {}", error.what()));
   }
 }
 
@@ -235,17 +241,15 @@ std::string LeadingHost::meet_again(int stop_signals_before, const std::function
     }
     if (stop_signals_received() > stop_signals_before)
       throw Error(ExitCode::kStopped, "stopped while waiting for the other hosts");
-    if (!waits) {
+    if (!waits)
       hosts_.meeting.notice(fmt::format(
           "waiting up to {} for the hosts that are gone; start dtrain there again", human_duration(seconds)));
-      open_door();
-    }
+    open_door();
     notice.look_at_clock([&] { return missing(); });
     on_tick();
     door_ ? let_in(/*waits=*/true) : wait_for_lines();
   }
-  const bool expects = changes && here_.numbers() != whole_.numbers();
-  expects ? open_door() : door_.reset();
+  expects_others() ? open_door() : door_.reset();
   const std::vector<std::string> back = whole_.names(without(here_.numbers(), before));
   if (back.empty()) return "a host came back, and is gone again";
   return back.size() == 1 ? fmt::format("host {} has come back", back.front())
@@ -309,6 +313,7 @@ void LeadingHost::tell_losses(double age) {
 
 std::optional<SuperviseResult> LeadingHost::interrupted() {
   if (const auto failure = failure_elsewhere()) return failure;
+  if (expects_others()) open_door();
   let_in(/*waits=*/false);
   if (newcomers_.empty()) return std::nullopt;
   return SuperviseResult{.code = ExitCode::kStopped};
