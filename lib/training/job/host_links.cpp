@@ -16,6 +16,7 @@
 #include "job/replica_process.h"
 #include "job/restarts.h"
 #include "launch/identity.h"
+#include "rendezvous/leader_address.h"
 #include "train/run_checkpoints.h"
 
 namespace dtrain {
@@ -104,7 +105,8 @@ LeadingHost::LeadingHost(const JobPlan& job, const JobHosts& hosts,
     : hosts_(hosts),
       whole_(job, hosts),
       here_(job, hosts),
-      address_(leader_address(job.spec, hosts.place.hosts.front(), has_others_elsewhere(hosts.place))),
+      address_(leader_address(job.spec.network.interface, hosts.place.hosts.front(),
+                              has_others_elsewhere(hosts.place))),
       options_(rendezvous_options(job.spec, hosts.meeting)),
       own_(whole_.own_member(address_)) {
   const auto welcome = [&](const std::vector<Member>& all) {
@@ -381,8 +383,8 @@ FollowingHost::FollowingHost(const JobPlan& job, const JobHosts& hosts)
     : hosts_(hosts),
       here_(job, hosts),
       own_address_(job.spec.network.interface ? address_of_interface(*job.spec.network.interface) : ""),
-      joined_(join_rendezvous(here_.name(0), hosts.place.port, here_.own_member(own_address_),
-                              rendezvous_options(job.spec, hosts.meeting))) {
+      joined_(join_rendezvous(leader_to_join(job.spec.network.interface, here_.name(0)), hosts.place.port,
+                              here_.own_member(own_address_), rendezvous_options(job.spec, hosts.meeting))) {
   if (own_address_.empty()) own_address_ = joined_.own_address;
   const json welcome = json::parse(joined_.welcome);
   leader_address_ = welcome.at("address").get<std::string>();

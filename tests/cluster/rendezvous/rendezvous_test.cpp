@@ -14,6 +14,7 @@
 #include "catch.h"
 #include "core/clock.h"
 #include "core/sockets.h"
+#include "rendezvous/leader_address.h"
 
 namespace dtrain {
 namespace {
@@ -307,6 +308,14 @@ TEST_CASE("what keeps the leader from going on is told to all") {
     CHECK(outcome.code == ExitCode::kUsage);
     CHECK(outcome.text == "runs/x: cannot make the folder");
   }
+}
+
+TEST_CASE("a process of the first host finds it at its interface where its name is a loopback address") {
+  CHECK(leader_address("lo", "localhost", /*elsewhere=*/true) == "127.0.0.1");
+  CHECK(leader_to_join("lo", "localhost") == "127.0.0.1");
+  CHECK(leader_to_join(std::nullopt, "localhost") == "localhost");
+  CHECK(leader_to_join("lo", "192.0.2.1") == "192.0.2.1");  // another host
+  CHECK(leader_to_join("lo", "127.0.0.2") == "127.0.0.2");  // several on one machine, for a trial
 }
 
 TEST_CASE("a member whose address is translated is told of, as the others cannot reach it") {
