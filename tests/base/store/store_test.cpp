@@ -96,6 +96,7 @@ class WaitingStore : public c10d::HashStore {
  public:
   explicit WaitingStore(bool comes) : comes_(comes) {}
   int waits = 0;
+  using c10d::HashStore::wait;
   void wait(const std::vector<std::string>& /*keys*/, const std::chrono::milliseconds& /*timeout*/) override {
     constexpr int kAtWork = 3;
     ++waits;

@@ -87,10 +87,8 @@ class WaitingHost {
 
  private:
   JobHosts hosts(int index) const {
-    JobHosts all;
-    all.place = {.hosts = {"127.0.0.1", "127.0.0.2"}, .index = index, .port = leader_.port()};
-    all.meeting.notice = [](const std::string&) {};
-    return all;
+    return {.place = {.hosts = {"127.0.0.1", "127.0.0.2"}, .index = index, .port = leader_.port()},
+            .meeting = {.token = "", .notice = [](const std::string&) {}}};
   }
 
   const JobPlan job_ = small_job({"strategy.kind=multi_worker_mirrored", "strategy.replicas=2",

@@ -42,7 +42,7 @@ TEST_CASE("a host that keeps no features waits for one that computes them") {
     went_on = true;
   });
   while (!store->check({"distributed/features 1/here/1"}) && !went_on) std::this_thread::yield();
-  CHECK_FALSE(went_on);
+  CHECK_FALSE(went_on.load());
   const Dataset made = features_on(0, kept);
   other.join();
   CHECK(made.train != dataset.train);

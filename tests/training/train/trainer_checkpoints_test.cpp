@@ -160,7 +160,8 @@ TEST_CASE("early stopping hands back the weights of the best evaluation, unless 
 TEST_CASE("hosts of which only some keep features make their shares equally often") {
   const bool keeps = GENERATE(true, false);
   Training training({"phases=[{epochs: 2}, {epochs: 1, trainable: head}]",
-                     "callbacks.early_stopping.metric=loss", "callbacks.early_stopping.restore_best=true"});
+                     "callbacks.early_stopping.metric=loss", "callbacks.early_stopping.patience=5",
+                     "callbacks.early_stopping.restore_best=true"});
   FeaturePlan& features = training.job.runs.back().phases.back().features;
   REQUIRE(features.layers > 0);
   if (!keeps) {
