@@ -142,6 +142,19 @@ test_mpirun_by_hand() {
   claim "mpirun by node: equals one process" same_losses round
 }
 
+# Debian's installer gives the name of a host a loopback address there.
+test_own_name() {
+  sed 's/^[0-9.]* red$/127.0.1.1 red/' "$work/hosts" >"$work/hosts_of_red"
+  on red mount --bind "$work/hosts_of_red" /etc/hosts
+  printf '%s slots=2\n' red green >"$work/hostfile"
+  new_job
+  start own red "${launch_mpirun[@]}" --hostfile "$work/hostfile" "$work/job.yaml" --run-dir "$work/own" \
+    --set network.interface=eth0
+  claim "an own name that is loopback: mpirun ends well" ends 0 "$last"
+  claim "an own name that is loopback: equals one process" same_losses own
+  on red umount /etc/hosts
+}
+
 # Pictures with pixels drawn at random, and one that cannot be read: two replicas have the same weights to the last bit
 # however they are started. What the sum of two is does not depend on their order.
 test_pictures() {
@@ -473,8 +486,8 @@ echo "$token" >"$work/token"
 make_network
 on red "$program" run "$work/job.yaml" --run-dir "$work/reference" --set strategy.kind=one_device >"$work/reference.out" 2>&1
 claim "the reference runs" losses reference >/dev/null
-parts=(doctor "equivalence 2" virtual_replicas mpirun_by_hand pictures "equivalence 3" wrong_spec refusals strangers stop install pods
-  slurm servers lost_hosts rejoin)
+parts=(doctor "equivalence 2" virtual_replicas mpirun_by_hand own_name pictures "equivalence 3" wrong_spec refusals strangers stop
+  install pods slurm servers lost_hosts rejoin)
 for part in "${parts[@]}"; do
   read -r name argument <<<"$part"
   if ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $name "* ]]; then "test_$name" "$argument"; fi

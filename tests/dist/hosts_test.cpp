@@ -1,5 +1,7 @@
 // Jobs over several hosts, whose supervisors are all on this one and meet over loopback. On hosts of their
 // own, with addresses and names that differ: hosts.sh.
+#include <sched.h>
+
 #include <cmath>
 #include <csignal>
 #include <memory>
@@ -44,6 +46,31 @@ TEST_CASE("hosts of the spec, told which one this is") {
   for (const auto& host : hosts) CHECK(host->wait(60).exit_code == 0);
   CHECK(job.event("run_start", "distributed").at("replicas") == 2);
   CHECK(job.event("run_start", "distributed").at("spans_hosts") == true);
+}
+
+TEST_CASE("a host with too few cores says so") {
+  const Job job;
+  Hosts hosts(job, 2);
+  const Arguments four = Job::set({"strategy.replicas=4"});
+  ProgramOptions options;
+  options.environment = {{"TF_CONFIG", tf_config(2, 1, hosts.port())},
+                         {"DTRAIN_JOB_TOKEN", "a token for all hosts"}};
+  options.before_exec = [] {
+    cpu_set_t cores;
+    ::sched_getaffinity(0, sizeof cores, &cores);
+    size_t first = 0;
+    while (!CPU_ISSET(first, &cores)) ++first;
+    CPU_ZERO(&cores);
+    CPU_SET(first, &cores);
+    ::sched_setaffinity(0, sizeof cores, &cores);
+  };
+  Program b(job.run(kSeveral + four), options);
+  Program& a = hosts.start(0, four);
+  const Finished first = a.wait(60), second = b.wait();
+  INFO(first.errors << second.errors);
+  CHECK(first.exit_code == 0);
+  CHECK(second.exit_code == 0);
+  CHECK_THAT(second.errors, ContainsSubstring("host 127.0.0.2: 2 processes share 1 core here"));
 }
 
 TEST_CASE("hosts that do not come are named at the deadline, on all that did") {

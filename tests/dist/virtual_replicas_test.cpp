@@ -371,6 +371,21 @@ TEST_CASE("a lost host that is started again joins the others, to the same bytes
   all.check_bytes();
 }
 
+TEST_CASE("a lost host joins although another program has had the port meanwhile") {
+  ChangingHosts all;
+  std::optional<Listening> other = listen_at(kHosts[0], static_cast<uint16_t>(std::stoi(all.hosts.port())));
+  all.lose(1);
+  all.wait_for(1, 2);
+  CHECK_THAT(all.hosts.program(0).errors(), ContainsSubstring("no host can come back yet: cannot listen at"));
+  other.reset();
+  REQUIRE(eventually(kSoon, [&] {
+    return all.hosts.program(0).errors().find("hosts can come back now") != std::string::npos;
+  }));
+  all.start(1);
+  all.wait_for(2, 3);
+  CHECK(all.error(1) == "host 127.0.0.2 has come back: 3 replicas instead of 2");
+}
+
 TEST_CASE("too few hosts wait until one comes back, to the same bytes") {
   ChangingHosts all;
   all.lose(1);

@@ -18,7 +18,7 @@
 #include "job_file/load.h"
 #include "kernels/instructions.h"
 #include "plugins/load_plugin.h"
-#include "train/describe_exception.h"
+#include "store/describe_exception.h"
 
 namespace dtrain {
 namespace {

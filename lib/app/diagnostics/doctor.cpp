@@ -25,7 +25,7 @@
 #include "host/hosts.h"
 #include "host/machine.h"
 #include "kernels/instructions.h"
-#include "train/describe_exception.h"
+#include "store/describe_exception.h"
 
 namespace dtrain {
 namespace {

@@ -15,12 +15,29 @@
 namespace dtrain {
 namespace {
 
+const char* const kWork = "work";  // how often ranks have said that they are at work
+
 // The first line of the text, without gloo's source position in front: "[file.cc:123] text" -> "text".
 std::string brief(const std::string& text) {
   std::string line = text.substr(0, text.find('\n'));
   const size_t bracket = line.find("] ");
   if (!line.empty() && line.front() == '[' && bracket != std::string::npos) line.erase(0, bracket + 2);
   return line;
+}
+
+// Waits for the keys, however long ranks are at work. If those that are missing are dead, or stand still, it
+// is said no more, and this ends with the store's error.
+void wait_for_workers(const StorePtr& store, const std::vector<std::string>& keys,
+                      std::chrono::milliseconds timeout) {
+  for (int64_t seen = 0;;) {
+    try {
+      return store->wait(keys, timeout);
+    } catch (const c10::DistStoreError&) {
+      const int64_t said = store->add(kWork, 0);
+      if (said == seen) throw;
+      seen = said;
+    }
+  }
 }
 
 }  // namespace
@@ -85,7 +102,7 @@ void wait_for_ranks(const StorePtr& store, int rank, int size, std::chrono::mill
   with_peer_errors(fmt::format("rank {} meeting {} others", rank, size - 1), [&] {
     store->set(key_of(rank), std::vector<uint8_t>{1});
     try {
-      store->wait(keys, timeout);
+      wait_for_workers(store, keys, timeout);
     } catch (const c10::DistStoreError&) {
       std::vector<std::string> missing;
       for (int other = 0; other < size; ++other) {
@@ -99,6 +116,10 @@ void wait_for_ranks(const StorePtr& store, int rank, int size, std::chrono::mill
           human_duration(seconds), missing.size() == 1 ? "" : "s", join(missing));
     }
   });
+}
+
+void note_work(const StorePtr& store) {
+  with_peer_errors("writing to the store", [&] { store->add(kWork, 1); });
 }
 
 void with_peer_errors(const std::string& what, const std::function<void()>& body) {

@@ -39,9 +39,12 @@ void set_key(const StorePtr& store, const std::string& key);
 void wait_for_key(const StorePtr& store, const std::string& key);
 
 // Collective: returns when all `size` ranks have called it, whatever they had to do before. Throws an
-// Error(kPeerLost) that lists the missing ranks if some do not arrive within `timeout`. Use it once per store
-// (or per prefix of a store).
+// Error(kPeerLost) that lists the missing ranks if some do not arrive within `timeout`, and none says
+// meanwhile that it is still at work. Use it once per store (or per prefix of a store).
 void wait_for_ranks(const StorePtr& store, int rank, int size, std::chrono::milliseconds timeout);
+
+// Says so, to those that wait already at the same store (or prefix).
+void note_work(const StorePtr& store);
 
 // Runs `body`. If communication fails in it, throws Error(kPeerLost) with "`what`: reason"; other exceptions
 // are passed on. gloo throws plain std::runtime_error (gloo::IoException), and c10d its own c10::DistError

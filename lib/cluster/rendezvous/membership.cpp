@@ -106,8 +106,7 @@ bool are_host_by_host(const std::vector<int>& hosts) {
   return hosts.size() % each == 0;
 }
 
-std::string contradiction(const std::vector<Member>& present, const Member& member) {
-  const Member& leader = present.front();
+std::string contradiction(const Member& leader, const Member& member) {
   const auto says = [&](const std::string& own, const std::string& other) {
     return fmt::format("{} has {}, but {} has {}", member.described(), own, leader.described(), other);
   };
@@ -130,6 +129,10 @@ std::string contradiction(const std::vector<Member>& present, const Member& memb
     return says("communication: " + printable(member.communication) + " for its devices",
                 printable(leader.communication)) +
            "; see `dtrain doctor` on both hosts, or set strategy.devices: cpu";
+  return "";
+}
+
+std::string double_claim(const std::vector<Member>& present, const Member& member) {
   for (const Member& other : present) {
     if (overlap(other, member))
       return fmt::format("{} claims {}, but {} has {}; start each once", member.described(),
@@ -137,6 +140,15 @@ std::string contradiction(const std::vector<Member>& present, const Member& memb
                          rank_range(other.first_rank, other.replicas));
   }
   return "";
+}
+
+std::string translation_notice(const Member& member, const std::string& from) {
+  // Members do not tell their loopback addresses, nor those that mean something only with an interface.
+  if (is_loopback(from) || !is_host(from) || contains(member.addresses, from)) return "";
+  return fmt::format(
+      "{} comes from {}, which is none of its addresses ({}): behind address translation other hosts cannot "
+      "reach it; give its container the network of its host (--network host)",
+      member.described(), from, printable(join(member.addresses), 400));
 }
 
 }  // namespace dtrain

@@ -40,9 +40,15 @@ std::vector<int> hosts_of_ranks(const std::vector<Member>& members);
 // Whether all hosts (hosts_of_ranks()) have as many ranks, numbered one host after the other.
 bool are_host_by_host(const std::vector<int>& hosts);
 
-// Why `member` cannot join the job of the members in `present`, the first of which is the leader: it has
-// another version, spec, data, communication or number of replicas, or ranks that another member has. Empty
-// if it can join.
-std::string contradiction(const std::vector<Member>& present, const Member& member);
+// Why `member` cannot join the job of `leader`: it has another version, spec, data, communication or number
+// of replicas. Empty if it can join.
+std::string contradiction(const Member& leader, const Member& member);
+
+// Which of the members in `present` has ranks that `member` claims. Empty if none has.
+std::string double_claim(const std::vector<Member>& present, const Member& member);
+
+// What is doubtful about a connection of `member` from the address `from`, which is none of its own: a
+// container's network translates addresses. Empty if nothing is.
+std::string translation_notice(const Member& member, const std::string& from);
 
 }  // namespace dtrain

@@ -157,19 +157,25 @@ class Rendezvous::Gathering {
                                   peer_address(candidate.socket.get())));
       return;
     }
-    member->addresses.push_back(peer_address(candidate.socket.get()));
-    const std::string problem = contradiction(members_, *member);
+    const std::string from = peer_address(candidate.socket.get());
+    if (const std::string notice = translation_notice(*member, from); !notice.empty())
+      options_.notice(notice);
+    member->addresses.push_back(from);
+    std::string problem = contradiction(members_.front(), *member);
+    // Who has the ranks may be gone, as will show soon, so that a later try finds them free.
+    const ExitCode code = problem.empty() ? ExitCode::kPeerLost : ExitCode::kUsage;
+    if (problem.empty()) problem = double_claim(members_, *member);
     Link link(std::move(candidate.socket), options_.silence_seconds);
-    if (welcome_ != nullptr && !greet(*member, problem, link)) return;
+    if (welcome_ != nullptr && !greet(*member, code, problem, link)) return;
     if (!problem.empty()) problems_.push_back(problem);
     members_.push_back(*member);
     links_.push_back({*member, std::move(link)});
   }
 
   // For one that comes later: it is too late to end the whole job because of it. Returns whether it may stay.
-  bool greet(const Member& member, const std::string& problem, Link& link) const {
+  bool greet(const Member& member, ExitCode code, const std::string& problem, Link& link) const {
     try {
-      if (!problem.empty()) throw Error(ExitCode::kUsage, problem);
+      if (!problem.empty()) throw Error(code, problem);
       link.send(line_of({{"welcome", (*welcome_)(member)}}));
       return true;
     } catch (const Error& error) {

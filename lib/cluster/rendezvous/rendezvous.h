@@ -99,7 +99,8 @@ class Rendezvous {
 
   // After a gathering, whose members `present` are still there: welcomes and returns those that have come
   // since the last look. Waits for at most kLinkLookMilliseconds if `waits`, else not at all. A member that
-  // contradicts the others, or for which `welcome` throws an Error, is turned away.
+  // contradicts the others (kUsage), whose ranks are taken (kPeerLost: for now), or for which `welcome`
+  // throws an Error, is turned away.
   std::vector<MemberLink> look(const Member& own, const RendezvousOptions& options,
                                const std::vector<Member>& present, bool waits, const MemberWelcome& welcome);
 

@@ -38,6 +38,10 @@ RunDirectory make_folder_elsewhere(const JobPlan& job, const OutputOptions& opti
 SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const std::string& program,
                        const JobHosts& hosts, FollowingHost& leader, int signals_before) {
   const RunDirectory directory = make_folder_elsewhere(job, options, leader, hosts.place);
+  const int64_t here =
+      job.distributed_run().ranks_on(hosts.place.index, std::ssize(hosts.place.hosts)).size();
+  if (const std::string warning = cores_warning(job, here); !warning.empty() && !options.resume)
+    options.say(fmt::format("host {}: {}", hosts.own_name(), warning));
   LocalReplicas replicas;
   SuperviseOptions& watching = replicas.watching;
   watching.host = hosts.own_name();

@@ -16,6 +16,7 @@
 #include "job/replica_process.h"
 #include "job/restarts.h"
 #include "launch/identity.h"
+#include "rendezvous/leader_address.h"
 #include "train/run_checkpoints.h"
 
 namespace dtrain {
@@ -26,6 +27,7 @@ using nlohmann::json;
 constexpr double kEndSeconds = 5;      // for the others to end after a failure
 constexpr double kVerdictSeconds = 8;  // for the leader to gather, after a failure here
 constexpr double kNewsSeconds = 1.5;   // for a failure to show that explains a loss elsewhere
+constexpr double kLineSeconds = 1;     // for one line of the leader, before it is waited for again
 
 // Which of two results tells how the run ended: where somebody stopped it there is nothing else to find out.
 std::pair<bool, Evidence> weight(const SuperviseResult& result) {
@@ -103,7 +105,8 @@ LeadingHost::LeadingHost(const JobPlan& job, const JobHosts& hosts,
     : hosts_(hosts),
       whole_(job, hosts),
       here_(job, hosts),
-      address_(leader_address(job.spec, hosts.place.hosts.front(), has_others_elsewhere(hosts.place))),
+      address_(leader_address(job.spec.network.interface, hosts.place.hosts.front(),
+                              has_others_elsewhere(hosts.place))),
       options_(rendezvous_options(job.spec, hosts.meeting)),
       own_(whole_.own_member(address_)) {
   const auto welcome = [&](const std::vector<Member>& all) {
@@ -124,13 +127,19 @@ void LeadingHost::take(std::vector<OtherHost>& hosts, std::vector<MemberLink> li
   }
 }
 
-// Otherwise nobody listens there: only who expects others lets them in.
+bool LeadingHost::expects_others() const {
+  return hosts_may_change(whole_.job()) && here_.numbers() != whole_.numbers();
+}
+
+// Otherwise nobody listens there: only who expects others lets them in. Another job may have the port by now.
 void LeadingHost::open_door() {
   if (door_) return;
   try {
     door_.emplace(open_rendezvous(address_, hosts_.place.port, hosts_.meeting));
+    if (std::exchange(is_shut_, false)) hosts_.meeting.notice("hosts can come back now");
   } catch (const Error& error) {
-    hosts_.meeting.notice(fmt::format("no host can come back: {}", error.what()));
+    if (!std::exchange(is_shut_, true))
+      hosts_.meeting.notice(fmt::format("no host can come back yet: {}", error.what()));
   }
 }
 
@@ -234,17 +243,15 @@ std::string LeadingHost::meet_again(int stop_signals_before, const std::function
     }
     if (stop_signals_received() > stop_signals_before)
       throw Error(ExitCode::kStopped, "stopped while waiting for the other hosts");
-    if (!waits) {
+    if (!waits)
       hosts_.meeting.notice(fmt::format(
           "waiting up to {} for the hosts that are gone; start dtrain there again", human_duration(seconds)));
-      open_door();
-    }
+    open_door();
     notice.look_at_clock([&] { return missing(); });
     on_tick();
     door_ ? let_in(/*waits=*/true) : wait_for_lines();
   }
-  const bool expects = changes && here_.numbers() != whole_.numbers();
-  expects ? open_door() : door_.reset();
+  expects_others() ? open_door() : door_.reset();
   const std::vector<std::string> back = whole_.names(without(here_.numbers(), before));
   if (back.empty()) return "a host came back, and is gone again";
   return back.size() == 1 ? fmt::format("host {} has come back", back.front())
@@ -308,6 +315,7 @@ void LeadingHost::tell_losses(double age) {
 
 std::optional<SuperviseResult> LeadingHost::interrupted() {
   if (const auto failure = failure_elsewhere()) return failure;
+  if (expects_others()) open_door();
   let_in(/*waits=*/false);
   if (newcomers_.empty()) return std::nullopt;
   return SuperviseResult{.code = ExitCode::kStopped};
@@ -375,8 +383,8 @@ FollowingHost::FollowingHost(const JobPlan& job, const JobHosts& hosts)
     : hosts_(hosts),
       here_(job, hosts),
       own_address_(job.spec.network.interface ? address_of_interface(*job.spec.network.interface) : ""),
-      joined_(join_rendezvous(here_.name(0), hosts.place.port, here_.own_member(own_address_),
-                              rendezvous_options(job.spec, hosts.meeting))) {
+      joined_(join_rendezvous(leader_to_join(job.spec.network.interface, here_.name(0)), hosts.place.port,
+                              here_.own_member(own_address_), rendezvous_options(job.spec, hosts.meeting))) {
   if (own_address_.empty()) own_address_ = joined_.own_address;
   const json welcome = json::parse(joined_.welcome);
   leader_address_ = welcome.at("address").get<std::string>();
@@ -415,9 +423,8 @@ SuperviseResult FollowingHost::leader_is_gone() const {
 }
 
 std::optional<HostStart> FollowingHost::wait_for_start(int stop_signals_before) {
-  constexpr double kSeconds = 1;
   while (!start_ && !over_ && !stopped_ && stop_signals_received() == stop_signals_before) {
-    if (const auto line = joined_.link.next(kSeconds)) {
+    if (const auto line = joined_.link.next(kLineSeconds)) {
       take_line(*line);
     } else if (joined_.link.closed()) {
       over_ = leader_is_gone();
@@ -439,14 +446,16 @@ void FollowingHost::tell_loss(const LostReplica& lost) { joined_.link.send(line_
 std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own) {
   const int stops = stop_signals_received();
   joined_.link.send(line_of(end_line(own, restart_)));
-  // The leader may still be saving, or after a failure wait for a third host, before it says what comes next.
-  const bool waits = own.code == ExitCode::kDone || most_restarts(job(), job().distributed_run()) > 0;
-  const double saves = saves_checkpoints(job(), job().distributed_run()) ? kSaveSeconds : 0;
-  const double seconds = std::max(saves, waits ? patience(job()) : 0) + kVerdictSeconds;
-  const double deadline = steady_seconds() + seconds;
-  while (!over_ && !again_ && !joined_.link.closed() && stop_signals_received() == stops &&
-         steady_seconds() < deadline) {
-    if (const auto line = joined_.link.next(deadline - steady_seconds())) take_line(*line);
+  // After a failure the leader may still be saving, or wait for a third host, before it says what comes next.
+  // Where all went well, workers of other hosts may train on for hours: that the leader is gone shows in the
+  // link, which the kernel closes when nothing answers its probes.
+  const RunPlan& run = job().distributed_run();
+  const double saves = saves_checkpoints(job(), run) ? kSaveSeconds : 0;
+  const double seconds = std::max(saves, most_restarts(job(), run) > 0 ? patience(job()) : 0);
+  const double deadline = steady_seconds() + seconds + kVerdictSeconds;
+  const auto may_wait = [&] { return own.code == ExitCode::kDone || steady_seconds() < deadline; };
+  while (!over_ && !again_ && !joined_.link.closed() && stop_signals_received() == stops && may_wait()) {
+    if (const auto line = joined_.link.next(kLineSeconds)) take_line(*line);
   }
   if (over_) return over_;
   if (again_) {

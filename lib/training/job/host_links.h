@@ -86,6 +86,7 @@ class LeadingHost {
   bool all_ended() const;
   void tell_all(const std::string& line);
   void take(std::vector<OtherHost>& hosts, std::vector<MemberLink> links);
+  bool expects_others() const;
   void open_door();
   void let_in(bool waits);
   void take_newcomers();
@@ -104,6 +105,7 @@ class LeadingHost {
   std::vector<std::string> members_;
   std::vector<OtherHost> others_;
   std::optional<Rendezvous> door_;    // open while hosts may come back
+  bool is_shut_ = false;              // although hosts may, as the port is in use
   std::vector<OtherHost> newcomers_;  // have come through it, and wait for the next start
   std::vector<Loss> losses_;          // not told yet
   std::function<void(const LostReplica&)> on_lost_ = [](const LostReplica&) {};

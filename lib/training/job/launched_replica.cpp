@@ -152,6 +152,9 @@ JobResult run_launched_replica(const JobPlan& job, Identity identity, const Outp
     } else {
       for (const std::string& warning : plan_warnings(job, identity.local_world_size)) output->warn(warning);
     }
+  } else if (identity.local_rank == 0 && !context.resumes) {
+    const std::string warning = cores_warning(job, identity.local_world_size);
+    if (!warning.empty()) options.say(fmt::format("host {}: {}", own_host_name(), warning));
   }
   LaunchedReplica replica(job, identity, own, context, output.get());
   JobResult result = run_job(job, context.resumes, replica, output.get());

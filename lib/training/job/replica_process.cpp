@@ -9,8 +9,8 @@
 #include "core/signals.h"
 #include "core/stack_reporter.h"
 #include "core/text.h"
+#include "store/describe_exception.h"
 #include "store/local_store.h"
-#include "train/describe_exception.h"
 
 namespace dtrain {
 

@@ -7,8 +7,8 @@
 #include "core/files.h"
 #include "core/signals.h"
 #include "processes/status_board.h"
+#include "store/describe_exception.h"
 #include "store/local_store.h"
-#include "train/describe_exception.h"
 
 namespace dtrain {
 

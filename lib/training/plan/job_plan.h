@@ -151,6 +151,9 @@ JobPlan read_plan(const std::filesystem::path& path);
 // this host; by default the job's, divided among the hosts of its spec.
 std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t> here = {});
 
+// Only the line about so many processes on this host's cores; empty: they are enough.
+std::string cores_warning(const JobPlan& job, int64_t processes);
+
 // Only the lines about the data: doubtful columns of a table, and pictures that cannot be read, whether they
 // are left out or are more than allowed.
 std::vector<std::string> data_warnings(const JobPlan& job);

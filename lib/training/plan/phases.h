@@ -32,6 +32,9 @@ struct FeaturePlan {
   std::string reason;   // why nothing is kept although layers at the beginning are frozen; empty: other cases
   FeatureFile file = FeatureFile::kNone;
   std::string no_file;  // why there is no file although the phase asks for one; empty: other cases
+
+  // Whether a host may keep them: each decides for itself, by its memory. The same on all hosts.
+  bool may_be_kept() const { return layers > 0 || !reason.empty(); }
 };
 
 struct PhasePlan {

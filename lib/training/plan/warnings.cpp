@@ -168,6 +168,14 @@ std::vector<std::string> data_warnings(const JobPlan& job) {
   return warnings;
 }
 
+std::string cores_warning(const JobPlan& job, int64_t processes) {
+  if (processes <= available_cores() || job.device_of(0) != "cpu") return "";
+  const bool has_servers = job.distributed_run().is_asynchronous();
+  return fmt::format("{} processes share {} here, and wait for each other; lower {}", processes,
+                     counted(available_cores(), "core"),
+                     has_servers ? "strategy.workers or strategy.servers" : "strategy.replicas");
+}
+
 std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t> here) {
   const RunPlan& run = job.distributed_run();
   const int64_t hosts = std::max<int64_t>(1, std::ssize(job.spec.hosts));
@@ -179,10 +187,7 @@ std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t
   add(uncached_warning(job));
   add(idle_gpus_warning(job));
   add(precision_warning(job));
-  if (processes > available_cores() && job.device_of(0) == "cpu")
-    add(fmt::format("{} processes share {} here, and wait for each other; lower {}", processes,
-                    counted(available_cores(), "core"),
-                    run.is_asynchronous() ? "strategy.workers or strategy.servers" : "strategy.replicas"));
+  add(cores_warning(job, processes));
   if (run.batch.global > job.data.train_examples)
     add(
         fmt::format("the global batch of {} is larger than the {} training examples, so that an epoch "

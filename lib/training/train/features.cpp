@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "callbacks/callbacks.h"
 #include "core/checksum.h"
@@ -21,6 +22,7 @@
 #include "shared_memory/shared_barrier.h"
 #include "shared_memory/shared_segment.h"
 #include "train/assembly.h"
+#include "train/meeting.h"
 
 namespace dtrain {
 namespace {
@@ -28,7 +30,8 @@ namespace {
 constexpr int64_t kBatchesBetweenMeetings =
     16;  // so that nobody waits long for a slower one, or for a dead one
 constexpr int kSpins = 100;
-constexpr double kSlowSeconds = 1;  // FeatureFile::kIfSlow: what is computed sooner needs no file
+constexpr double kSecondsBetweenNotes = 1;  // for other hosts
+constexpr double kSlowSeconds = 1;          // FeatureFile::kIfSlow: what is computed sooner needs no file
 
 // What one replica tells the others of its host between two barriers.
 struct alignas(64) ReplicaNote {
@@ -86,14 +89,16 @@ int64_t bytes_of(const PhasePlan& phase, const Dataset& dataset, at::ScalarType 
 
 class FeatureMaker {
  public:
+  // `hosts`: as for kept_features().
   FeatureMaker(const ReplicaContext& context, const PhasePlan& phase, Model& model,
-               std::shared_ptr<HostMemory> memory)
+               std::shared_ptr<HostMemory> memory, StorePtr hosts)
       : phase_(phase),
         model_(model),
         dtype_(dtype_from_name(context.job.spec.model.dtype)),
         shape_(context.job.model.layers[static_cast<size_t>(phase.features.layers - 1)].output_shape),
         options_(part_options(context)),
-        memory_(std::move(memory)) {}
+        memory_(std::move(memory)),
+        hosts_(std::move(hosts)) {}
 
   // Where the features of `source` lie, or will lie when they are computed.
   StoredExamples place(const ExampleSourcePtr& source) {
@@ -112,6 +117,7 @@ class FeatureMaker {
     parts.start_epoch(0);
     for (int64_t batches = 0; const std::optional<Share> share = parts.next(); ++batches) {
       fill(*share, placed);
+      tell_hosts();
       if (batches % kBatchesBetweenMeetings == 0) memory_->meet();
     }
     memory_->meet();
@@ -124,6 +130,12 @@ class FeatureMaker {
         memory_->data() + used_, shape, [memory = memory_](void*) {}, at::TensorOptions(dtype_));
     used_ += tensor.nbytes();
     return tensor;
+  }
+
+  void tell_hosts() {
+    if (!hosts_ || steady_seconds() < due_) return;
+    due_ = steady_seconds() + kSecondsBetweenNotes;
+    note_work(hosts_);
   }
 
   void fill(const Share& share, const StoredExamples& made) {
@@ -144,6 +156,8 @@ class FeatureMaker {
   LoaderOptions options_;
   std::shared_ptr<HostMemory> memory_;
   size_t used_ = 0;  // bytes of it
+  StorePtr hosts_;
+  double due_ = 0;  // when they are told again
 };
 
 // The file of a phase's features. The first replica of the host reads and writes it, while the others wait
@@ -241,14 +255,13 @@ ExampleSourcePtr source_of(const ExampleSourcePtr& examples, const StoredExample
       features, [examples](std::span<const int64_t> indices) { return examples->names_of(indices); });
 }
 
-}  // namespace
-
-Dataset with_features(const ReplicaContext& context, const PhasePlan& phase, Model& model,
-                      const Dataset& dataset, int64_t call) {
+// `hosts`: where others wait until the features are there; null: on one host.
+Dataset kept_features(const ReplicaContext& context, const PhasePlan& phase, Model& model,
+                      const Dataset& dataset, int64_t call, const StorePtr& hosts) {
   const at::NoGradGuard no_grad;
   const int64_t bytes = bytes_of(phase, dataset, dtype_from_name(context.job.spec.model.dtype));
   const auto memory = std::make_shared<HostMemory>(context, fmt::format("features {}", call), bytes);
-  FeatureMaker maker(context, phase, model, memory);
+  FeatureMaker maker(context, phase, model, memory, hosts);
   const StoredExamples train = maker.place(dataset.train), test = maker.place(dataset.test),
                        validation = maker.place(dataset.validation);
   std::optional<FeatureStore> store;
@@ -265,6 +278,26 @@ Dataset with_features(const ReplicaContext& context, const PhasePlan& phase, Mod
   }
   return {dataset.info, source_of(dataset.train, train), source_of(dataset.test, test),
           source_of(dataset.validation, validation)};
+}
+
+}  // namespace
+
+Dataset with_features(const ReplicaContext& context, const PhasePlan& phase, Model& model,
+                      const Dataset& dataset, int64_t call) {
+  const auto& [job, run, identity, store, files, board, sink] = context;
+  const bool meets = phase.features.may_be_kept() && identity.spans_hosts() && !run.is_asynchronous();
+  StorePtr hosts;
+  if (meets)
+    hosts = c10::make_intrusive<c10d::PrefixStore>(fmt::format("{}/features {}", run.name(), call), store);
+  const bool keeps = phase.features.layers > 0;
+  Dataset made = keeps ? kept_features(context, phase, model, dataset, call, hosts) : dataset;
+  // One host may keep none, or be faster. What ends the wait for one that is dead or stands still: the
+  // supervisors, the end of the store, or else that nobody says any more that it is at work.
+  if (meets)
+    wait_for_ranks(
+        hosts, identity.rank, static_cast<int>(run.training_processes()),
+        std::max(rendezvous_timeout(job.spec), to_milliseconds(job.spec.strategy.timeout_seconds)));
+  return made;
 }
 
 }  // namespace dtrain

@@ -17,6 +17,7 @@
 #include "host/hosts.h"
 #include "host/machine.h"
 #include "job_file/print.h"
+#include "rendezvous/leader_address.h"
 #include "store/local_store.h"
 
 namespace dtrain {
@@ -71,7 +72,8 @@ StorePtr serve_store(const Identity& identity, std::chrono::milliseconds timeout
 // Rank 0's part.
 StorePtr lead_replicas(const JobPlan& job, Identity& identity, const MeetingOptions& options) {
   const JobSpec& spec = job.spec;
-  if (identity.spans_hosts()) identity.own_address = leader_address(spec, identity.master_address, true);
+  if (identity.spans_hosts())
+    identity.own_address = leader_address(spec.network.interface, identity.master_address, true);
   const std::string& address = identity.own_address;
   Rendezvous rendezvous = open_rendezvous(address, identity.agent_store ? 0 : identity.master_port, options);
   if (identity.agent_store) {
@@ -121,7 +123,9 @@ void await_endpoint(const StorePtr& agent, const Identity& identity, const Rende
 // Where rank 0 listens: the launcher told, or rank 0 does by the store of the launcher's agent.
 Endpoint find_leader(const JobSpec& spec, const Identity& identity, const MeetingOptions& options) {
   if (!identity.agent_store)
-    return {identity.spans_hosts() ? identity.master_address : "127.0.0.1", identity.master_port};
+    return {identity.spans_hosts() ? leader_to_join(spec.network.interface, identity.master_address)
+                                   : "127.0.0.1",
+            identity.master_port};
   const StorePtr agent =
       connect_store(identity.master_address, identity.master_port, rendezvous_timeout(spec));
   Endpoint endpoint{"", 0};
@@ -191,27 +195,6 @@ Member member_of(const JobPlan& job, const Range& ranks, const std::string& host
   member.libtorch = TORCH_VERSION;
   member.machine = machine_id();
   return member;
-}
-
-std::string leader_address(const JobSpec& spec, const std::string& name, bool elsewhere) {
-  if (spec.network.interface) return address_of_interface(*spec.network.interface);
-  const std::vector<std::string> own = own_addresses();
-  std::string found;
-  for (const std::string& address : resolve(name)) {
-    const bool is_ours = std::ranges::find(own, address) != own.end() || is_loopback(address);
-    if (is_ours && (found.empty() || is_loopback(found))) found = address;
-  }
-  if (found.empty())
-    throw Error(ExitCode::kUsage,
-                "'{}', where the other replicas look for the first, is {}, which is no address of this host "
-                "({}, {}); start rank 0 there, or name another host first",
-                name, join(resolve(name)), own_host_name(), join(own));
-  if (elsewhere && is_loopback(found))
-    throw Error(ExitCode::kUsage,
-                "'{}' is {} on this host (see /etc/hosts), which other hosts cannot reach; name its address "
-                "instead, or set network.interface",
-                name, found);
-  return found;
 }
 
 Rendezvous open_rendezvous(const std::string& address, uint16_t port, const MeetingOptions& options) {

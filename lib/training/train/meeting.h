@@ -31,11 +31,6 @@ Member member_of(const JobPlan& job, const Range& ranks, const std::string& host
 // Listens for the others, and gives notice if no token keeps strangers out.
 Rendezvous open_rendezvous(const std::string& address, uint16_t port, const MeetingOptions& options);
 
-// The address on which this host, which the others know as `name`, listens: that of network.interface, or an
-// address of this host that `name` resolves to. Throws Error(kUsage) if there is none, or if it is a loopback
-// address (a usual entry in /etc/hosts) although others are `elsewhere`.
-std::string leader_address(const JobSpec& spec, const std::string& name, bool elsewhere);
-
 // Brings together all replicas of a job that a launcher started. Returns the store that rank 0 serves, and
 // sets in `identity` the host of this process and the addresses of its sockets. Collective. Throws as
 // Rendezvous::gather and join_rendezvous do, and Error(kDone) everywhere if the job is `complete`.

@@ -25,8 +25,8 @@
 #include "plan/devices.h"
 #include "plan/memory_estimate.h"
 #include "step/train_step.h"
+#include "store/describe_exception.h"
 #include "train/assembly.h"
-#include "train/describe_exception.h"
 #include "train/meeting.h"
 #include "train/run_checkpoints.h"
 #include "train/trainer.h"
@@ -119,7 +119,7 @@ ReplicaShares shares_of(const ReplicaContext& context, const Dataset& examples, 
                         Model& model, const Accelerator* accelerator, int64_t call) {
   const auto& [job, run, identity, store, files, board, sink] = context;
   const bool keeps = phase.features.layers > 0;
-  const Dataset dataset = keeps ? with_features(context, phase, model, examples, call) : examples;
+  const Dataset dataset = with_features(context, phase, model, examples, call);
   LoaderOptions options = train_options(job, run, identity.rank, accelerator);
   if (keeps) options.prefetch = 0;
   ReplicaShares shares{std::make_unique<ShareLoader>(dataset.train, options)};

@@ -62,8 +62,9 @@ ServerConnections connect_to_servers(const ReplicaContext& context);
 void serve_parameters(const ReplicaContext& context, int64_t server);
 
 // The dataset with the outputs of the first phase.features.layers layers of `model` in place of the inputs,
-// in memory that the replicas of this host share. They compute it together, each a part; collective over
-// them: its `call`-th call of the run. Throws Error(kPeerLost) when one of them is gone.
+// in memory that the replicas of this host share, or as it is where there are no such layers. They compute it
+// together, each a part; collective over all replicas: its `call`-th call of the run. If features may be kept
+// on some host, returns when all hosts are ready. Throws Error(kPeerLost) when a replica is gone.
 Dataset with_features(const ReplicaContext& context, const PhasePlan& phase, Model& model,
                       const Dataset& dataset, int64_t call);
 

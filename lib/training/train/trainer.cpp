@@ -82,7 +82,7 @@ void Trainer::restore_best() {
   // the hosts had before their last outer update.
   const bool differs = job_.spec.train.ema.decay > 0 || job_.spec.strategy.local_steps.every;
   const int64_t first = phase_->first_step + (differs ? 1 : 0);
-  if (phase_->features.layers > 0 && state.step < first) shares_.reset();
+  if (phase_->features.may_be_kept() && state.step < first) shares_.reset();  // all hosts meet for new ones
   reporter_.on_best(state.metrics);
   if (!leads_) return;
   const std::string& metric = *job_.spec.checkpoint.best.metric;

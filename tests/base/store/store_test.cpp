@@ -4,7 +4,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <c10/util/Exception.h>
+
 #include <thread>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "catch.h"
 #include "core/error.h"
@@ -85,6 +89,46 @@ TEST_CASE("ranks meet when all are there, whatever the order, and else the missi
     CHECK(error.code() == ExitCode::kPeerLost);
     CHECK_THAT(std::string(error.what()), ContainsSubstring("ranks 2, 3, 4 had not arrived"));
   }
+}
+
+// The second of two ranks is at work during the first waits for it, and then comes, or is gone.
+class WaitingStore : public c10d::HashStore {
+ public:
+  explicit WaitingStore(bool comes) : comes_(comes) {}
+  int waits = 0;
+  using c10d::HashStore::wait;
+  void wait(const std::vector<std::string>& /*keys*/, const std::chrono::milliseconds& /*timeout*/) override {
+    constexpr int kAtWork = 3;
+    ++waits;
+    if (waits > kAtWork && comes_) return;
+    if (waits <= kAtWork) add("work", 1);
+    C10_THROW_ERROR(DistStoreError, "wait timeout");
+  }
+
+ private:
+  bool comes_;
+};
+
+TEST_CASE("ranks wait for one that is at work, and no longer when it says so no more") {
+  const auto late = c10::make_intrusive<WaitingStore>(true), gone = c10::make_intrusive<WaitingStore>(false);
+  CHECK_NOTHROW(wait_for_ranks(late, 0, 2, kServerTimeout));
+  CHECK(late->waits == 4);
+  try {
+    wait_for_ranks(gone, 0, 2, kServerTimeout);
+    FAIL("it is gone");
+  } catch (const Error& error) {
+    CHECK_THAT(std::string(error.what()), ContainsSubstring("rank 1 had not arrived"));
+  }
+  CHECK(gone->waits == 4);
+}
+
+TEST_CASE("who is at work is heard at the same prefix of the store only") {
+  const HostedStore hosted = host_store("127.0.0.1", 0, kServerTimeout);
+  const StorePtr one = c10::make_intrusive<c10d::PrefixStore>("one", hosted.store);
+  note_work(one);
+  note_work(one);
+  CHECK(one->add("work", 0) == 2);
+  CHECK(hosted.store->add("work", 0) == 0);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "catch.h"
 #include "core/clock.h"
 #include "core/sockets.h"
+#include "rendezvous/leader_address.h"
 
 namespace dtrain {
 namespace {
@@ -158,15 +159,19 @@ TEST_CASE("who comes later is welcomed, and who contradicts or has no token is t
   const Descriptor silent = connect_to("127.0.0.1", leader.port(), 5, why);
   Member other = member(4, 2, 6, "c");
   other.spec = "name: another\n";
-  const std::vector<std::tuple<Member, std::string, std::string>> strangers = {
-      {other, kToken, "has another spec than host a"},
-      {member(2, 2, 6, "c"), kToken, "but host b (process 102) has ranks 2 to 3"},
-      {member(4, 1, 6, "c"), kToken, "not all of a host"},
-      {member(4, 2, 6, "c"), "another secret of letters", "another job token"},
+  Member both = other;
+  both.first_rank = 2;
+  const std::vector<std::tuple<Member, std::string, ExitCode, std::string>> strangers = {
+      {other, kToken, ExitCode::kUsage, "has another spec than host a"},
+      {both, kToken, ExitCode::kUsage, "has another spec than host a"},
+      // It may be b itself, after a loss of power, which the leader has not noticed yet.
+      {member(2, 2, 6, "c"), kToken, ExitCode::kPeerLost, "but host b (process 102) has ranks 2 to 3"},
+      {member(4, 1, 6, "c"), kToken, ExitCode::kUsage, "not all of a host"},
+      {member(4, 2, 6, "c"), "another secret of letters", ExitCode::kUsage, "another job token"},
   };
-  for (const auto& [stranger, token, text] : strangers) {
+  for (const auto& [stranger, token, code, text] : strangers) {
     const Outcome refused = leader.outcome_of_joining(stranger, token);
-    CHECK(refused.code == ExitCode::kUsage);
+    CHECK(refused.code == code);
     CHECK_THAT(refused.text, ContainsSubstring(text));
   }
   CHECK(leader.came.empty());
@@ -303,6 +308,25 @@ TEST_CASE("what keeps the leader from going on is told to all") {
     CHECK(outcome.code == ExitCode::kUsage);
     CHECK(outcome.text == "runs/x: cannot make the folder");
   }
+}
+
+TEST_CASE("a process of the first host finds it at its interface where its name is a loopback address") {
+  CHECK(leader_address("lo", "localhost", /*elsewhere=*/true) == "127.0.0.1");
+  CHECK(leader_to_join("lo", "localhost") == "127.0.0.1");
+  CHECK(leader_to_join(std::nullopt, "localhost") == "localhost");
+  CHECK(leader_to_join("lo", "192.0.2.1") == "192.0.2.1");  // another host
+  CHECK(leader_to_join("lo", "127.0.0.2") == "127.0.0.2");  // several on one machine, for a trial
+}
+
+TEST_CASE("a member whose address is translated is told of, as the others cannot reach it") {
+  Member b = member(2, 2, 4, "b");
+  b.addresses = {"172.17.0.2", "fd00::2"};
+  CHECK_THAT(translation_notice(b, "10.0.0.2"),
+             ContainsSubstring("host b (process 102) comes from 10.0.0.2, which is none of its addresses "
+                               "(172.17.0.2, fd00::2)") &&
+                 ContainsSubstring("--network host"));
+  for (const char* from : {"172.17.0.2", "fd00::2", "127.0.0.1", "::1", "fe80::2%eth0", ""})
+    CHECK(translation_notice(b, from) == "");
 }
 
 TEST_CASE("hosts are counted by their names, wherever their ranks are") {

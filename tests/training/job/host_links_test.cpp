@@ -1,6 +1,9 @@
 #include "job/host_links.h"
 
+#include <future>
+
 #include "catch.h"
+#include "train/small_jobs.h"
 
 namespace dtrain {
 namespace {
@@ -55,6 +58,65 @@ TEST_CASE("lines that are no such word change nothing") {
        {"[]", "1", "{}", R"({"end": 4})", R"({"end": {"code": 4}})", R"({"end": {"code": "4"}})"})
     take_end(nlohmann::json::parse(text), 0, end);
   CHECK_FALSE(end);
+}
+
+// The second of two hosts, which has ended its replicas well, and the first one's end of the link to it.
+class WaitingHost {
+ public:
+  WaitingHost() {
+    const JobHosts leader = hosts(0);
+    const Member own = PresentHosts(job_, leader).own_member("127.0.0.1");
+    const RendezvousOptions options = rendezvous_options(job_.spec, leader.meeting);
+    auto links = std::async(std::launch::async, [&] {
+      return leader_.gather(
+          own, options, [](int64_t) { return ""; },
+          [](const std::vector<Member>&) {
+            return nlohmann::json{{"address", "127.0.0.1"}, {"folder", "run"}};
+          });
+    });
+    host_.emplace(job_, hosts_);
+    links_ = links.get();
+    verdict_ = std::async(std::launch::async, [this] { return host_->report({}); });
+  }
+  bool waits(double seconds) {
+    return verdict_.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::timeout;
+  }
+  void tell(const SuperviseResult& verdict) { links_.front().link.send(line_of({{"over", verdict}})); }
+  void lose_leader() { links_.clear(); }
+  std::optional<SuperviseResult> verdict() { return verdict_.get(); }
+
+ private:
+  JobHosts hosts(int index) const {
+    return {.place = {.hosts = {"127.0.0.1", "127.0.0.2"}, .index = index, .port = leader_.port()},
+            .meeting = {.token = "", .notice = [](const std::string&) {}}};
+  }
+
+  const JobPlan job_ = small_job({"strategy.kind=multi_worker_mirrored", "strategy.replicas=2",
+                                  "strategy.timeout_seconds=0.5", "checkpoint.final=false"});
+  Rendezvous leader_{"127.0.0.1", 0};
+  const JobHosts hosts_ = hosts(1);
+  std::optional<FollowingHost> host_;
+  std::vector<MemberLink> links_;
+  std::future<std::optional<SuperviseResult>> verdict_;
+};
+
+TEST_CASE("a host that is done waits for the first however long others train") {
+  WaitingHost host;
+  CHECK(host.waits(10));  // after a failure it would be 8.5 s
+  host.tell(ended(ExitCode::kDiverged, "worker 0 failed first"));
+  const auto verdict = host.verdict();
+  REQUIRE(verdict);
+  CHECK(verdict->code == ExitCode::kDiverged);
+}
+
+TEST_CASE("a host that is done waits no more when the first is gone") {
+  WaitingHost host;
+  host.lose_leader();
+  const auto verdict = host.verdict();
+  REQUIRE(verdict);
+  CHECK(verdict->code == ExitCode::kPeerLost);
+  CHECK_THAT(verdict->message,
+             ContainsSubstring("host 127.0.0.1, which leads") && ContainsSubstring("is gone"));
 }
 
 }  // namespace

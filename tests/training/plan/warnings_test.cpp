@@ -25,6 +25,8 @@ TEST_CASE("more processes than cores") {
   CHECK_THAT(plan_warnings(more)[0], ContainsSubstring(std::to_string(cores + 1) + " processes share " +
                                                        std::to_string(cores) + " core") &&
                                          ContainsSubstring("lower strategy.replicas"));
+  CHECK(cores_warning(more, cores + 1) == plan_warnings(more)[0]);
+  CHECK(cores_warning(more, cores).empty());
   CHECK(plan_warnings(more, 1).empty());  // a launcher has put the others elsewhere
   JobPlan on_hosts = more;
   on_hosts.spec.hosts = {"a", "b"};

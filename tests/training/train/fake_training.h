@@ -167,6 +167,7 @@ struct Training {
   RecordingSink sink;
   TemporaryFolder folder;
   std::unique_ptr<StatusBoard> board = StatusBoard::create(1);
+  int64_t shares_made = 0;  // how often
 
   explicit Training(const std::vector<std::string>& overrides = {})
       : job(small_job(overrides)), dataset(load_dataset(job.spec.data, 42)) {}
@@ -174,6 +175,7 @@ struct Training {
   void run(bool evaluates = true, const Resumption* from = nullptr) {
     const RunPlan& plan = job.distributed_run();
     const MakeShares make_shares = [&](const PhasePlan&) {
+      ++shares_made;
       ReplicaShares shares{std::make_unique<ShareLoader>(dataset.train, train_options(job, plan, 0))};
       if (!evaluates) return shares;
       const LoaderOptions options = evaluation_options(job, plan, 0);

@@ -166,6 +166,24 @@ TEST_CASE("a run that is lost in its final test still has the checkpoint that sa
   CHECK(steps_of(saved_in(training.folder / "checkpoints")).back() == 16);
 }
 
+// The second phase's features were of other weights than the best ones, and to make new ones hosts meet.
+TEST_CASE("hosts of which only some keep features make their shares equally often") {
+  const bool keeps = GENERATE(true, false);
+  Training training({"phases=[{epochs: 2}, {epochs: 1, trainable: head}]",
+                     "callbacks.early_stopping.metric=loss", "callbacks.early_stopping.patience=5",
+                     "callbacks.early_stopping.restore_best=true"});
+  FeaturePlan& features = training.job.runs.back().phases.back().features;
+  REQUIRE(features.layers > 0);
+  if (!keeps) {
+    features = {};
+    features.reason = "they take more than a quarter of the memory here";
+  }
+  training.strategy.evaluation_losses = {0.3, 0.5, 0.4};
+  training.run();
+  CHECK(training.strategy.restored.model.at(0).second[0].item<double>() == 5);
+  CHECK(training.shares_made == 3);
+}
+
 // Two phases instead of one: 7 steps at 0.5 after a warmup of 2, and the rest at 0.25, halved after 3 of its
 // steps.
 void divide_into_phases(RunPlan& run) {

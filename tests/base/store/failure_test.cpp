@@ -1,4 +1,4 @@
-#include "train/describe_exception.h"
+#include "store/describe_exception.h"
 
 #include <ATen/ATen.h>
 #include <c10/util/Exception.h>

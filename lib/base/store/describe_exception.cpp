@@ -1,4 +1,4 @@
-#include "train/describe_exception.h"
+#include "store/describe_exception.h"
 
 #include <c10/util/Exception.h>
 
