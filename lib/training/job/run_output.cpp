@@ -46,13 +46,12 @@ RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& 
   RunDirectory directory = reopen ? RunDirectory::reopen(from->run) : RunDirectory::create(options);
   if (reopen) {
     std::filesystem::remove(directory.path() / "summary.json", there_is_none);  // of an end that goes
+    if (from->warnings.empty()) hide_later_checkpoints(checkpoint_folder(directory.path()), from->state.step);
   } else {
     remove_all_checkpoints(checkpoint_folder(directory.path()));
     remove_files_of_callbacks(directory.path());
     if (from != nullptr)
       bring_checkpoints(from->checkpoint, from->state.step, checkpoint_folder(directory.path()), best);
-  } else if (from->warnings.empty()) {
-    hide_later_checkpoints(checkpoint_folder(directory.path()), from->state.step);
   }
   const ResizeDesk leftovers(directory.path());  // removes those of a killed supervisor
   write_file_durably(directory.spec_file(), spec, "--run-dir");
