@@ -137,6 +137,12 @@ int64_t limited(const char* field, std::optional<int64_t> limit, int64_t availab
   return limit.value_or(available);
 }
 
+// The spec's names of the classes, or the dataset's own, if there are as many as classes.
+std::vector<std::string> names_of(const DatasetInfo& info, const Entry& entry, const DataSpec& spec) {
+  const std::vector<std::string>& names = spec.class_names.empty() ? entry.class_names : spec.class_names;
+  return std::ssize(names) == info.classes ? names : std::vector<std::string>();
+}
+
 DatasetInfo synthetic_info(const Entry& entry, const DataSpec& spec) {
   DatasetInfo info;
   info.name = entry.name;
@@ -146,15 +152,9 @@ DatasetInfo synthetic_info(const Entry& entry, const DataSpec& spec) {
   info.classes = spec.classes.value_or(entry.classes);
   info.train_examples = spec.train_examples.value_or(entry.train_examples);
   info.test_examples = spec.test_examples.value_or(entry.test_examples);
-  info.class_names = spec.class_names;
+  info.class_names = names_of(info, entry, spec);
   check_synthetic(info);
   return info;
-}
-
-// The spec's names of the classes, or the dataset's own, if there are as many as classes.
-std::vector<std::string> names_of(const DatasetInfo& info, const Entry& entry, const DataSpec& spec) {
-  const std::vector<std::string>& names = spec.class_names.empty() ? entry.class_names : spec.class_names;
-  return std::ssize(names) == info.classes ? names : std::vector<std::string>();
 }
 
 // Refuses what would change pixels if there are none. Earlier versions have trained models without it.

@@ -182,7 +182,8 @@ std::vector<std::string> RunsComparison::regressions(size_t index, double tolera
   const auto add = [&](const std::string& what, const std::optional<std::string>& worse) {
     if (worse) found.push_back(what + ": " + *worse);
   };
-  if (!is_untimed(b))
+  // The warm-up of one with that of the other is as good as any.
+  if (!is_untimed(b) || (is_untimed(a) && b.end.speed.examples_per_second))
     add("examples/s",
         shortfall(a.end.speed.examples_per_second, b.end.speed.examples_per_second, tolerated, true));
   const bool comparable = a.of_validation == b.of_validation;  // evaluations of the same part

@@ -74,8 +74,9 @@ struct RunsComparison {
 
   // How much worse run `index` is than the first, relative to it: "examples/s: 7.1 % less". Has an entry for
   // each of speed, the metric and the time to its target that is worse by more than `tolerated` (0.05 is 5
-  // %). What one run evaluated on its validation part and the other on the test examples is not compared, and
-  // no speed of a run that timed nothing but its warm-up (metrics.skip_steps).
+  // %). What one run evaluated on its validation part and the other on the test examples is not compared, nor
+  // the speed of a run that timed nothing but its warm-up (metrics.skip_steps) with that of one that timed
+  // more.
   std::vector<std::string> regressions(size_t index, double tolerated) const;
 };
 

@@ -105,8 +105,9 @@ TEST_CASE("losses are tried on a table as each of them reads its target") {
   const TunedJob job;
   std::string rows = "x,y\n";
   for (int row = 0; row < 40; ++row) rows += std::to_string(row) + "," + std::to_string(row % 2) + "\n";
+  const std::string table = job.folder().write("rows.csv", rows);
   const std::string spec =
-      job.folder().write("losses.yaml", "data: {dataset: csv, path: " + job.folder().write("rows.csv", rows) +
+      job.folder().write("losses.yaml", "data: {dataset: csv, path: " + table +
                                             ", target: y, split: {test: 0.25}}\n"
                                             "strategy: {kind: mirrored, replicas: 2}\n"
                                             "model: {kind: mlp, hidden: [5]}\ntrain: {epochs: 1}\n");

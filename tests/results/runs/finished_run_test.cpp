@@ -215,7 +215,7 @@ TEST_CASE("a run that is worse by more than is tolerated is named, with what is 
 
 TEST_CASE("a run that was resumed for its last steps is not worse for the speed of its warm-up") {
   const TemporaryFolder folder;
-  const FinishedRun whole = read_finished_run(make_run(folder.path() / "a", "", 1000, {0.9}));
+  FinishedRun whole = read_finished_run(make_run(folder.path() / "a", "", 1000, {0.9}));
   FinishedRun resumed = whole;
   const auto is_worse = [&] { return !compare_finished_runs({whole, resumed}).regressions(1, 0.05).empty(); };
   resumed.end.speed.examples_per_second = 500;
@@ -223,6 +223,9 @@ TEST_CASE("a run that was resumed for its last steps is not worse for the speed 
   CHECK(is_worse());
   resumed.end.skipped_steps = 0;
   CHECK_FALSE(is_worse());
+  whole.end.skipped_steps = 0;  // both are that short
+  CHECK(is_worse());
+  whole.end.skipped_steps = 10;
   resumed.spec.metrics.skip_steps = 0;
   CHECK(is_worse());
   resumed.end.speed.examples_per_second.reset();  // no step was left
