@@ -150,7 +150,9 @@ TEST_CASE("a missing dataset is replaced by the fallback, which is told") {
     spec.fallback = "synthetic";
     spec.train_examples = 7;
     spec.test_examples = 5;
+    spec.class_names = {"a", "b", "c"};  // of the missing dataset
     const Dataset dataset = load_dataset(spec, 1);
+    CHECK(dataset.info.class_names.empty());
     CHECK(dataset.info.name == "synthetic");
     CHECK(dataset.info.is_fallback());
     CHECK(dataset.info.source == "generated");
