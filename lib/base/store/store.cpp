@@ -110,10 +110,11 @@ void wait_for_ranks(const StorePtr& store, int rank, int size, std::chrono::mill
       }
       if (missing.empty()) return;
       const double seconds = std::chrono::duration<double>(timeout).count();
-      throw Error(
-          ExitCode::kPeerLost,
-          "after {} rank{} {} had not arrived (network.rendezvous_timeout_seconds is how long to wait)",
-          human_duration(seconds), missing.size() == 1 ? "" : "s", join(missing));
+      throw Error(ExitCode::kPeerLost,
+                  "after {} rank{} {} had not arrived (network.rendezvous_timeout_seconds, or "
+                  "strategy.timeout_seconds if "
+                  "that is longer, is how long to wait)",
+                  human_duration(seconds), missing.size() == 1 ? "" : "s", join(missing));
     }
   });
 }

@@ -20,6 +20,7 @@ namespace dtrain {
 namespace {
 
 constexpr double kTickSeconds = 0.1;
+constexpr double kOneStopSeconds = 1;
 
 enum class Stage {
   kRunning,
@@ -310,13 +311,17 @@ class Job {
 
   void advance() {
     const int stops = stop_signals_received() - options_.stop_signals_before;
+    if (stops > 0 && first_stop_ == 0) first_stop_ = steady_seconds();
+    // Who ends a group of processes tells this one, and also a tune, which tells this one again.
+    if (last_stop_signal() == SIGTERM && steady_seconds() - first_stop_ < kOneStopSeconds)
+      of_one_stop_ = stops;
     const double end = deadline_ + (stop_signal_ == 0 && is_saving() ? options_.stop_seconds : 0);
     const bool late = steady_seconds() >= end || (stage_ == Stage::kGathering && nobody_can_say_more());
     const bool asked_to_stop = interruption_ && interruption_->code == ExitCode::kStopped;
     if ((stage_ == Stage::kRunning || asked_to_stop) && stops > 0) stop_signal_ = last_stop_signal();
     if (undisturbed() && (stops > 0 || (stage_ == Stage::kGathering && late))) {
       enter(Stage::kTerminating, stops > 0 ? options_.stop_seconds : options_.grace_seconds);
-    } else if (stage_ == Stage::kTerminating && (stops > 1 || late)) {
+    } else if (stage_ == Stage::kTerminating && (stops > of_one_stop_ || late)) {
       enter(Stage::kKilling, 0);
     }
   }
@@ -415,6 +420,8 @@ class Job {
   double first_failure_time_ = 0;
   double needed_ended_ = 0;  // when needed_have_ended() first returned true
   int stop_signal_ = 0;
+  double first_stop_ = 0;
+  int of_one_stop_ = 1;  // signals that mean the same stop
   int saves_asked_ = save_requests_received();
   int statuses_asked_ = status_requests_received();
   std::optional<SuperviseResult> interruption_;

@@ -158,8 +158,10 @@ class Rendezvous::Gathering {
       return;
     }
     const std::string from = peer_address(candidate.socket.get());
-    if (const std::string notice = translation_notice(*member, from); !notice.empty())
-      options_.notice(notice);
+    if (std::ranges::none_of(members_, [&](const Member& one) { return one.host == member->host; })) {
+      if (const std::string notice = translation_notice(*member, from); !notice.empty())
+        options_.notice(notice);
+    }
     member->addresses.push_back(from);
     std::string problem = contradiction(members_.front(), *member);
     // Who has the ranks may be gone, as will show soon, so that a later try finds them free.

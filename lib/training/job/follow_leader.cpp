@@ -22,10 +22,11 @@ RunDirectory make_folder_elsewhere(const JobPlan& job, const OutputOptions& opti
                                    const FollowingHost& leader, const HostPlace& place) {
   RunDirectoryOptions directory = options.directory;
   std::filesystem::path run = directory.parent / leader.folder();
-  // That which is resumed, where it is here, too: it has the logs of the attempts before.
-  if (const auto resumed = run_of_checkpoint(options.resume.value_or(""));
-      resumed.filename() == leader.folder() && std::filesystem::exists(resumed))
-    run = resumed;
+  try {  // That which is resumed, where it is here, too: it has the logs of the attempts before.
+    const std::filesystem::path resumed = run_of_checkpoint(options.resume.value_or(""));
+    if (resumed.filename() == leader.folder() && std::filesystem::exists(resumed)) run = resumed;
+  } catch (const std::exception&) {  // a path of the first host's, at which this one may not look
+  }
   directory.directory = directory.directory.value_or(run) / fmt::format("host-{}", place.index);
   const bool goes_on =
       (options.resume || leader.comes_back()) && std::filesystem::exists(*directory.directory);
@@ -61,7 +62,7 @@ SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const s
     } else {
       own = leader.interrupted().value_or(stopped_by_signal(last_stop_signal(), hosts.own_name()));
     }
-    if (const auto verdict = leader.report(own)) return *verdict;
+    if (const auto verdict = leader.report(own, signals_before)) return *verdict;
   }
 }
 
@@ -77,7 +78,7 @@ JobResult supervise_job_elsewhere(const JobPlan& job, const OutputOptions& optio
     result = follow(job, options, program, hosts, leader, signals_before);
   } catch (...) {
     result = describe_supervising_failure();
-    result = leader.report(result).value_or(result);
+    result = leader.report(result, signals_before).value_or(result);
   }
   return {result.code, result.message, result.reason, {}};
 } catch (const Error& error) {

@@ -443,8 +443,9 @@ std::optional<SuperviseResult> FollowingHost::interrupted() {
 
 void FollowingHost::tell_loss(const LostReplica& lost) { joined_.link.send(line_of({{"lost", lost}})); }
 
-std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own) {
-  const int stops = stop_signals_received();
+std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own, int stop_signals_before) {
+  // No signal has stopped what is done; one may have come just then.
+  const int stops = own.code == ExitCode::kDone ? stop_signals_before : stop_signals_received();
   joined_.link.send(line_of(end_line(own, restart_)));
   // After a failure the leader may still be saving, or wait for a third host, before it says what comes next.
   // Where all went well, workers of other hosts may train on for hours: that the leader is gone shows in the

@@ -139,7 +139,9 @@ class FollowingHost {
   // Tells the leader that a worker on this host is lost.
   void tell_loss(const LostReplica& lost);
   // Tells the leader how this host's replicas ended; returns how the job ended; nullopt: the run restarts.
-  std::optional<SuperviseResult> report(const SuperviseResult& own);
+  // A host that is done waits without a limit, but for a stop signal later than the first
+  // `stop_signals_before`.
+  std::optional<SuperviseResult> report(const SuperviseResult& own, int stop_signals_before);
 
  private:
   void take_line(const std::string& text);

@@ -66,6 +66,24 @@ TEST_CASE("a second stop signal kills at once") {
   for (const Lines& pids : run.reports) CHECK(is_gone(pids.at(0)));
 }
 
+// As when systemd ends a tune: it tells every process, and the tune tells each trial's once more.
+TEST_CASE("SIGTERM that comes twice within a second is one stop") {
+  const StopSignals stop_signals;
+  const TemporaryFolder folder;
+  const std::string slow =
+      "trap 'sleep 0.5; echo saved >&3; exit 75' TERM; echo ready >&3; while :; do sleep 0.05; done";
+  int raised = 0;
+  bool ready = false;
+  const Run run = run_scripts(folder, {slow},
+                              {[&](int, const std::string&) { ready = true; },
+                               [&] {
+                                 if (ready && raised < 2) ++raised, std::raise(SIGTERM);
+                               },
+                               0.5, 60});
+  CHECK(run.result.code == ExitCode::kStopped);
+  CHECK(run.reports == std::vector<Lines>{{"ready", "saved"}});
+}
+
 // A replica in shell that is not told to ignore what it traps.
 std::string listening(const std::string& script) {
   return "exec env --default-signal=USR1,QUIT /bin/sh -c \"" + script + "\"";

@@ -3,6 +3,7 @@
 #include <future>
 
 #include "catch.h"
+#include "core/signals.h"
 #include "train/small_jobs.h"
 
 namespace dtrain {
@@ -76,7 +77,7 @@ class WaitingHost {
     });
     host_.emplace(job_, hosts_);
     links_ = links.get();
-    verdict_ = std::async(std::launch::async, [this] { return host_->report({}); });
+    verdict_ = std::async(std::launch::async, [this] { return host_->report({}, stop_signals_received()); });
   }
   bool waits(double seconds) {
     return verdict_.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::timeout;
