@@ -129,7 +129,7 @@ TEST_CASE("a checkpoint that is being written when another replica dies is finis
   CHECK(job.event("restart", "distributed").at("step") == saved[0].step);
 }
 
-TEST_CASE("a job that goes on from a checkpoint begins there again, not at an abandoned later one") {
+TEST_CASE("a job that resumes a checkpoint begins there again, and abandons the later ones") {
   const Job job(kResumableSpec);
   REQUIRE(run_program(job.run(Job::set({"train.max_steps=200"}))).exit_code == 0);
   const std::string first = (checkpoints_of(job) / "step-000000025").string();
@@ -141,7 +141,7 @@ TEST_CASE("a job that goes on from a checkpoint begins there again, not at an ab
   ::kill(job.wait_for_replica(1).process, SIGKILL);
   wait_for_restart(job, 1);
   CHECK(job.event("restart", "distributed").at("step") == 25);
-  REQUIRE(list_checkpoints(checkpoints_of(job)).back().step == 200);
+  CHECK(list_checkpoints(checkpoints_of(job)).back().step == 25);
   job.wait_for_replica(1);
   program.send(SIGTERM);
   const Finished end = program.wait(60);

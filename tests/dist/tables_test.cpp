@@ -168,7 +168,10 @@ train: {epochs: 1, loss: mean_squared_error}
                    (job.folder() / "x.npy").string()});
   CHECK(refused.exit_code == 3);
   CHECK_THAT(refused.errors, ContainsSubstring("bad.npy: not all numbers of example 1, counted from 0, are"));
-  CHECK(numbers_below_header(refused.output, "target_0").size() == 4);
+  const std::vector<std::string> lines = lines_of(refused.output);
+  REQUIRE(lines.size() == 5);
+  CHECK(lines.front() == "file,target_0");
+  CHECK_THAT(lines.back(), StartsWith((job.folder() / "x.npy").string() + ","));
 }
 
 TEST_CASE("bytes in a .npy file are pixels for predictions of classes") {
