@@ -486,8 +486,8 @@ echo "$token" >"$work/token"
 make_network
 on red "$program" run "$work/job.yaml" --run-dir "$work/reference" --set strategy.kind=one_device >"$work/reference.out" 2>&1
 claim "the reference runs" losses reference >/dev/null
-parts=(doctor "equivalence 2" virtual_replicas mpirun_by_hand own_name pictures "equivalence 3" wrong_spec refusals strangers stop
-  install pods slurm servers lost_hosts rejoin)
+parts=(doctor "equivalence 2" virtual_replicas mpirun_by_hand own_name pictures "equivalence 3" wrong_spec refusals strangers
+  stop install pods slurm servers lost_hosts rejoin)
 for part in "${parts[@]}"; do
   read -r name argument <<<"$part"
   if ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $name "* ]]; then "test_$name" "$argument"; fi

@@ -14,6 +14,8 @@
 namespace dtrain {
 namespace {
 
+using Catch::Matchers::StartsWith;
+
 namespace fs = std::filesystem;
 
 const char* const kTableSpec = R"(name: table
