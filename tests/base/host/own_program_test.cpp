@@ -7,7 +7,7 @@ namespace dtrain {
 namespace {
 
 TEST_CASE("this program is found; without /proc it is said what to do") {
-  CHECK(own_program().filename() == "core_tests");
+  CHECK(own_program().filename() == "launch_tests");
   try {
     own_program("/no/proc/self/exe");
     FAIL_CHECK("no error was thrown");
